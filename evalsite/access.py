@@ -1,0 +1,77 @@
+"""The one door to every object: a function here, or in a room's own access.py built on it, returns it or raises.
+
+Somebody who is no member of a project must not learn that it exists (404); a member without the role
+is told so (403).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest
+
+from evalsite.accounts.models import Membership, Project, Role, User
+
+VIEW_AS = "view_as"  # session key: the role that a local visitor tries on
+
+
+class May(StrEnum):
+    """What somebody may do in a project; spec: people, "Who may do what"."""
+
+    SEE = "see"
+    UPLOAD = "upload"
+    METRICS = "metrics"
+    RUN = "run"
+    RATE = "rate"
+    READ_JUDGEMENTS = "read judgements"
+    REVIEW = "review"
+    USE_ENDPOINTS = "use endpoints"
+    MANAGE = "manage"
+
+
+_OF_ROLE: dict[str, frozenset[May]] = {
+    Role.ANALYST: frozenset(
+        {May.SEE, May.UPLOAD, May.METRICS, May.RUN, May.READ_JUDGEMENTS, May.USE_ENDPOINTS}
+    ),
+    Role.RATER: frozenset({May.SEE, May.RATE}),
+    Role.REVIEWER: frozenset({May.SEE, May.READ_JUDGEMENTS, May.REVIEW}),
+    Role.ADMIN: frozenset(May),
+}
+
+
+def projects_of(user: User | AnonymousUser) -> QuerySet[Project]:
+    """The projects that a user may know of, by name."""
+    if not isinstance(user, User) or not user.is_active:
+        return Project.objects.none()
+    everything = Project.objects.order_by("name", "pk")
+    return everything if user.is_superuser else everything.filter(memberships__user=user).distinct()
+
+
+def permissions(request: HttpRequest, project: Project) -> frozenset[May]:
+    """What this request's user may do in a project, as the role that a local visitor tries on, if any."""
+    user = request.user
+    if not isinstance(user, User) or not user.is_active:
+        return frozenset()
+    roles = set(Membership.objects.filter(user=user, project=project).values_list("role", flat=True))
+    if user.is_superuser:
+        roles.add(Role.ADMIN)
+    tried = request.session.get(VIEW_AS)
+    if tried in _OF_ROLE and Role.ADMIN in roles:
+        roles = {tried}
+    return frozenset().union(*(_OF_ROLE[role] for role in roles))
+
+
+def get_project(request: HttpRequest, slug: str, may: May) -> Project:
+    """The project called `slug`, if the request's user may do `may` there.
+
+    Raises Http404 for somebody who is no member, PermissionDenied for a member without that permission.
+    """
+    project = projects_of(request.user).filter(slug=slug).first()
+    if project is None:
+        raise Http404
+    if may not in permissions(request, project):
+        raise PermissionDenied
+    return project

@@ -1,0 +1,59 @@
+"""What people set up before a run: judge endpoints and metrics."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from evalsite.accounts.models import Project, User
+
+
+class Endpoint(models.Model):
+    """An OpenAI-compatible address with a model. The key and the headers are encrypted and never shown again."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="endpoints")
+    name = models.CharField(max_length=200)
+    url = models.CharField(max_length=1000)
+    model = models.CharField(max_length=300)
+    key_encrypted = models.TextField(blank=True, default="")
+    headers_encrypted = models.TextField(blank=True, default="", help_text="JSON object")
+    proxy_encrypted = models.TextField(blank=True, default="", help_text="may hold a password")
+    ca_pem = models.TextField(blank=True, default="")
+    params = models.JSONField(default=dict, help_text="generation parameters, sent with every request")
+    refuses = models.JSONField(default=list, help_text="what the server was found to refuse")
+    concurrency = models.PositiveIntegerField(default=16)
+    first_byte_seconds = models.PositiveIntegerField(default=120)
+    whole_seconds = models.PositiveIntegerField(default=600)
+    probed_at = models.DateTimeField(null=True)
+    probe = models.JSONField(default=dict, help_text="what the last test connection found")
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="endpoint_name_once")]
+
+
+class Metric(models.Model):
+    """A named pipeline; what it does is in its versions."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="metrics")
+    name = models.CharField(max_length=200)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="metric_name_once")]
+
+
+class MetricVersion(models.Model):
+    """One immutable state of a metric; `definition` is the JSON text of core.pipeline.MetricDefinition."""
+
+    metric = models.ForeignKey(Metric, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    definition = models.TextField()
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["metric", "number"], name="metric_version_once")]

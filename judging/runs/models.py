@@ -1,0 +1,220 @@
+"""A run, the judgements it is to make, and everything that led to each.
+
+Hot tables: the pump writes them by plain SQL (store.py), payloads are JSON kept as TEXT, and only the
+indexes that a page or the pump reads by exist.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from datasets.models import Candidate, Response, Row, Version
+from evalsite.accounts.models import Project, User
+from judging.metrics.models import Endpoint, MetricVersion
+
+
+class RunState(models.TextChoices):
+    PLANNING = "planning", _("being planned")
+    RUNNING = "running", _("running")
+    PAUSED = "paused", _("paused")
+    CANCELLED = "cancelled", _("cancelled")
+    FINISHED = "finished", _("finished")
+    FAILED = "failed", _("could not start")
+
+
+class JudgementState(models.TextChoices):
+    SCORED = "scored", _("scored")
+    NO_SCORE = "no_score", _("no score")
+    UNPARSED = "unparsed", _("unparsed")
+    ERROR = "error", _("error")
+    NOT_RUN = "not_run", _("not run")
+
+
+class Run(models.Model):
+    """Metrics × candidates over one version. Holds its own frozen copy of all that it judges by."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="runs")
+    name = models.CharField(max_length=200)
+    version = models.ForeignKey(Version, on_delete=models.PROTECT, related_name="runs")
+    kind = models.CharField(max_length=12, default="judge_only")
+    state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.PLANNING)
+    problem = models.TextField(blank=True, default="", help_text="why it could not start")
+    sample_size = models.PositiveIntegerField(null=True, help_text="rows drawn at random; null: all")
+    seed = models.BigIntegerField(default=0)
+    bad_rows_left_out = models.PositiveIntegerField(default=0)
+    rows = models.PositiveIntegerField(default=0, help_text="rows that it judges")
+    total = models.PositiveIntegerField(default=0)
+    scored = models.PositiveIntegerField(default=0)
+    no_score = models.PositiveIntegerField(default=0)
+    unparsed = models.PositiveIntegerField(default=0)
+    errors = models.PositiveIntegerField(default=0)
+    calls = models.PositiveIntegerField(default=0)
+    calls_failed = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.BigIntegerField(default=0)
+    completion_tokens = models.BigIntegerField(default=0)
+    revision = models.PositiveIntegerField(default=0, help_text="grows with every change of a judgement")
+    sandbox_level = models.PositiveSmallIntegerField(null=True)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    archived_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="run_name_once")]
+        indexes = [models.Index(fields=["state"], name="run_by_state")]
+
+    @property
+    def done(self) -> int:
+        return self.scored + self.no_score + self.unparsed + self.errors
+
+    @property
+    def not_run(self) -> int:
+        return self.total - self.done
+
+    @property
+    def ended(self) -> bool:
+        return self.state in (RunState.CANCELLED, RunState.FINISHED, RunState.FAILED)
+
+
+class RunMetric(models.Model):
+    """A run's own copy of a metric: JSON text of core.pipeline.MetricDefinition, without any key."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="metrics")
+    number = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=200)
+    definition = models.TextField()
+    metric_version = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "number"], name="run_metric_once")]
+
+
+class RunCandidate(models.Model):
+    """A candidate that takes part in a run."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="run_candidates")
+    candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "candidate"], name="run_candidate_once")]
+
+
+class Chunk(models.Model):
+    """A stretch of a run's judgements that one worker leases at a time."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="chunks")
+    first = models.PositiveIntegerField(help_text="position of its first judgement")
+    last = models.PositiveIntegerField()
+    done = models.BooleanField(default=False)
+    owner = models.CharField(max_length=120, blank=True, default="")
+    lease_until = models.FloatField(default=0, help_text="Unix seconds")
+    leases = models.PositiveIntegerField(default=0, help_text="how often it was leased")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "first"], name="chunk_once")]
+        indexes = [models.Index(fields=["run", "owner", "first"], condition=Q(done=False), name="chunk_open")]
+
+
+class Judgement(models.Model):
+    """What one metric, or one rater, said about one response (or about two); made as `not_run` when a run is planned.
+
+    A further attempt is a further row; `current` marks the newest. Replies are read from the attempt that asked:
+    `asked_by`, or this one.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="judgements")
+    position = models.PositiveIntegerField(help_text="from 0 within the run")
+    run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, db_index=False, related_name="+")
+    row = models.ForeignKey(Row, on_delete=models.DO_NOTHING, db_index=False, related_name="+")
+    candidate = models.ForeignKey(Candidate, on_delete=models.DO_NOTHING, db_index=False, related_name="+")
+    response = models.ForeignKey(Response, on_delete=models.DO_NOTHING, db_index=False, related_name="+")
+    other_response = models.ForeignKey(
+        Response, on_delete=models.DO_NOTHING, db_index=False, null=True, related_name="+"
+    )
+    rater = models.ForeignKey(User, on_delete=models.DO_NOTHING, db_index=False, null=True, related_name="+")
+    shown_first = models.PositiveSmallIntegerField(
+        null=True, help_text="a rater's left side: 1 response, 2 other"
+    )
+    drawn_with = models.FloatField(
+        null=True, help_text="probability with which the item was drawn for people"
+    )
+    attempt = models.PositiveSmallIntegerField(default=1)
+    current = models.BooleanField(default=True)
+    asked_by = models.ForeignKey(
+        "self", on_delete=models.DO_NOTHING, db_index=False, null=True, related_name="+"
+    )
+
+    state = models.CharField(max_length=8, choices=JudgementState.choices, default=JudgementState.NOT_RUN)
+    value = models.TextField(null=True, help_text="exact, as JSON: a number, a bool or a string")  # noqa: DJ001
+    score = models.FloatField(null=True, help_text="the value as a number; null for a category")
+    reason = models.CharField(
+        max_length=40, blank=True, default="", help_text="why there is no value: a code"
+    )
+    detail = models.TextField(blank=True, default="", help_text="and in words")
+    preprocess = models.TextField(blank=True, default="")
+    verdicts = models.TextField(blank=True, default="", help_text="what was read from each judge's reply")
+    postprocess = models.TextField(blank=True, default="")
+    rules = models.TextField(blank=True, default="")
+    flags = models.CharField(max_length=200, blank=True, default="", help_text="comma-separated codes")
+    seconds = models.FloatField(null=True)
+    finished_at = models.FloatField(null=True, help_text="Unix seconds")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "position"], name="judgement_position_once"),
+            models.UniqueConstraint(
+                fields=["response", "run_metric", "attempt"],
+                condition=Q(rater=None, other_response=None),
+                name="judgement_once",
+            ),
+            models.UniqueConstraint(
+                fields=["response", "run_metric", "other_response", "attempt"],
+                condition=Q(rater=None, other_response__isnull=False),
+                name="comparison_once",
+            ),
+            models.CheckConstraint(
+                name="judgement_value_or_reason",
+                condition=Q(state="scored", value__isnull=False, reason="")
+                | (~Q(state="scored") & Q(value=None, score=None) & ~Q(reason="")),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["run", "run_metric", "candidate", "state", "score", "position"],
+                condition=Q(current=True),
+                name="judgement_figures",
+            ),
+        ]
+
+
+class JudgeReply(models.Model):
+    """One judge model asked once for a judgement: the request as sent, the reply as received, every call."""
+
+    judgement = models.ForeignKey(Judgement, on_delete=models.CASCADE, related_name="replies")
+    judge = models.PositiveSmallIntegerField(help_text="which judge model of the metric, from 0")
+    repeat = models.PositiveSmallIntegerField(default=0)
+    swapped = models.BooleanField(default=False, help_text="asked with the two sides exchanged")
+    endpoint = models.ForeignKey(
+        Endpoint, on_delete=models.SET_NULL, db_index=False, null=True, related_name="+"
+    )
+    request = models.TextField()
+    content = models.TextField(null=True)  # noqa: DJ001
+    reasoning = models.TextField(null=True)  # noqa: DJ001
+    extra = models.TextField(blank=True, default="", help_text="tool_calls, finish_reason, model: JSON")
+    error = models.CharField(max_length=40, blank=True, default="")
+    detail = models.TextField(blank=True, default="")
+    calls = models.TextField(help_text="every HTTP try: JSON list")
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    seconds = models.FloatField(default=0)
+    first_token_seconds = models.FloatField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["judgement", "judge", "repeat", "swapped"], name="judge_reply_once"
+            )
+        ]
