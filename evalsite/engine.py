@@ -1,0 +1,117 @@
+"""Background work: how to wake a worker, and how to know who is alive.
+
+What is to be done stands in our own tables (versions to read, chunks to judge). The task engine only wakes
+workers; a lost task loses nothing, because every worker reconciles at its start and every 15 seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from django.utils.module_loading import import_string
+from django_tasks import Task
+from django_tasks_db.models import DBTaskResult
+
+from evalsite.models import WorkerProcess
+
+DATA, RUNS = "data", "runs"  # the two queues: reading files, judging
+QUEUES = (DATA, RUNS)
+BEAT_SECONDS = 5
+RECONCILE_SECONDS = 15
+DEAD_AFTER = timedelta(seconds=30)
+
+stopping = threading.Event()  # set on SIGTERM: long tasks end soon, their work is taken up by the next worker
+
+
+def wake(task: Task[..., Any], **arguments: int | str) -> None:
+    """Have a worker run `task` once the current transaction is committed. The one place that knows the engine."""
+    transaction.on_commit(lambda: _enqueue(task, arguments))
+
+
+def _enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
+    waiting = DBTaskResult.objects.ready().filter(task_path=task.module_path)
+    if not any(result.args_kwargs["kwargs"] == arguments for result in waiting[:50]):
+        task.enqueue(**arguments)
+
+
+@cache
+def owner() -> str:
+    """This process's name as the holder of leases: host, process id, and when the process started.
+
+    The start time tells it from a later process that happens to get the same id.
+    """
+    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+
+
+def _started(pid: int) -> str:
+    """Start time of a process in clock ticks since boot (proc(5), field 22); '' if there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    state_and_on = text.rpartition(")")[2].split()
+    return "" if state_and_on[0] == "Z" else state_and_on[19]
+
+
+def is_alive(name: str) -> bool:
+    """Does the process that took a lease under this name still run?
+
+    On this host the system knows; of another host, the time of its last heartbeat.
+    """
+    host, pid, started = name.rsplit(":", 2)
+    if host == socket.gethostname():
+        return bool(started) and _started(int(pid)) == started
+    return WorkerProcess.objects.filter(owner=name, seen_at__gte=timezone.now() - DEAD_AFTER).exists()
+
+
+def worker_alive(queue: str) -> bool:
+    """Is there a worker that would take up work of this queue?"""
+    return any(is_alive(name) for name in WorkerProcess.objects.filter(queue=queue).values_list("owner", flat=True))
+
+
+def beat(queue: str) -> None:
+    """Say that this process lives."""
+    WorkerProcess.objects.update_or_create(
+        owner=owner(), queue=queue, defaults={"seen_at": timezone.now()}, create_defaults={"seen_at": timezone.now()}
+    )
+
+
+def reconcile() -> None:
+    """Forget dead workers and give back what they held; wake for whatever waits."""
+    for worker in WorkerProcess.objects.all():
+        if not is_alive(worker.owner):
+            worker.delete()
+    for name in settings.RECONCILERS:
+        import_string(name)()
+    DBTaskResult.objects.finished().filter(finished_at__lt=timezone.now() - timedelta(days=1)).delete()
+
+
+def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
+    """Beat and reconcile until `stopping` is set. Runs in a thread of its own beside a worker's task.
+
+    A database that is away for a while must not end it: the error goes to `problem`, the loop goes on.
+    """
+    from django.db import DatabaseError, close_old_connections
+
+    last = 0.0
+    while not stopping.wait(BEAT_SECONDS if last else 0):
+        close_old_connections()
+        try:
+            beat(queue)
+            if time.monotonic() - last >= RECONCILE_SECONDS or not last:
+                reconcile()
+                last = time.monotonic()
+        except DatabaseError as error:
+            problem(error)
+            last = last or time.monotonic()

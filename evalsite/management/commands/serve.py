@@ -1,0 +1,108 @@
+"""manage.py serve: the whole site on one machine, under one process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.module_loading import import_string
+
+from evalsite import data_dir
+from evalsite.accounts.models import User
+from evalsite.supervisor import Child, Supervisor, end_with_parent, manage
+
+WEB_THREADS = 6
+
+
+class Command(BaseCommand):
+    help = "Start the site: web, workers and, if wanted, the demo judge with the sample project. Ctrl-C ends all."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--web-only", action="store_true", help="the web process alone, in the foreground")
+        parser.add_argument("--no-sample", action="store_true", help="make no sample project")
+
+    def handle(self, *, web_only: bool, no_sample: bool, **options: Any) -> None:
+        end_with_parent()
+        config = settings.CONFIG
+        if web_only:
+            serve_web(config.host, config.port)
+            return
+        refuse_taken_port(config.host, config.port)
+        data_dir.prepare()
+        call_command("collectstatic", interactive=False, verbosity=0)
+        children = [
+            Child("web", manage("serve", "--web-only")),
+            Child("worker (data)", manage("worker", "--queue", "data")),
+            Child("worker (runs)", manage("worker", "--queue", "runs")),
+        ]
+        if config.demo_judge and not no_sample:
+            port = import_string("judging.sample.prepare")()
+            judge = ["-m", "judging.core.judges.demo", "--host", "127.0.0.1", "--port", str(port)]
+            children.insert(0, Child("demo judge", [sys.executable, *judge], {"PYTHONPATH": str(settings.BASE_DIR)}))
+        threading.Thread(target=self.say_when_ready, args=(config.host, config.port), daemon=True).start()
+        Supervisor(children).run()
+
+    def say_when_ready(self, host: str, port: int) -> None:
+        """Print the address once it answers."""
+        shown = "localhost" if host in ("0.0.0.0", "::") else host  # noqa: S104
+        address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
+        while not answers(address):
+            time.sleep(0.1)
+        self.stdout.write(f"\n  evalsite is ready: {address}\n  Ctrl-C ends it.\n")
+        if not settings.LOCAL_MODE and not User.objects.exclude(password__startswith="!").exists():
+            self.stdout.write("  Nobody can sign in yet: make an account by  manage.py set_password NAME\n")
+        self.stdout.flush()
+
+
+def serve_web(host: str, port: int) -> None:
+    """Granian with our WSGI application; returns when it is told to stop."""
+    from granian.constants import Interfaces
+    from granian.server import Server
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    Server(
+        "evalsite.wsgi:application",
+        address=host,
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=1,
+        blocking_threads=WEB_THREADS,
+        backpressure=64,
+        respawn_failed_workers=True,
+        log_enabled=False,
+        websockets=False,
+    ).serve()
+
+
+def refuse_taken_port(host: str, port: int) -> None:
+    """Raise CommandError with what to do if the port cannot be listened on."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise CommandError(
+                f"Cannot listen on {host}, port {port}: {error.strerror or error}. "
+                f"Another program may be using it; choose another port, for example: make run PORT={port + 10}"
+            ) from None
+
+
+def answers(address: str) -> bool:
+    """Does anything answer HTTP there?"""
+    try:
+        with urllib.request.urlopen(address + "healthz", timeout=2):  # noqa: S310
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False

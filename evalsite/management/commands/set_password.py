@@ -1,0 +1,46 @@
+"""manage.py set_password: an administrator's account, made or got back into."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from typing import Any
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from evalsite import data_dir
+from evalsite.accounts.models import User
+
+
+class Command(BaseCommand):
+    help = "Give an account a new password; an account that does not exist is made, as the site's administrator."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+
+    def handle(self, *, name: str, **options: Any) -> None:
+        data_dir.prepare()
+        user = User.objects.filter(username=name).first()
+        made = user is None
+        user = user or User(username=name, is_superuser=True, is_staff=True)
+        password = ask_password()
+        try:
+            validate_password(password, user)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        user.set_password(password)
+        user.is_active = True
+        user.save()
+        self.stdout.write(f"{'Made the administrator' if made else 'Set a new password for'} {name}.")
+
+
+def ask_password() -> str:
+    """Twice on a terminal; one line of standard input elsewhere. Never an argument: those are seen by others."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    first = getpass.getpass("New password: ")
+    if getpass.getpass("Once more: ") != first:
+        raise CommandError("The two passwords differ.")
+    return first

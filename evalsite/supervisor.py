@@ -1,0 +1,98 @@
+"""Start processes, start those that die again, and end all of them together."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+PARENT = "EVALSITE_SUPERVISOR"  # the supervisor's process id, for its children
+GRACE_SECONDS = 10
+CALM_SECONDS = 10  # a child that lived this long failed by accident, not by its settings
+
+
+def end_with_parent() -> None:
+    """Ask the kernel to send this process SIGTERM when its supervisor is gone, however that came about."""
+    parent = os.environ.get(PARENT)
+    if not parent or not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != int(parent):  # it died before the call above
+        sys.exit(0)
+
+
+@dataclass(slots=True)
+class Child:
+    """One kind of process to keep alive."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    failures: int = 0
+    not_before: float = 0.0
+
+    def start(self) -> None:
+        environment = {**os.environ, **self.environment, PARENT: str(os.getpid())}
+        self.process = subprocess.Popen(self.command, env=environment, stdin=subprocess.DEVNULL)  # noqa: S603
+        self.started = time.monotonic()
+
+    def look_after(self) -> str | None:
+        """Start it again if it died; a sentence for the log then. Fast failures wait longer each time (max 30 s)."""
+        now = time.monotonic()
+        if self.process is not None and self.process.poll() is not None:
+            code = self.process.returncode
+            self.failures = 0 if now - self.started > CALM_SECONDS else self.failures + 1
+            self.not_before = now + (min(30.0, 0.5 * 2.0**self.failures) if self.failures > 1 else 0.0)
+            self.process = None
+            return f"{self.name} ended with {code}; it is started again."
+        if self.process is None and now >= self.not_before:
+            self.start()
+        return None
+
+
+class Supervisor:
+    """Keeps its children running until it is told to stop by SIGTERM, SIGINT or `stop()`."""
+
+    def __init__(self, children: list[Child]) -> None:
+        self.children = children
+        self.stopping = False
+
+    def run(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._stop)
+        while not self.stopping:
+            for child in self.children:
+                told = child.look_after()
+                if told:
+                    print(told, file=sys.stderr, flush=True)  # noqa: T201
+            time.sleep(0.2)
+        self.end_all()
+
+    def _stop(self, *_: object) -> None:
+        self.stopping = True
+
+    def end_all(self) -> None:
+        """SIGTERM to all, SIGKILL to whoever is still there after the grace period."""
+        running = [child.process for child in self.children if child.process and child.process.poll() is None]
+        for process in running:
+            process.terminate()
+        until = time.monotonic() + GRACE_SECONDS
+        for process in running:
+            try:
+                process.wait(timeout=max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def manage(*arguments: str) -> list[str]:
+    """The command line of another manage.py command under the same Python."""
+    return [sys.executable, str(Path(__file__).resolve().parent.parent / "manage.py"), *arguments]
