@@ -82,9 +82,7 @@ def worker_alive(queue: str) -> bool:
 
 def beat(queue: str) -> None:
     """Say that this process lives."""
-    WorkerProcess.objects.update_or_create(
-        owner=owner(), queue=queue, defaults={"seen_at": timezone.now()}, create_defaults={"seen_at": timezone.now()}
-    )
+    WorkerProcess.objects.update_or_create(owner=owner(), queue=queue, defaults={"seen_at": timezone.now()})
 
 
 def reconcile() -> None:

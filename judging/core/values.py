@@ -1,0 +1,50 @@
+"""What a judgement says: a value, or the reason why there is none. No number stands for "no verdict"."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+Value = bool | int | float | str
+
+SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN = "scored", "no_score", "unparsed", "error", "not_run"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`value` exactly if `state` is scored; `reason` (a code) exactly if it is not."""
+
+    state: str
+    value: Value | None = None
+    reason: str = ""
+    detail: str = ""
+
+    @classmethod
+    def error(cls, code: str, detail: str = "") -> Outcome:
+        return cls(ERROR, reason=code, detail=detail)
+
+    @classmethod
+    def unparsed(cls, code: str) -> Outcome:
+        return cls(UNPARSED, reason=code)
+
+    @property
+    def score(self) -> float | None:
+        """The value as a number: a bool as 0 or 1; None for a category."""
+        return None if self.value is None or isinstance(self.value, str) else float(self.value)
+
+    @property
+    def value_json(self) -> str | None:
+        return None if self.value is None else json.dumps(self.value, ensure_ascii=False)
+
+
+def outcome_of_value(value: Value | None) -> Outcome:
+    """What a script's or a parser's value means; None is the state `no_score`."""
+    if value is None:
+        return Outcome(NO_SCORE, reason="none_returned")
+    return Outcome(SCORED, value)
+
+
+def mean_of(values: list[Value]) -> float:
+    """Arithmetic mean of the verdicts of several judge models."""
+    numbers = [float(value) for value in values if not isinstance(value, str)]
+    return sum(numbers) / len(numbers)
