@@ -1,0 +1,247 @@
+"""A server's refusal (status, headers, body) → the JudgeError that it means.
+
+Services agree on the statuses only roughly, so the body's words decide within a status. Wordings are those of
+OpenAI, Azure, vLLM, SGLang, DeepSeek, DashScope and the gateways in front of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from judging.core.judges.errors import ERROR_CODES, JudgeError
+from judging.core.judges.settings import OUR_PARAMETERS
+
+MAX_MESSAGE = 500
+
+_BY_STATUS = {
+    401: "bad_key",
+    403: "forbidden",
+    404: "not_found",
+    408: "overloaded",
+    409: "overloaded",
+    413: "context_too_long",
+    425: "overloaded",
+    429: "rate_limited",
+    503: "overloaded",
+    529: "overloaded",
+}
+
+
+def _words(*alternatives: str) -> re.Pattern[str]:
+    return re.compile("|".join(alternatives), re.IGNORECASE | re.DOTALL)
+
+
+_BY_WORDS = (
+    (
+        "quota",
+        _words(
+            "insufficient_quota",
+            "insufficient.balance",
+            "exceeded your current quota",
+            "arrearage",
+            "余额不足",
+            "欠费",
+        ),
+    ),
+    (
+        "content_filter",
+        _words("content.?filter", "content management policy", "data_?inspection_?failed", "敏感"),
+    ),
+    (
+        "context_too_long",
+        _words(
+            "context.?length",
+            "context.?window",
+            "maximum input",
+            r"(input|prompt|request|message)\S* (is|are|was) (too long|longer)",
+        ),
+    ),
+    (
+        "bad_key",
+        _words(
+            "invalid_api_key",
+            r"(invalid|incorrect|wrong|missing|expired)\W+(\w+\W+)?api.?key",
+            r"api.?key\W+(\w+\W+){0,3}(invalid|incorrect)",
+        ),
+    ),
+    (
+        "unknown_model",
+        _words(
+            "model_not_found",
+            r"model\b.{0,120}?(does not exist|doesn't exist|not found|not exist|is not available)",
+            "(unknown|invalid|no such) model",
+            "模型不存在",
+        ),
+    ),
+)
+_WORDS_BY_STATUS = {
+    400: {"content_filter", "context_too_long", "bad_key", "unknown_model", "quota"},
+    402: {"quota"},
+    403: {"quota", "content_filter", "unknown_model"},
+    404: {"unknown_model"},
+    413: set[str](),
+    422: {"content_filter", "context_too_long", "unknown_model"},
+    429: {"quota"},
+}
+_UNSUPPORTED = re.compile(
+    r"un(supported|recognized|known|expected)|not (\w+ )?(support|permit|allow|recogni[sz]|accept)"
+    r"|extra (inputs?|fields?|forbidden)|extra_forbidden|invalid (param|arg|field)|only the default|不支持",
+    re.I,
+)
+
+
+def error_for_status(
+    status: int, headers: Mapping[str, str], body: bytes, now: datetime | None = None
+) -> JudgeError:
+    """The error that a response of status 3xx–5xx means; `body` may be cut or empty."""
+    text = body.decode("utf-8", "replace")
+    code = "redirected" if 300 <= status < 400 else _code(status, text)
+    refused = refused_parameters(text) if code == "bad_request" else frozenset()
+    return ERROR_CODES["refused_parameter" if refused else code](
+        "refused_parameter" if refused else code,
+        headers.get("location", "") if code == "redirected" else server_words(text),
+        status=status,
+        retry_after=retry_after_seconds(headers, now),
+        refused=refused,
+    )
+
+
+def error_in_body(error: Any, status: int) -> JudgeError:
+    """The error that a server told in the body of an answer whose status said that all was well."""
+    told = _told_status(error)
+    text = msgspec.json.encode(error).decode()
+    code = _code(told, text)
+    refused = refused_parameters(text) if code == "bad_request" else frozenset()
+    code = "refused_parameter" if refused else code
+    return ERROR_CODES[code](code, server_words(text), status=status, refused=refused)
+
+
+def refused_parameters(text: str) -> frozenset[str]:
+    """Which of the parameters that we may take back a 400's words name as refused.
+
+    What we added by ourselves is refused wherever it is named. What the user chose is refused only where the
+    words say so: "temperature must be below 2" speaks of its value.
+    """
+    ours = [name for name in OUR_PARAMETERS[:2] if name in text]
+    if ours:
+        return frozenset(ours)
+    unsupported = _UNSUPPORTED.search(text) is not None
+    if unsupported and re.search(r"\bstream(ing)?\b", text, re.I):
+        return frozenset({"stream"})
+    if "max_completion_tokens" in text and "max_tokens" in text:
+        return frozenset({"max_tokens"})
+    if unsupported and "temperature" in text:
+        return frozenset({"temperature"})
+    return frozenset()
+
+
+def retry_after_seconds(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """How long the server asks to wait: milliseconds, seconds or an HTTP date; None when it does not say."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    seconds = _number(value)
+    return seconds if seconds is not None else _seconds_until(value, now or datetime.now(UTC))
+
+
+def server_words(text: str) -> str:
+    """The human part of an error body, on one line, cut."""
+    try:
+        found = _message(msgspec.json.decode(text))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        found = re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text[:20_000], flags=re.S | re.I)
+    return " ".join(found.split())[:MAX_MESSAGE]
+
+
+def redacted(message: str, secrets: tuple[str, ...]) -> str:
+    for secret in secrets:
+        message = message.replace(secret, "•••")
+    return message
+
+
+def _code(status: int, text: str) -> str:
+    allowed = _WORDS_BY_STATUS.get(status)
+    if allowed is None and status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status < 500:
+        for code, words in _BY_WORDS:
+            if code in (allowed if allowed is not None else _WORDS_BY_STATUS[400]) and words.search(text):
+                return code
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return "quota" if status == 402 else "server_error" if status >= 500 else "bad_request"
+
+
+def _told_status(error: Any) -> int:
+    """The status that an error object tells of itself; 500 when it tells none that we know."""
+    if not isinstance(error, dict):
+        return 500
+    nested = error.get("error")
+    inner = nested if isinstance(nested, dict) else error
+    for name in ("code", "status", "status_code", "type"):
+        value = inner.get(name)
+        if isinstance(value, str) and value.isdigit():
+            value = int(value)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+        if isinstance(value, str) and value.lower() in _STATUS_BY_NAME:
+            return _STATUS_BY_NAME[value.lower()]
+    return 500
+
+
+_STATUS_BY_NAME = {
+    "invalid_request_error": 400,
+    "badrequesterror": 400,
+    "content_filter": 400,
+    "context_length_exceeded": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "model_not_found": 404,
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "insufficient_quota": 429,
+    "overloaded_error": 529,
+    "service_unavailable": 503,
+}
+
+
+def _message(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "; ".join(_message(item) for item in value[:5])
+    if not isinstance(value, dict):
+        return ""
+    if "msg" in value:  # FastAPI: {"loc": ["body", "x"], "msg": "…"}
+        return f"{'.'.join(str(part) for part in value.get('loc') or ())}: {value['msg']}"
+    for name in ("error", "message", "detail", "errors", "error_msg"):
+        if value.get(name):
+            return _message(value[name])
+    return msgspec.json.encode(value).decode()
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < 1e9 else None
+
+
+def _seconds_until(value: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, TypeError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - now).total_seconds())

@@ -1,0 +1,329 @@
+"""The scripted judge: an OpenAI-compatible server that says what it is told to, faults included.
+
+For tests, demonstrations and load: nothing is patched anywhere, the client talks to a real socket.
+
+    with ScriptedJudge(reply="Score: [[7]]") as judge:
+        ...                      # judge.url, judge.requests
+
+`python -m judging.core.judges.scripted --median 0.5 --sigma 0.6` serves one for load tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+import random
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from types import TracebackType
+from typing import Any, Literal
+
+import msgspec
+from aiohttp import web
+
+Fault = Literal["", "cut", "half_stream", "hang"]
+MODEL = "scripted-judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server does with one request. A `body` is sent as it is, in place of the content."""
+
+    content: str | None = ""
+    reasoning: str | None = None
+    finish_reason: str = "stop"
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    delay: float = 0.0
+    fault: Fault = ""
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it arrived; the body is decoded only where someone looks."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        decoded = msgspec.json.decode(self.raw)
+        return decoded if isinstance(decoded, dict) else {}
+
+    @property
+    def prompt(self) -> str:
+        """The last user message's text, or ''."""
+        messages = [message for message in self.body.get("messages", []) if message.get("role") == "user"]
+        return str(messages[-1].get("content") or "") if messages else ""
+
+
+Script = Callable[[Received], Answer | str]
+
+
+def refusal(status: int, message: str, *, retry_after: str | None = None, **fields: Any) -> Answer:
+    """An error status with the body that OpenAI gives it."""
+    body = msgspec.json.encode({"error": {"message": message, **fields}})
+    headers = (("content-type", "application/json"),)
+    return Answer(
+        status=status, body=body, headers=headers + ((("retry-after", retry_after),) if retry_after else ())
+    )
+
+
+def rate_limited(retry_after: str | None = "0") -> Answer:
+    return refusal(429, "Rate limit reached", retry_after=retry_after, type="rate_limit_error")
+
+
+def server_error() -> Answer:
+    return refusal(500, "The server had an error while processing your request")
+
+
+def nonsense() -> Answer:
+    return Answer(body=b"<html><body>Welcome to the gateway</body></html>")
+
+
+def empty() -> Answer:
+    return Answer(content="")
+
+
+def cut() -> Answer:
+    """The connection closes before a byte is answered."""
+    return Answer(fault="cut")
+
+
+def half_stream(content: str = "Score: [[7]]") -> Answer:
+    """The reply breaks off in its middle."""
+    return Answer(content=content, fault="half_stream")
+
+
+def hang() -> Answer:
+    """Nothing is ever answered."""
+    return Answer(fault="hang")
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Seconds before the answer: fixed (sigma 0) or log-normal about `median`, the same for the same seed."""
+
+    median: float = 0.0
+    sigma: float = 0.0
+    seed: int = 0
+
+    def stream(self) -> Callable[[], float]:
+        generator = random.Random(self.seed)
+        mu = math.log(self.median) if self.median > 0 else 0.0
+        if self.median <= 0 or self.sigma <= 0:
+            return lambda: self.median
+        return lambda: generator.lognormvariate(mu, self.sigma)
+
+
+@dataclass
+class Server:
+    """The behaviour behind the socket, usable in any event loop: `start`, then `stop`."""
+
+    script: Script
+    api_key: str = ""
+    refuses: frozenset[str] = frozenset()
+    terse: bool = False  # refuses without saying what
+    latency: Latency = Latency()
+    models: tuple[str, ...] = (MODEL,)
+    keep: bool = True
+    requests: list[Received] = field(default_factory=list)
+    answered: int = 0
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+        """Listens; returns the address to ask, ending in /v1."""
+        self._delay = self.latency.stream()
+        self._stopping = asyncio.Event()
+        server = web.Server(self._handle, access_log=None)
+        self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port)
+        await site.start()
+        bound = self._runner.addresses[0]
+        return f"http://{f'[{bound[0]}]' if ':' in bound[0] else bound[0]}:{bound[1]}/v1"
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        await self._runner.cleanup()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        received = Received(request.method, request.path, request.headers, await request.read())
+        if self.keep:
+            self.requests.append(received)
+        if self.api_key and request.headers.get("authorization") != f"Bearer {self.api_key}":
+            return _plain(refusal(401, f"Incorrect API key provided: {request.headers.get('authorization')}"))
+        if request.path.endswith("/models"):
+            listed = [{"id": name, "object": "model"} for name in self.models]
+            return web.Response(body=msgspec.json.encode({"data": listed}), content_type="application/json")
+        if request.method != "POST" or not request.path.endswith("/chat/completions"):
+            return _plain(refusal(404, "Not Found"))
+        self.answered += 1
+        return await self._respond(request, received)
+
+    async def _respond(self, request: web.BaseRequest, received: Received) -> web.StreamResponse:
+        answer = self._refused(received) or self.script(received)
+        answer = Answer(content=answer) if isinstance(answer, str) else answer
+        delay = answer.delay + self._delay()
+        if delay > 0:
+            await asyncio.sleep(delay)
+        if answer.fault == "hang":
+            await self._stopping.wait()
+        if answer.fault in ("hang", "cut"):
+            return _aborted(request)
+        if answer.fault == "half_stream":
+            return await _half(request, answer)
+        if answer.body is not None or answer.status != 200:
+            return _plain(answer)
+        # The member's bytes are looked for: decoding each body would cost a load test too much.
+        if b'"stream":true' in received.raw or b'"stream": true' in received.raw:
+            return web.Response(body=streamed(answer), headers={"content-type": "text/event-stream"})
+        return web.Response(body=document(answer), headers={"content-type": "application/json"})
+
+    def _refused(self, received: Received) -> Answer | None:
+        if not self.refuses:
+            return None
+        named = [name for name in sorted(self.refuses) if received.body.get(name)]
+        if not named:
+            return None
+        if self.terse:
+            return refusal(400, "Bad Request")
+        hint = " Use 'max_completion_tokens' instead." if named[0] == "max_tokens" else ""
+        return refusal(400, f"Unsupported parameter: '{named[0]}' is not supported with this model.{hint}")
+
+
+class ScriptedJudge:
+    """The server in a thread of its own, on a free port, for the length of a `with`.
+
+    `reply` is a text, an Answer, a sequence of them (the last one repeats) or a function of the request.
+    """
+
+    def __init__(
+        self, reply: str | Answer | Sequence[str | Answer] | Script = "Score: [[7]]", **server: Any
+    ) -> None:
+        self.server = Server(script=as_script(reply), **server)
+        self.url = ""
+
+    @property
+    def requests(self) -> list[Received]:
+        """The requests for chat completions so far."""
+        return [request for request in self.server.requests if request.path.endswith("/chat/completions")]
+
+    def __enter__(self) -> ScriptedJudge:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.url = asyncio.run_coroutine_threadsafe(self.server.start(), self._loop).result(10)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self.server.stop(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+
+def as_script(reply: str | Answer | Sequence[str | Answer] | Script) -> Script:
+    if callable(reply):
+        return reply
+    if isinstance(reply, (str, Answer)):
+        return lambda _: reply
+    left = list(reply)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+@lru_cache(maxsize=4096)
+def streamed(answer: Answer, pieces: int = 8) -> bytes:
+    """The answer as server-sent events, its text in about `pieces` of them."""
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"reasoning_content": part} for part in _parts(answer.reasoning, pieces)]
+    deltas += [{"content": part} for part in _parts(answer.content, pieces)]
+    events = [_event({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) for delta in deltas]
+    last = {"index": 0, "delta": {}, "finish_reason": answer.finish_reason}
+    events.append(_event({"choices": [last]}))
+    events.append(_event({"choices": [], "usage": _usage(answer)}))
+    return b"".join([*events, b"data: [DONE]\n\n"])
+
+
+@lru_cache(maxsize=4096)
+def document(answer: Answer) -> bytes:
+    """The answer as one JSON document."""
+    message = {"role": "assistant", "content": answer.content, "reasoning_content": answer.reasoning}
+    choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
+    return msgspec.json.encode(
+        {"object": "chat.completion", "model": MODEL, "choices": [choice], "usage": _usage(answer)}
+    )
+
+
+def _event(fields: dict[str, Any]) -> bytes:
+    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": MODEL, **fields}
+    return b"data: " + msgspec.json.encode(chunk) + b"\n\n"
+
+
+def _parts(text: str | None, pieces: int) -> list[str]:
+    if not text:
+        return []
+    size = max(1, -(-len(text) // pieces))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _usage(answer: Answer) -> dict[str, int]:
+    spoken = len(answer.content or "") + len(answer.reasoning or "")
+    return {"prompt_tokens": 10, "completion_tokens": spoken, "total_tokens": 10 + spoken}
+
+
+def _plain(answer: Answer) -> web.Response:
+    return web.Response(status=answer.status, body=answer.body or b"", headers=dict(answer.headers))
+
+
+async def _half(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+    events = streamed(replace(answer, fault=""))
+    response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+    await response.prepare(request)
+    await response.write(events[: len(events) // 2])
+    # What was written must leave before the connection is torn down under it.
+    await asyncio.sleep(0.05)
+    _aborted(request)
+    return response
+
+
+def _aborted(request: web.BaseRequest) -> web.Response:
+    """Tears the connection down; the response is for aiohttp, nobody receives it."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="An OpenAI-compatible server that always says the same.")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8001)
+    parser.add_argument("--reply", default="Score: [[7]]")
+    parser.add_argument("--median", type=float, default=0.0, help="seconds before the answer")
+    parser.add_argument("--sigma", type=float, default=0.0, help="spread of the log-normal latency; 0: fixed")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    latency = Latency(options.median, options.sigma, options.seed)
+    server = Server(script=as_script(options.reply), latency=latency, keep=False)
+    asyncio.run(serve_forever(server, options.host, options.port))
+
+
+async def serve_forever(server: Server, host: str, port: int) -> None:
+    sys.stdout.write(f"{await server.start(host, port)}\n")
+    sys.stdout.flush()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await server.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""How one judge model is reached and what is sent to it. No network here."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from judging.core.judges.errors import Unreachable
+
+Request = dict[str, Any]
+
+# What we add or adapt by ourselves, and may therefore take back when a server refuses it.
+OUR_PARAMETERS = ("separate_reasoning", "stream_options", "stream")
+ADAPTABLE = frozenset({*OUR_PARAMETERS, "temperature", "max_tokens"})
+
+_VERSION = re.compile(r"v\d+[a-z0-9]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds. `first_byte` counts from the sent request, `idle` between two pieces of a reply."""
+
+    connect: float = 10.0
+    first_byte: float = 300.0
+    idle: float = 120.0
+    whole: float = 1200.0
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """One endpoint, model and way of asking. `refuses` names what the server was found not to take."""
+
+    url: str
+    model: str
+    api_key: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    proxy: str = field(default="", repr=False)
+    ca_pem: str = field(default="", repr=False)
+    verify: bool = True
+    params: Mapping[str, Any] = field(default_factory=dict)
+    system_prompt: str | None = None
+    refuses: frozenset[str] = frozenset()
+    timeouts: Timeouts = Timeouts()
+
+    def secrets(self) -> tuple[str, ...]:
+        """Strings that must never be stored or shown: the key, header values, the proxy's password."""
+        password = urlsplit(self.proxy).password if "@" in self.proxy else None
+        found = (self.api_key.strip(), *self.headers.values(), password or "")
+        return tuple(secret for secret in found if len(secret) >= 4)
+
+
+def build_request(settings: JudgeSettings, prompt: str) -> Request:
+    """The JSON body that asks `prompt`; without what the server refuses.
+
+    A generation parameter may switch off `stream` or `separate_reasoning`, but not replace model or messages.
+    """
+    messages = [{"role": "user", "content": prompt}]
+    if settings.system_prompt:
+        messages.insert(0, {"role": "system", "content": settings.system_prompt})
+    request: Request = {
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "separate_reasoning": True,
+        **settings.params,
+        "model": settings.model,
+        "messages": messages,
+    }
+    return without(request, settings.refuses)
+
+
+def without(request: Request, refuses: frozenset[str]) -> Request:
+    """The request less what is refused; a refused `max_tokens` becomes `max_completion_tokens`."""
+    kept = {name: value for name, value in request.items() if name not in refuses}
+    if "max_tokens" in refuses and "max_tokens" in request:
+        kept.setdefault("max_completion_tokens", request["max_tokens"])
+    # OpenAI refuses stream_options in a request that does not stream.
+    if not kept.get("stream"):
+        kept.pop("stream_options", None)
+    return kept
+
+
+@lru_cache(maxsize=256)
+def chat_url(url: str) -> str:
+    """The address of chat completions, given with or without scheme, `/v1` and `/chat/completions`.
+
+    Raises Unreachable `bad_url` for what is no http(s) address or carries a password.
+    """
+    parts = _split(url)
+    path = parts.path.rstrip("/")
+    if not path.endswith("/chat/completions"):
+        # Some services count their own versions (/api/v3, /v1beta/openai): nothing is put before those.
+        versioned = any(_VERSION.fullmatch(segment) for segment in path.split("/"))
+        path += "/chat/completions" if versioned else "/v1/chat/completions"
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def models_url(url: str) -> str:
+    """The address that lists models, beside the one that `chat_url` gives."""
+    return chat_url(url).replace("/chat/completions", "/models")
+
+
+def _split(url: str) -> SplitResult:
+    address = url.strip()
+    if not address or any(character.isspace() for character in address):
+        raise Unreachable("bad_url", address)
+    try:
+        parts = urlsplit(address if "://" in address else f"{_guessed_scheme(address)}://{address}")
+        usable = bool(parts.hostname) and parts.scheme in ("http", "https") and parts.port != 0
+    except ValueError as error:
+        raise Unreachable("bad_url", f"{error}") from error
+    if not usable or "@" in parts.netloc:
+        raise Unreachable("bad_url", "" if "@" in address else address)
+    return parts
+
+
+def _guessed_scheme(address: str) -> str:
+    """Bare `host:port`, addresses and one-word hosts are one's own network; other bare names are services."""
+    host = address.split("/", 1)[0]
+    if ":" in host or "." not in host:
+        return "http"
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return "https"
+    return "http"
