@@ -187,12 +187,17 @@ async def _start_of(response: httpx.Response) -> bytes:
     return bytes(body[:MAX_ERROR_BYTES])
 
 
+def request_headers(settings: JudgeSettings) -> httpx.Headers:
+    """What each request carries. Raises Unreachable `bad_header` for what no header can hold."""
+    return _headers(settings.api_key, tuple(settings.headers.items()))
+
+
 def _http_request(client: httpx.AsyncClient, settings: JudgeSettings, request: Request) -> httpx.Request:
     timeouts = settings.timeouts
     return client.build_request(
         "POST",
         _parsed_url(settings.url),
-        headers=_headers(settings.api_key, tuple(settings.headers.items())),
+        headers=request_headers(settings),
         content=msgspec.json.encode(request),
         # httpx's `pool` is aiohttp's whole way to a connection: looking up the name, connecting, TLS.
         timeout=httpx.Timeout(None, connect=timeouts.connect, pool=timeouts.connect),
@@ -209,7 +214,6 @@ def _parsed_url(url: str) -> httpx.URL:
 
 @lru_cache(maxsize=256)
 def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
-    """What each request carries. Raises Unreachable `bad_header` for what no header can hold."""
     found = {"content-type": "application/json", "accept-encoding": "identity"}
     if api_key.strip():
         found["authorization"] = f"Bearer {api_key.strip()}"
