@@ -1,0 +1,39 @@
+"""Take up again what a dead worker held. Runs at every worker's start and every 15 seconds."""
+
+from __future__ import annotations
+
+import time
+
+from django.db.models import Exists, OuterRef
+
+from evalsite import engine
+from judging.runs.models import Chunk, Run, RunState
+
+
+def reconcile() -> None:
+    """Free the leases of the dead, wake a pump for runs that have work nobody holds, end runs that have none."""
+    from judging.runs.store import finish_if_done
+    from judging.runs.tasks import pump
+
+    free_dead_leases()
+    for run_id in Run.objects.filter(state=RunState.RUNNING).values_list("pk", flat=True):
+        finish_if_done(run_id)
+    if work_waits():
+        engine.wake(pump)
+
+
+def free_dead_leases() -> int:
+    """Chunks given back because their holder is gone. How many."""
+    held = Chunk.objects.filter(done=False).exclude(owner="")
+    freed = held.filter(lease_until__lt=time.time()).update(owner="", lease_until=0)
+    for owner in held.values_list("owner", flat=True).distinct():
+        if not engine.is_alive(owner):
+            freed += held.filter(owner=owner).update(owner="", lease_until=0)
+    return freed
+
+
+def work_waits() -> bool:
+    """Is there a run to plan, or a chunk that nobody holds?"""
+    free = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
+    running = Run.objects.filter(state=RunState.RUNNING).filter(Exists(free))
+    return running.exists() or Run.objects.filter(state=RunState.PLANNING).exists()

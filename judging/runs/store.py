@@ -1,0 +1,235 @@
+"""The pump's plain SQL: leasing chunks, loading what is to be judged, writing what was judged.
+
+Rules that keep every judgement single: only the holder of a chunk's lease writes its judgements, and looks at
+the lease inside the transaction that writes; a chunk is done only in the transaction of its last judgements,
+and only if the database holds no unjudged one of it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+from django.db import connection, transaction
+from django.utils import timezone
+
+from datasets.core.variables import response_data, row_data
+from judging.core.pipeline import AskedJudge, Item, ScriptResult, Story
+from judging.runs.models import Chunk, Run, RunState
+
+LEASE_SECONDS = 30.0
+
+_LEASE = """
+UPDATE judging_chunk SET owner = %s, lease_until = %s, leases = leases + 1
+ WHERE id = (SELECT id FROM judging_chunk WHERE run_id = %s AND NOT done AND owner = ''
+             ORDER BY first LIMIT 1 {lock}) AND owner = '' AND NOT done
+RETURNING id, first, last
+"""
+_ITEMS = """
+SELECT j.id, j.run_metric_id, j.row_id, r.raw, a.raw
+  FROM judging_judgement j JOIN datasets_row r ON r.id = j.row_id JOIN datasets_response a ON a.id = j.response_id
+ WHERE j.run_id = %s AND j.position BETWEEN %s AND %s AND j.state = 'not_run'
+ ORDER BY j.position
+"""
+_WRITE = """
+UPDATE judging_judgement
+   SET state = %s, value = %s, score = %s, reason = %s, detail = %s, preprocess = %s, verdicts = %s,
+       postprocess = %s, flags = %s, seconds = %s, finished_at = %s
+ WHERE id = %s AND state = 'not_run'
+"""
+_REPLY = """
+INSERT INTO judging_judgereply (judgement_id, judge, repeat, swapped, endpoint_id, request, content, reasoning,
+       extra, error, detail, calls, prompt_tokens, completion_tokens, seconds, first_token_seconds)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+"""
+_DONE = """
+UPDATE judging_chunk SET done = %s, owner = ''
+ WHERE id = %s AND owner = %s AND NOT EXISTS (
+       SELECT 1 FROM judging_judgement j WHERE j.run_id = judging_chunk.run_id
+          AND j.position BETWEEN judging_chunk.first AND judging_chunk.last AND j.state = 'not_run')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A chunk that this process holds."""
+
+    chunk: int
+    run: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToJudge:
+    """One judgement to make."""
+
+    judgement: int
+    run: int
+    chunk: int
+    run_metric: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One judgement made."""
+
+    of: ToJudge
+    story: Story
+
+
+def lease(run_id: int, owner: str) -> Leased | None:
+    """Take the first free chunk of a run, or None."""
+    lock = "FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_LEASE.format(lock=lock), [owner, time.time() + LEASE_SECONDS, run_id])
+        row = cursor.fetchone()
+    return Leased(row[0], run_id, row[1], row[2]) if row else None
+
+
+def renew(chunks: Iterable[int], owner: str) -> None:
+    """Put the end of the leases off again."""
+    Chunk.objects.filter(pk__in=list(chunks), owner=owner).update(lease_until=time.time() + LEASE_SECONDS)
+
+
+def release(chunks: Iterable[int], owner: str) -> None:
+    """Give chunks back that were not finished."""
+    Chunk.objects.filter(pk__in=list(chunks), owner=owner, done=False).update(owner="", lease_until=0)
+
+
+def load(leased: Leased, form: str) -> list[ToJudge]:
+    """What is still to be judged of a chunk. Rows are decoded once, however many answers they have."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
+        found = cursor.fetchall()
+    rows: dict[int, dict[str, Any]] = {}
+    for _, _, row_id, raw, _ in found:
+        if row_id not in rows:
+            rows[row_id] = row_data(raw, form)
+    return [
+        ToJudge(judgement, leased.run, leased.chunk, metric, Item(rows[row_id], response_data(answer)))
+        for judgement, metric, row_id, _, answer in found
+    ]
+
+
+def write(judged: Sequence[Judged], finished: Iterable[int], owner: str) -> None:
+    """Store judgements with their replies, count them, mark chunks done and runs finished: all or nothing."""
+    with transaction.atomic():
+        held = _held_chunks({one.of.chunk for one in judged} | set(finished), owner)
+        kept = [one for one in judged if one.of.chunk in held]
+        with connection.cursor() as cursor:
+            if kept:
+                cursor.executemany(_WRITE, [_judgement_row(one) for one in kept])
+                replies = [_reply_row(one.of.judgement, asked) for one in kept for asked in one.story.asked]
+                if replies:
+                    cursor.executemany(_REPLY, replies)
+            for chunk in finished:
+                cursor.execute(_DONE, [True, chunk, owner])
+        for run_id in {one.of.run for one in kept}:
+            _count(run_id, [one.story for one in kept if one.of.run == run_id])
+        for run_id in set(held.values()):
+            finish_if_done(run_id)
+
+
+def _held_chunks(chunks: set[int], owner: str) -> dict[int, int]:
+    held = Chunk.objects.select_for_update().filter(pk__in=chunks, owner=owner, done=False).order_by("pk")
+    return dict(held.values_list("pk", "run_id"))
+
+
+def _count(run_id: int, stories: list[Story]) -> None:
+    """Add to the run's counters; in SQL, because other workers add to them too."""
+    states = Counter(story.outcome.state for story in stories)
+    asked = [one for story in stories for one in story.asked]
+    calls = sum(len(one.calls) for one in asked)
+    failed = sum(1 for one in asked for call in one.calls if call.get("error"))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE judging_run SET scored = scored + %s, no_score = no_score + %s, unparsed = unparsed + %s, "
+            "errors = errors + %s, calls = calls + %s, calls_failed = calls_failed + %s, "
+            "prompt_tokens = prompt_tokens + %s, completion_tokens = completion_tokens + %s, "
+            "revision = revision + 1 WHERE id = %s",
+            [
+                *(states[name] for name in ("scored", "no_score", "unparsed", "error")),
+                calls,
+                failed,
+                sum(one.prompt_tokens or 0 for one in asked),
+                sum(one.completion_tokens or 0 for one in asked),
+                run_id,
+            ],
+        )
+
+
+def finish_if_done(run_id: int) -> bool:
+    """A running run without an open chunk is finished."""
+    open_chunks = Chunk.objects.filter(run=run_id, done=False)
+    if open_chunks.exists():
+        return False
+    running = Run.objects.filter(pk=run_id, state=RunState.RUNNING)
+    return bool(running.update(state=RunState.FINISHED, finished_at=timezone.now()))
+
+
+def _judgement_row(one: Judged) -> tuple[Any, ...]:
+    story, outcome = one.story, one.story.outcome
+    verdicts = [asdict(verdict) for verdict in story.verdicts]
+    return (
+        outcome.state,
+        storable(outcome.value_json),
+        outcome.score,
+        outcome.reason,
+        storable(outcome.detail),
+        _script_json(story.preprocess),
+        _json(verdicts) if verdicts else "",
+        _script_json(story.postprocess),
+        ",".join(story.flags),
+        story.seconds,
+        time.time(),
+        one.of.judgement,
+    )
+
+
+def _reply_row(judgement: int, asked: AskedJudge) -> tuple[Any, ...]:
+    reply = asked.reply or {}
+    extra = {key: value for key, value in reply.items() if key not in ("content", "reasoning_content")}
+    return (
+        judgement,
+        asked.judge,
+        asked.repeat,
+        False,
+        asked.endpoint,
+        _json(asked.request),
+        storable(reply.get("content")),
+        storable(reply.get("reasoning_content")),
+        _json(extra) if any(value is not None for value in extra.values()) else "",
+        asked.failure.code if asked.failure else "",
+        storable(asked.failure.detail if asked.failure else ""),
+        _json(asked.calls),
+        asked.prompt_tokens,
+        asked.completion_tokens,
+        asked.seconds,
+        asked.first_token_seconds,
+    )
+
+
+def _script_json(result: ScriptResult | None) -> str:
+    return _json(asdict(result)) if result else ""
+
+
+def _json(value: Any) -> str:
+    """Strict JSON text that any database takes: no NaN, no half characters; integers of any size."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError):
+        return storable(json.dumps(value, ensure_ascii=False, default=str)) or ""
+
+
+def storable(text: str | None) -> str | None:
+    """Without NUL (PostgreSQL refuses it) and half characters (UTF-8 has none); a model may send both."""
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,0 +1,239 @@
+"""The effects of a story, batched: rendering and scripts in the jail, asking through an endpoint's slots."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
+
+from judging.core.jail.job import Failure as JailFailure
+from judging.core.jail.pool import Jail
+from judging.core.judges.client import Clients
+from judging.core.judges.patience import Asked, RetryPolicy, ask_patiently
+from judging.core.judges.replying import Reply
+from judging.core.judges.settings import build_request
+from judging.core.pipeline import AskedJudge, Context, Failure, Item, MetricDefinition, ScriptResult
+from judging.core.prompts import Rendered, RenderItem, render
+from judging.core.replies import make_parser, planted_verdict
+from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
+from judging.core.values import Value
+from judging.runs.batcher import Batcher
+from judging.runs.lanes import Lane
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+
+class Abandoned(Exception):
+    """The run was paused or cancelled before this item was asked; it stays `not_run`."""
+
+
+@dataclass(slots=True)
+class Gate:
+    """Whether a run may still ask, and which of its tasks wait for a reply that is being paid for."""
+
+    open: bool = True
+    in_flight: set[asyncio.Task[Any]] = field(default_factory=set)
+
+
+class MetricTools:
+    """Implements core.pipeline.Tools for one metric of one run."""
+
+    def __init__(
+        self,
+        metric: MetricDefinition,
+        lanes: list[Lane],
+        clients: Clients,
+        jail: Jail,
+        threads: ThreadPoolExecutor,
+        gate: Gate,
+    ) -> None:
+        self.metric = metric
+        self.lanes = lanes
+        self.clients = clients
+        self.jail = jail
+        self.threads = threads
+        self.gate = gate
+        self.learnt: set[tuple[int, frozenset[str]]] = set()
+        self._renders = [self._batched(self._render(number)) for number in range(len(metric.judges))]
+        self._before = self._batched(self._preprocess)
+        self._after = self._batched(self._postprocess)
+        self._parsers = [
+            make_parser(judge.parse, metric.min_score, metric.max_score) for judge in metric.judges
+        ]
+
+    async def preprocess(self, context: Context) -> ScriptResult:
+        return await self._before(context)
+
+    async def postprocess(self, context: Context) -> ScriptResult:
+        return await self._after(context)
+
+    async def render(self, judge: int, context: Context) -> str | Failure:
+        return await self._renders[judge](context)
+
+    async def ask(self, judge: int, repeat: int, prompt: str) -> AskedJudge:
+        lane = self.lanes[judge]
+        request = build_request(lane.settings, prompt)
+        if lane.failure:
+            return AskedJudge(judge, repeat, request, None, lane.failure, [], endpoint=lane.endpoint)
+        task = asyncio.current_task()
+        assert task is not None
+        async with lane.slots:
+            if not self.gate.open:
+                raise Abandoned
+            self.gate.in_flight.add(task)
+            try:
+                asked = await self._ask(lane, request)
+            finally:
+                self.gate.in_flight.discard(task)
+        return as_asked_judge(judge, repeat, asked, lane)
+
+    async def _ask(self, lane: Lane, request: dict[str, Any]) -> Asked:
+        asked = await ask_patiently(
+            self.clients.of(lane.settings),
+            lane.settings,
+            request,
+            policy=RetryPolicy(),
+            on_limit=lane.slots.overloaded,
+        )
+        if asked.reply is not None:
+            lane.slots.succeeded()
+        if asked.refuses and lane.learn(asked.refuses) and lane.endpoint:
+            self.learnt.add((lane.endpoint, asked.refuses))
+        return asked
+
+    def take_learnt(self) -> list[tuple[int, frozenset[str]]]:
+        """What servers were found to refuse since the last call: (endpoint, refusals)."""
+        learnt, self.learnt = list(self.learnt), set()
+        return learnt
+
+    def read(self, judge: int, content: str) -> tuple[Value | None, str]:
+        parsed = self._parsers[judge](content)
+        return parsed.value, parsed.reason
+
+    def flags(self, item: Item) -> tuple[str, ...]:
+        return ("planted_verdict",) if planted_verdict(item.response.get("content") or "") else ()
+
+    def _batched(self, work: Callable[[list[Question]], list[Answer]]) -> Batcher[Question, Answer]:
+        async def in_thread(questions: list[Question]) -> list[Answer]:
+            return await asyncio.get_running_loop().run_in_executor(self.threads, work, questions)
+
+        return Batcher(in_thread)
+
+    def _render(self, judge: int) -> Callable[[list[Context]], list[str | Failure]]:
+        template = self.metric.judges[judge].template
+
+        def work(contexts: list[Context]) -> list[str | Failure]:
+            items = [render_item(context, self.metric) for context in contexts]
+            return [
+                prompt_or_failure(one) for one in render(self.jail, template, items, self.metric.undefined)
+            ]
+
+        return work
+
+    def _preprocess(self, contexts: list[Context]) -> list[ScriptResult]:
+        items = [(context.item.data, context.item.response) for context in contexts]
+        alone = self.metric.sandbox == "item"
+        return [
+            script_result(one)
+            for one in run_preprocess(self.jail, self.metric.preprocess, items, each_alone=alone)
+        ]
+
+    def _postprocess(self, contexts: list[Context]) -> list[ScriptResult]:
+        items = [self.postprocess_arguments(context) for context in contexts]
+        alone = self.metric.sandbox == "item"
+        return [
+            script_result(one)
+            for one in run_postprocess(self.jail, self.metric.postprocess, items, each_alone=alone)
+        ]
+
+    def postprocess_arguments(self, context: Context) -> dict[str, Any]:
+        """spec: scripts, the five parameters of `postprocess`."""
+        models = [judge_model_seen(self.metric, asked.judge) for asked in context.asked]
+        return {
+            "judge_reqs": [asked.request for asked in context.asked],
+            "judge_resps": [asked.as_seen() for asked in context.asked],
+            "judge_models": models,
+            "data": context.item.data,
+            "resp": context.item.response,
+        }
+
+
+def judge_model_seen(metric: MetricDefinition, number: int) -> dict[str, Any]:
+    """A judge model as postprocess sees it."""
+    judge = metric.judges[number]
+    seen: dict[str, Any] = {"name": judge.name, "judge_template_content": judge.template}
+    if judge.params:
+        seen["generation_params"] = judge.params
+    if judge.system_prompt:
+        seen["system_prompt"] = judge.system_prompt
+    return seen
+
+
+def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
+    """What a template sees of an item so far."""
+    return RenderItem(
+        data=context.item.data,
+        response=context.item.response,
+        preprocess_result=context.preprocess_result,
+        judge_resps=[asked.as_seen() for asked in context.asked],
+        judge_reqs=[asked.request for asked in context.asked],
+        min_score=metric.min_score,
+        max_score=metric.max_score,
+    )
+
+
+def prompt_or_failure(rendered: Rendered) -> str | Failure:
+    if rendered.error is not None:
+        return jail_failure(rendered.error, "prompt")
+    assert rendered.text is not None
+    return rendered.text
+
+
+def jail_failure(failure: JailFailure, what: str) -> Failure:
+    """Codes such as prompt_undefined or script_timeout; the detail names the line of the user's own source."""
+    place = f" (line {failure.line})" if failure.line else ""
+    return Failure(f"{what}_{failure.code}", failure.message + place)
+
+
+def script_result(outcome: ScriptOutcome) -> ScriptResult:
+    failure = jail_failure(outcome.failure, "script") if outcome.failure else None
+    line = outcome.failure.line if outcome.failure else None
+    return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, line)
+
+
+def as_asked_judge(judge: int, repeat: int, asked: Asked, lane: Lane) -> AskedJudge:
+    """The client's answer as the story keeps it."""
+    reply, error = asked.reply, asked.error
+    return AskedJudge(
+        judge,
+        repeat,
+        asked.request,
+        reply_seen(reply) if reply else None,
+        Failure(error.code, error.message) if error and not reply else None,
+        [call_seen(call) for call in asked.calls],
+        seconds=reply.seconds if reply else sum(call.seconds for call in asked.calls),
+        first_token_seconds=reply.first_token_seconds if reply else None,
+        prompt_tokens=reply.usage.prompt_tokens if reply else None,
+        completion_tokens=reply.usage.completion_tokens if reply else None,
+        endpoint=lane.endpoint,
+    )
+
+
+def call_seen(call: Any) -> dict[str, Any]:
+    """One HTTP try, as it is kept."""
+    kept = asdict(call)
+    return {key: value for key, value in kept.items() if value not in (None, "")}
+
+
+def reply_seen(reply: Reply) -> dict[str, Any]:
+    """A judge's reply as templates, scripts and pages see it."""
+    return {
+        "content": reply.content,
+        "reasoning_content": reply.reasoning_content,
+        "tool_calls": reply.tool_calls,
+        "finish_reason": reply.finish_reason,
+        "model": reply.model,
+    }
