@@ -83,7 +83,10 @@ class ScriptResult:
 
 @dataclass(frozen=True, slots=True)
 class AskedJudge:
-    """A judge model's request and what came back. `calls` holds every HTTP try, as JSON-able dicts."""
+    """A judge model's request and what came back. `calls` holds every HTTP try, as JSON-able dicts.
+
+    A reply that cannot be used (empty, cut off before a word) stands beside its failure.
+    """
 
     judge: int
     repeat: int
@@ -99,10 +102,9 @@ class AskedJudge:
 
     def as_seen(self) -> dict[str, Any]:
         """As templates and postprocess see it in `judge_resps`."""
-        if self.reply is None:
-            assert self.failure is not None
+        if self.failure is not None:
             return {"content": None, "error": f"{self.failure.code}: {self.failure.detail}".rstrip(": ")}
-        return self.reply
+        return self.reply or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools) -> Story:
         for repeat in range(judge.repeats):
             asked = await tools.ask(number, repeat, prompt)
             context = Context(context.item, context.preprocess_result, (*context.asked, asked))
-    verdicts = tuple(read_verdict(asked, tools) for asked in context.asked if asked.reply is not None)
+    verdicts = tuple(read_verdict(asked, tools) for asked in context.asked if asked.failure is None)
     after = await tools.postprocess(context) if metric.postprocess else None
     return Story(
         conclude(metric, before, context.asked, verdicts, after),
@@ -185,8 +187,7 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools) -> Story:
 
 def read_verdict(asked: AskedJudge, tools: Tools) -> Verdict:
     """Read a reply's content, never its reasoning."""
-    assert asked.reply is not None
-    value, reason = tools.read(asked.judge, asked.reply.get("content") or "")
+    value, reason = tools.read(asked.judge, (asked.reply or {}).get("content") or "")
     return Verdict(asked.judge, asked.repeat, value, reason)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from evalsite.secrets import Undecryptable, decrypt
 from judging.core.judges.client import Clients
@@ -24,13 +24,12 @@ class Lane:
     slots: AdaptiveSlots
     endpoint: int | None = None
     failure: Failure | None = None
-    learnt: frozenset[str] = field(default_factory=frozenset)
+    answered: bool = False
 
     def learn(self, refuses: frozenset[str]) -> bool:
         """Remember what the server refuses; true if that is news."""
         news = refuses - self.settings.refuses
         if news:
-            self.learnt |= news
             self.settings = replace(self.settings, refuses=self.settings.refuses | news)
         return bool(news)
 

@@ -55,6 +55,9 @@ class Run(models.Model):
     prompt_tokens = models.BigIntegerField(default=0)
     completion_tokens = models.BigIntegerField(default=0)
     revision = models.PositiveIntegerField(default=0, help_text="grows with every change of a judgement")
+    only_worker = models.CharField(
+        max_length=120, blank=True, default="", help_text="the one process that may work on it; empty: any"
+    )
     sandbox_level = models.PositiveSmallIntegerField(null=True)
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -255,7 +255,7 @@ class Pump:
 
 def runs_to_work_on(only: int | None) -> set[int]:
     """Plan the runs that wait for it; ids of those that run."""
-    chosen = Run.objects.filter(pk=only) if only else Run.objects.all()
+    chosen = Run.objects.filter(pk=only) if only else Run.objects.filter(only_worker="")
     for pk in chosen.filter(state=RunState.PLANNING).order_by("pk").values_list("pk", flat=True):
         planning.plan(pk)
     return set(chosen.filter(state=RunState.RUNNING).values_list("pk", flat=True))

@@ -8,11 +8,11 @@ from django.db.models import Exists, OuterRef
 
 from evalsite import engine
 from judging.runs.models import Chunk, Run, RunState
+from judging.runs.store import finish_if_done
 
 
 def reconcile() -> None:
     """Free the leases of the dead, wake a pump for runs that have work nobody holds, end runs that have none."""
-    from judging.runs.store import finish_if_done
     from judging.runs.tasks import pump
 
     free_dead_leases()
@@ -35,5 +35,6 @@ def free_dead_leases() -> int:
 def work_waits() -> bool:
     """Is there a run to plan, or a chunk that nobody holds?"""
     free = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
-    running = Run.objects.filter(state=RunState.RUNNING).filter(Exists(free))
-    return running.exists() or Run.objects.filter(state=RunState.PLANNING).exists()
+    for_anyone = Run.objects.filter(only_worker="")
+    running = for_anyone.filter(state=RunState.RUNNING).filter(Exists(free))
+    return running.exists() or for_anyone.filter(state=RunState.PLANNING).exists()

@@ -58,8 +58,12 @@ def run_create(
     user: User | None,
     sample_size: int | None = None,
     seed: int | None = None,
+    only_worker: str = "",
 ) -> Run:
-    """A run that a worker plans and begins at once. Raises ValidationError with a sentence if it cannot be."""
+    """A run that a worker (or only the process named `only_worker`) plans and begins at once.
+
+    Raises ValidationError with a sentence if it cannot be.
+    """
     _refuse_impossible(version, candidates, metrics)
     run = Run.objects.create(
         project=project,
@@ -69,6 +73,7 @@ def run_create(
         seed=random.randrange(2**31) if seed is None else seed,
         bad_rows_left_out=version.bad_rows,
         created_by=user,
+        only_worker=only_worker,
     )
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate=candidate) for candidate in candidates])
     for number, metric in enumerate(metrics):
@@ -118,12 +123,14 @@ def run_pause(run: Run) -> bool:
 
 
 @transaction.atomic
-def run_resume(run: Run) -> bool:
-    """Go on with a paused or cancelled run. False if it was neither."""
+def run_resume(run: Run, *, only_worker: str = "") -> bool:
+    """Go on with a paused or cancelled run. False if it was neither. A run cancelled before its plan is planned."""
     stopped = Run.objects.filter(pk=run.pk, state__in=(RunState.PAUSED, RunState.CANCELLED))
-    if not stopped.update(state=RunState.RUNNING, finished_at=None):
+    planned = run.chunks.exists()
+    state = RunState.RUNNING if planned else RunState.PLANNING
+    if not stopped.update(state=state, finished_at=None, only_worker=only_worker):
         return False
-    if not store.finish_if_done(run.pk):
+    if not (planned and store.finish_if_done(run.pk)):
         engine.wake(tasks.pump)
     return True
 
@@ -145,7 +152,7 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
     if made:
         locked.errors = 0 if JudgementState.ERROR in chosen else locked.errors
         locked.unparsed = 0 if JudgementState.UNPARSED in chosen else locked.unparsed
-        locked.state, locked.finished_at = RunState.RUNNING, None
+        locked.state, locked.finished_at, locked.only_worker = RunState.RUNNING, None, ""
         locked.revision += 1
         locked.save()
         engine.wake(tasks.pump)

@@ -147,7 +147,7 @@ def _count(run_id: int, stories: list[Story]) -> None:
     states = Counter(story.outcome.state for story in stories)
     asked = [one for story in stories for one in story.asked]
     calls = sum(len(one.calls) for one in asked)
-    failed = sum(1 for one in asked for call in one.calls if call.get("error"))
+    failed = sum(1 for one in asked for call in one.calls if call.get("error_code"))
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE judging_run SET scored = scored + %s, no_score = no_score + %s, unparsed = unparsed + %s, "

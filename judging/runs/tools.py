@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from judging.core.jail.job import Failure as JailFailure
 from judging.core.jail.pool import Jail
 from judging.core.judges.client import Clients
+from judging.core.judges.errors import JudgeError
 from judging.core.judges.patience import Asked, RetryPolicy, ask_patiently
 from judging.core.judges.replying import Reply
 from judging.core.judges.settings import build_request
@@ -24,6 +25,10 @@ from judging.runs.lanes import Lane
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
+
+
+SUSPICIOUS = RetryPolicy()
+PATIENT = RetryPolicy(suspect_parameters=False)  # once an endpoint has answered, a 400 is about the prompt
 
 
 class Abandoned(Exception):
@@ -86,6 +91,9 @@ class MetricTools:
             self.gate.in_flight.add(task)
             try:
                 asked = await self._ask(lane, request)
+            except JudgeError as error:  # no client can be made from these settings
+                lane.failure = Failure(error.code, error.message)
+                return AskedJudge(judge, repeat, request, None, lane.failure, [], endpoint=lane.endpoint)
             finally:
                 self.gate.in_flight.discard(task)
         return as_asked_judge(judge, repeat, asked, lane)
@@ -95,10 +103,11 @@ class MetricTools:
             self.clients.of(lane.settings),
             lane.settings,
             request,
-            policy=RetryPolicy(),
-            on_limit=lane.slots.overloaded,
+            policy=PATIENT if lane.answered else SUSPICIOUS,
+            on_limit=lambda error: lane.slots.overloaded(error.retry_after),
         )
         if asked.reply is not None:
+            lane.answered = True
             lane.slots.succeeded()
         if asked.refuses and lane.learn(asked.refuses) and lane.endpoint:
             self.learnt.add((lane.endpoint, asked.refuses))
@@ -212,7 +221,7 @@ def as_asked_judge(judge: int, repeat: int, asked: Asked, lane: Lane) -> AskedJu
         repeat,
         asked.request,
         reply_seen(reply) if reply else None,
-        Failure(error.code, error.message) if error and not reply else None,
+        Failure(error.code, error.message) if error else None,
         [call_seen(call) for call in asked.calls],
         seconds=reply.seconds if reply else sum(call.seconds for call in asked.calls),
         first_token_seconds=reply.first_token_seconds if reply else None,
