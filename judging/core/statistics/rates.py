@@ -1,0 +1,68 @@
+"""Rates of bools and shares of categories, with Wilson's interval."""
+
+import math
+from dataclasses import dataclass
+
+from .arrays import Bools, Floats, Ints, group_starts
+from .means import Estimate, estimate_mean, item_means
+from .quantiles import normal_quantile
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate in 0…1 with its interval, over `items` items and `responses` responses, `count` of them true."""
+
+    rate: float | None
+    se: float | None
+    low: float | None
+    high: float | None
+    count: int
+    responses: int
+    items: int
+    clusters: int
+
+
+def wilson(rate: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """`(p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)`: the interval of a rate over n > 0 trials.
+
+    Stays inside 0…1 and has a width where all trials agree. Assumes independent trials; `n` need not be
+    whole. Source: Wilson 1927; recommended by Brown, Cai and DasGupta, Statistical Science 16(2), 2001.
+    """
+    z = normal_quantile(0.5 + level / 2)
+    spread = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    centre = rate + z * z / (2 * n)
+    low, high = (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
+    return (0.0 if rate == 0 else max(0.0, low)), (1.0 if rate == 1 else min(1.0, high))
+
+
+def effective_size(estimate: Estimate, responses: int) -> float:
+    """How many independent trials a rate is worth: `n p (1 - p) / ((n - 1) se²)`, at most `responses`.
+
+    With one response an item and no clusters that is n itself. Where nothing varies the design effect can't
+    be seen; then only the independent units count. Source: Franco, Little, Louis and Slud, Journal of
+    Survey Statistics and Methodology 7(3), 2019 (Wilson's interval with the effective sample size).
+    """
+    rate = estimate.mean or 0.0
+    if estimate.se is None or not 0 < rate < 1:
+        return float(estimate.clusters)
+    if estimate.se == 0:
+        return float(responses)
+    size = estimate.items * rate * (1 - rate) / ((estimate.items - 1) * estimate.se**2)
+    return float(min(size, responses))
+
+
+def estimate_rate(flags: Bools, items: Ints, clusters: Ints | None = None, level: float = 0.95) -> Rate:
+    """The rate of true among responses, the item's rate first, with Wilson's interval on the effective size.
+
+    `flags` and `items` (responses,) run in parallel, one item's responses side by side; `clusters`
+    (responses,).
+    """
+    values: Floats = flags.astype(float)
+    means, _ = item_means(values, items)
+    groups = None if clusters is None else clusters[group_starts(items)]
+    mean = estimate_mean(means, groups, level)
+    low = high = None
+    if mean.mean is not None:
+        low, high = wilson(mean.mean, effective_size(mean, flags.size), level)
+    count, responses = int(flags.sum()), int(flags.size)
+    return Rate(mean.mean, mean.se, low, high, count, responses, mean.items, mean.clusters)
