@@ -1,0 +1,127 @@
+"""The parent's handle on the zygote: starting it, asking it for workers, ending them and it."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from judging.core.jail.job import Layer, Limits
+
+_REQUEST = struct.Struct("<cq")
+_ANSWER = struct.Struct("<qd")
+_START_SECONDS = 60.0
+_NICER = 5  # workers give way to the pages
+_HERE = Path(__file__).resolve()
+
+
+class JailBroken(Exception):
+    """The jail's own process can't be started, or ended unexpectedly: nobody's script is to blame."""
+
+
+def _import_places() -> list[str]:
+    """Folders of this project and of the packages that a worker needs."""
+    specs = [importlib.util.find_spec(name) for name in ("jinja2", "markupsafe")]
+    packages = {str(Path(spec.origin).parents[1]) for spec in specs if spec and spec.origin}
+    return [str(_HERE.parents[3]), *sorted(packages)]
+
+
+class Keeper:
+    """One zygote. Its requests are answered at once, one after the other, whichever thread asks."""
+
+    def __init__(self, limits: Limits, without: frozenset[Layer]) -> None:
+        self.owner = os.getpid()
+        self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.settimeout(_START_SECONDS)
+        config = {
+            "paths": _import_places(),
+            "without": sorted(without),
+            "memory_mb": limits.memory_mb,
+            "seconds": limits.seconds,
+            "nice": _NICER,
+        }
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-B",
+            "-X",
+            "utf8",
+            str(_HERE.with_name("zygote.py")),
+            json.dumps(config),
+        ]
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own file by its path
+                command,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={},
+                cwd="/",
+                start_new_session=True,
+            )
+        self.held = self._wait_until_ready()
+
+    def _wait_until_ready(self) -> frozenset[str]:
+        try:
+            message = self._control.recv(4096)
+        except OSError as error:
+            self.close()
+            raise JailBroken(f"the jail did not start: {error}") from None
+        stderr = self._process.stderr
+        assert stderr is not None
+        if not message:
+            said = stderr.read().decode(errors="replace").strip()
+            self.close()
+            raise JailBroken(f"the jail did not start: {said[-1000:]}")
+        stderr.close()
+        return frozenset(json.loads(message))
+
+    def start_worker(self, cpu_seconds: int) -> tuple[int, socket.socket]:
+        """A fresh worker's number and the channel to it."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                return int(self._ask(b"s", cpu_seconds, theirs)[0]), ours
+            except BaseException:
+                ours.close()
+                raise
+
+    def processor_seconds(self, worker: int) -> float:
+        return self._ask(b"c", worker)[1]
+
+    def end_worker(self, worker: int) -> int:
+        """Kills it if it still lives; its wait status."""
+        return self._ask(b"e", worker)[0]
+
+    def _ask(self, letter: bytes, number: int, channel: socket.socket | None = None) -> tuple[int, float]:
+        descriptors = [channel.fileno()] if channel else []
+        try:
+            with self._lock:
+                socket.send_fds(self._control, [_REQUEST.pack(letter, number)], descriptors)
+                answer = self._control.recv(_ANSWER.size)
+        except OSError as error:
+            raise JailBroken(f"the jail's process does not answer: {error}") from None
+        if len(answer) != _ANSWER.size:
+            raise JailBroken("the jail's process has ended")
+        return _ANSWER.unpack(answer)
+
+    def close(self) -> None:
+        """Ends the zygote and, by the kernel, every worker of it. In a forked child only lets go of it."""
+        self._control.close()
+        if self._process.stderr:
+            self._process.stderr.close()
+        if self.owner != os.getpid():
+            return
+        try:
+            self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(2)

@@ -1,0 +1,102 @@
+"""The parent's side of the talk with a worker. Nothing that a worker says is trusted.
+
+Both ways: frames of a four-byte big-endian length and that many bytes of JSON. To the worker: the job, then every
+item. From it: one reply to the job, then one to each item, in order: ``[processor seconds, value, failure]`` with
+``failure`` null or ``[code, message, line]``. The codes are ``Failure``'s.
+"""
+
+import json
+import struct
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from judging.core.jail.job import Failure, Job
+
+MOST_DEPTH = 200
+MOST_MESSAGE = 2000
+_HEAD = struct.Struct(">I")
+_BRACKETS_WORTH_A_LOOK = 100  # fewer can't nest deeper than MOST_DEPTH, so the slow walk is spared
+
+
+class BrokenProtocol(Exception):
+    """The worker said something that is no reply to what it was asked."""
+
+
+def frame(message: Any) -> bytes:
+    """One frame. Lone surrogates pass (a row may hold them until its finding is read); JSON's escapes do not."""
+    body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return _HEAD.pack(len(body)) + body
+
+
+class Frames:
+    """Cuts a worker's bytes into frames, none longer than ``longest``."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._held = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        self._held += chunk
+
+    def take(self) -> bytes | None:
+        """The next whole frame, or None if more bytes are needed."""
+        if len(self._held) < _HEAD.size:
+            return None
+        (length,) = _HEAD.unpack_from(self._held)
+        if length > self._longest:
+            raise BrokenProtocol(f"a frame of {length} bytes, at most {self._longest} are allowed")
+        end = _HEAD.size + length
+        if len(self._held) < end:
+            return None
+        body = bytes(self._held[_HEAD.size : end])
+        del self._held[:end]
+        return body
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._held
+
+
+@lru_cache(maxsize=32)
+def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
+    reply = tuple[float, shape | None, tuple[str, str, int | None] | None]
+    return msgspec.json.Decoder(reply, strict=True)
+
+
+def read_reply(body: bytes, job: Job[Any]) -> tuple[float, Any, Failure | None]:
+    """A reply to the job or to one item: seconds, value, failure; BrokenProtocol for anything else."""
+    try:
+        seconds, value, failure = _decoder(job.shape).decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BrokenProtocol(str(error)) from None
+    if not 0 <= seconds < 1e9:
+        raise BrokenProtocol("an impossible time")
+    _check_nesting_and_nul(body)
+    if failure is None:
+        return seconds, value, None
+    code, message, line = failure
+    return seconds, None, Failure(code[:40], message[:MOST_MESSAGE], line)
+
+
+def _check_nesting_and_nul(body: bytes) -> None:
+    suspicious = b"\\u0000" in body or body.count(b"[") + body.count(b"{") > _BRACKETS_WORTH_A_LOOK
+    if suspicious:
+        _walk(msgspec.json.decode(body), 0)
+
+
+def _walk(value: Any, depth: int) -> None:
+    if depth > MOST_DEPTH:
+        raise BrokenProtocol("nested too deeply")
+    if isinstance(value, str):
+        if "\0" in value:
+            raise BrokenProtocol("a NUL in a text")
+    elif isinstance(value, list):
+        for element in value:
+            _walk(element, depth + 1)
+    elif isinstance(value, dict):
+        for key, element in value.items():
+            _walk(key, depth + 1)
+            _walk(element, depth + 1)

@@ -1,0 +1,291 @@
+"""Preprocess and postprocess scripts inside a worker: loading one, calling its function, reading what it did."""
+
+import builtins
+import contextlib
+import inspect
+import io
+import json
+import linecache
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, ModuleType, TracebackType
+from typing import Any
+
+from judging.core.jail.failed import Failed, WireFailure, describe, without_places
+from judging.core.jail.modules import IMPORTABLE, LAZY
+
+FILE = "<script>"
+_MOST_DEPTH = 100
+_INT64 = range(-(2**63), 2**63)
+_GIVEN = {
+    "preprocess": ("data", "resp"),
+    "postprocess": (
+        "judge_reqs",
+        "judge_resps",
+        "judge_models",
+        "data",
+        "resp",
+        "judge_req",
+        "judge_resp",
+        "judge_model",
+    ),
+}
+
+
+class Record(dict[str, Any]):
+    """A dict whose keys are attributes too, also those of dicts that were put into it."""
+
+    def __getitem__(self, key: str) -> Any:
+        value = super().__getitem__(key)
+        if type(value) is dict:
+            value = Record(value)
+            self[key] = value
+        return value
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no field {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        try:
+            del self[name]
+        except KeyError:
+            raise AttributeError(f"there is no field {name!r}") from None
+
+
+class Printed(io.StringIO):
+    """Keeps the first characters of what is printed, and only counts the rest."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._room = most
+        self.was_cut = False
+
+    def write(self, text: str, /) -> int:
+        kept = str(text)[: self._room]
+        self._room -= len(kept)
+        self.was_cut = self.was_cut or len(kept) < len(text)
+        super().write(kept)
+        return len(text)
+
+
+@contextlib.contextmanager
+def printing_to(printed: Printed) -> Iterator[None]:
+    before = sys.stdout, sys.stderr
+    sys.stdout = sys.stderr = printed
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def line_of(trace: TracebackType | None) -> int | None:
+    """The script's innermost line in a traceback."""
+    line = None
+    while trace:
+        if trace.tb_frame.f_code.co_filename == FILE:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def import_allowed(
+    name: str,
+    globals: Mapping[str, object] | None = None,
+    locals: Mapping[str, object] | None = None,
+    fromlist: tuple[str, ...] | None = (),
+    level: int = 0,
+) -> ModuleType:
+    """``import`` as scripts have it. The names are a promise to their writers; the walls are elsewhere."""
+    parts = [f"{name}.{part}" for part in fromlist or () if f"{name}.{part}" in sys.modules]
+    for module in (name, *parts):
+        if level or (module not in IMPORTABLE and module not in LAZY):
+            raise ImportError(f"{module!r} can't be imported in a script", name=module)
+    return __import__(name, globals, locals, fromlist or (), level)
+
+
+def load(source: str) -> ModuleType:
+    """Runs the script's own top level as a module. Failed where it does not compile."""
+    try:
+        code: CodeType = compile(source, FILE, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise Failed("syntax", f"{type(error).__name__}: {error.msg}", error.lineno) from None
+    except ValueError as error:  # a NUL in the source
+        raise Failed("syntax", str(error)) from None
+    module = ModuleType("script")
+    module.__dict__["__builtins__"] = {**vars(builtins), "__import__": import_allowed}
+    sys.modules["script"] = module
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    exec(code, module.__dict__)  # noqa: S102 - the jail is the place for it
+    return module
+
+
+class Script:
+    """A loaded script. ``options``: ``most`` characters beyond the item's own, ``printed`` characters kept."""
+
+    line_of = staticmethod(line_of)
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._kind: str = job["kind"]
+        self._most: int = job["options"]["most"]
+        self._most_printed: int = job["options"]["printed"]
+        at_load = Printed(self._most_printed)
+        with printing_to(at_load):
+            module = load(job["source"])
+        self._printed_at_load = at_load.getvalue()
+        self._function = self._find(module)
+        self._arguments = wanted(self._function, self._kind)
+
+    def _find(self, module: ModuleType) -> Callable[..., Any]:
+        function = vars(module).get(self._kind)
+        if not callable(function):
+            raise Failed("load", f"there is no function {self._kind!r}")
+        return function  # type: ignore[no-any-return]
+
+    def answer(self, raw: bytes) -> list[Any]:
+        """``[result, changed, printed, was cut, failure]``."""
+        printed = Printed(self._most_printed)
+        printed.write(self._printed_at_load)
+        self._printed_at_load = ""
+        result, changed, failure = None, None, None
+        try:
+            with printing_to(printed):
+                result, changed = self._call(raw)
+        except BaseException as error:  # whatever a script raises is this item's answer
+            failure = self._described(error)
+        return [result, changed, without_places(printed.getvalue()), printed.was_cut, failure]
+
+    def _described(self, error: BaseException) -> WireFailure:
+        return describe(error, line_of)
+
+    def _call(self, raw: bytes) -> tuple[Any, dict[str, dict[str, Any]]]:
+        text = raw.decode("utf-8", "surrogatepass")
+        given = filled(json.loads(text, object_hook=Record))
+        arguments = {name: given[name] for name in _GIVEN[self._kind]}
+        positional, named = self._arguments(arguments)
+        result = checked_result(self._function(*positional, **named), self._kind, self._most)
+        before = filled(json.loads(text))
+        changed = {
+            name: changed_fields(before[key], given[key], name)
+            for name, key in (("data", "data"), ("response", "resp"))
+        }
+        if len(json.dumps(changed, ensure_ascii=False)) > self._most + len(raw):
+            raise Failed("output", f"more than {self._most + len(raw)} characters in the changed fields")
+        return result, changed
+
+
+def filled(item: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, every absent one as the specification has it."""
+    for name in ("messages", "ref_answer", "gt", "question", "history"):
+        item["data"].setdefault(name, None)
+    if item["resp"].get("content") is None:
+        item["resp"]["content"] = ""
+    for response in (item["resp"], *item.get("judge_resps", ())):
+        if "error" not in response:
+            response.setdefault("reasoning_content", None)
+            response.setdefault("tool_calls", None)
+    for name in ("judge_req", "judge_resp", "judge_model"):
+        several = item.get(f"{name}s")
+        item[name] = several[-1] if several else None
+    return item
+
+
+def wanted(
+    function: Callable[..., Any], kind: str
+) -> Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]:
+    """How to call the function with the parameters that it declares; Failed where it wants one that there is not."""
+    given = _GIVEN[kind]
+    positional: list[str] = []
+    named: list[str] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            extra = [other for other in given if other not in named and other not in positional]
+            named += extra if kind == "postprocess" else []
+        elif parameter.kind is not parameter.VAR_POSITIONAL and name in given:
+            (positional if parameter.kind is parameter.POSITIONAL_ONLY else named).append(name)
+        elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.default is parameter.empty:
+            raise Failed("load", f"{kind} wants {name!r}, which is not given", _first_line(function))
+    return lambda values: ([values[name] for name in positional], {name: values[name] for name in named})
+
+
+def _first_line(function: Callable[..., Any]) -> int | None:
+    code = getattr(function, "__code__", None)
+    return code.co_firstlineno if isinstance(code, CodeType) else None
+
+
+def checked_result(result: Any, kind: str, most: int) -> Any:
+    """The result as one of bool, int of 64 bits, finite float, str within the limit, None."""
+    if result is None or isinstance(result, bool):
+        return result
+    if isinstance(result, int) and int(result) in _INT64:
+        return int(result)
+    if isinstance(result, float) and math.isfinite(result):
+        return float(result)
+    if isinstance(result, str) and len(result) <= most and _is_plain(result):
+        return str(result)
+    raise Failed("result", f"{kind} returned {named_result(result)}")
+
+
+def named_result(result: Any) -> str:
+    """What came back, in words that fit behind “returned”."""
+    if isinstance(result, str):
+        wrong = (
+            f"of {len(result)} characters" if _is_plain(result) else "with half a character or a NUL in it"
+        )
+        return f"a text {wrong}"
+    if isinstance(result, int):
+        return "an integer beyond 64 bits"
+    shown = repr(result)
+    return without_places(f"{type(result).__name__} {shown[:100]}{'…' if len(shown) > 100 else ''}")
+
+
+def _is_plain(text: str) -> bool:
+    if "\0" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def changed_fields(before: dict[str, Any], after: Any, name: str) -> dict[str, Any]:
+    """Fields that were added or have another value; a field that was taken out is None."""
+    fields = {
+        key: as_json(value, f"{name}.{key}", 0)
+        for key, value in dict.items(after)
+        if key not in before or not _same(before[key], value)
+    }
+    return fields | {key: None for key, value in before.items() if key not in after and value is not None}
+
+
+def _same(before: Any, after: Any) -> bool:
+    if isinstance(before, str) or isinstance(after, str):
+        return type(before) is type(after) and bool(before == after)
+    try:
+        return json.dumps(before) == json.dumps(after)
+    except (TypeError, ValueError):
+        return False
+
+
+def as_json(value: Any, path: str, depth: int) -> Any:
+    """The value as plain JSON data; Failed names the place of what is none."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str) and _is_plain(value):
+        return str(value)
+    if isinstance(value, int) and (depth or int(value) in _INT64):  # an uploaded list may hold larger ones
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if depth < _MOST_DEPTH and isinstance(value, (list, tuple)):
+        return [as_json(element, f"{path}[{index}]", depth + 1) for index, element in enumerate(value)]
+    if depth < _MOST_DEPTH and isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {str(key): as_json(element, f"{path}.{key}", depth + 1) for key, element in dict.items(value)}
+    raise Failed("result", f"{path[:200]} is no JSON value: {type(value).__name__}")

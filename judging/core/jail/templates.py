@@ -1,0 +1,274 @@
+"""Jinja2 inside a worker: compiling, rendering, and noting which names were undefined or None where they were used.
+
+Constants are never folded: `{% if false %}{{ 'a' * 10**9 }}{% endif %}` costs nothing because it is never reached.
+"""
+
+import json
+from types import TracebackType
+from typing import Any
+
+from jinja2 import TemplateSyntaxError, Undefined, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.runtime import ChainableUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from judging.core.jail.failed import Failed, WireFailure, describe
+from judging.core.jail.names import expression_name, used_names
+
+_DATA_DEFAULTS = ("question", "gt", "history", "ref_answer")
+_RESPONSE_DEFAULTS = ("reasoning_content", "tool_calls")
+
+Note = tuple[str, int | None]
+
+
+class Notes:
+    """What one render met: each name once per line, in the order of use."""
+
+    def __init__(self) -> None:
+        self.undefined: dict[Note, str] = {}
+        self.none: dict[Note, None] = {}
+
+    def clear(self) -> None:
+        self.undefined.clear()
+        self.none.clear()
+
+
+class Piece(str):
+    """A substituted part of the output that remembers where it came from."""
+
+    kind: str
+    name: str
+    line: int
+
+
+class Missing(ChainableUndefined):
+    """An undefined value that notes its use; asking whether it is defined, or for a default, is no use of it."""
+
+    notes: Notes
+    dotted = ""
+    line: int | None = None
+
+    def used(self) -> None:
+        name = self.dotted or str(self._undefined_name or "")
+        message = self._undefined_hint or f"'{name}' is undefined"
+        self.notes.undefined.setdefault((name, self.line), message)
+
+    def _fail_with_undefined_error(self, *args: Any, **kwargs: Any) -> Any:
+        self.used()
+        return super()._fail_with_undefined_error(*args, **kwargs)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _fail_with_undefined_error
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _fail_with_undefined_error
+    __mod__ = __rmod__ = __pos__ = __neg__ = __pow__ = __rpow__ = _fail_with_undefined_error
+    __lt__ = __le__ = __gt__ = __ge__ = _fail_with_undefined_error
+    __int__ = __float__ = __complex__ = __index__ = __call__ = _fail_with_undefined_error
+
+    def __str__(self) -> str:
+        self.used()
+        return ""
+
+    def __iter__(self) -> Any:
+        self.used()
+        return iter(())
+
+    def __len__(self) -> int:
+        self.used()
+        return 0
+
+    def __bool__(self) -> bool:
+        self.used()
+        return False
+
+    def __contains__(self, item: object) -> bool:
+        self.used()
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        self.used()
+        return isinstance(other, Undefined)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        self.used()
+        return id(type(self))
+
+
+class Generator(CodeGenerator):
+    """Writes each lookup and each substitution with the name and line that it has in the template."""
+
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
+        if not isinstance(node, nodes.TemplateData):
+            raise nodes.Impossible()
+        return super()._output_child_to_const(node, frame, finalize)
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write("environment.substitute(")
+
+    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        reaches_the_page = frame.buffer is None
+        self.write(f", {expression_name(node)!r}, {node.lineno}, {reaches_the_page})")
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
+        self.write("environment.attribute(")
+        self.visit(node.node, frame)
+        self.write(f", {node.attr!r}, {expression_name(node)!r}, {node.lineno})")
+
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802
+        if isinstance(node.arg, nodes.Slice):
+            super().visit_Getitem(node, frame)
+            return
+        self.write("environment.element(")
+        self.visit(node.node, frame)
+        self.write(", ")
+        self.visit(node.arg, frame)
+        self.write(f", {expression_name(node)!r}, {node.lineno})")
+
+
+class JailEnvironment(ImmutableSandboxedEnvironment):
+    """Jinja2's immutable sandbox as a judge prompt sees it."""
+
+    code_generator_class = Generator
+
+    def __init__(self, notes: Notes, *, keep_pieces: bool) -> None:
+        super().__init__(autoescape=False, optimized=False, keep_trailing_newline=True, cache_size=0)
+        self.notes, self.keep_pieces = notes, keep_pieces
+        self.undefined = type("Undefined", (Missing,), {"notes": notes})
+        self.filters["tojson"] = self.to_json
+
+    def to_json(self, value: Any, indent: int | None = None) -> str:
+        return json.dumps(value, ensure_ascii=False, indent=indent, default=self._no_json)
+
+    def _no_json(self, value: Any) -> None:
+        if not isinstance(value, Undefined):
+            raise TypeError(f"{type(value).__name__} is no JSON value")
+        str(value)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """A field comes before a dict's method of its name."""
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+    def attribute(self, obj: Any, attribute: str, name: str, line: int) -> Any:
+        return self._named(self.getattr(obj, attribute), name, line)
+
+    def element(self, obj: Any, key: Any, name: str, line: int) -> Any:
+        return self._named(self.getitem(obj, key), name, line)
+
+    def _named(self, value: Any, name: str, line: int) -> Any:
+        if isinstance(value, Missing) and not value.dotted:
+            value.dotted, value.line = name, line
+        return value
+
+    def substitute(self, value: Any, name: str, line: int, reaches_the_page: bool) -> str:
+        """A value as text; in a preview, where it goes straight to the page, with its origin."""
+        if value is None:
+            self.notes.none[name, line] = None
+        text = str(value)
+        if not (self.keep_pieces and reaches_the_page):
+            return text
+        piece = Piece(text)
+        piece.kind = "none" if value is None else "undefined" if isinstance(value, Undefined) else "value"
+        piece.name, piece.line = name, line
+        return piece
+
+
+def template_line(trace: TracebackType | None) -> int | None:
+    """The template's line in a traceback: the innermost one that lies in a compiled template."""
+    line = None
+    while trace:
+        template = trace.tb_frame.f_globals.get("__jinja_template__")
+        if template:
+            line = template.get_corresponding_lineno(trace.tb_lineno)
+        trace = trace.tb_next
+    return line
+
+
+class Renderer:
+    """A compiled template. ``options``: ``undefined`` (strict, lenient), ``most`` characters beyond the item's own."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._strict = job["options"]["undefined"] == "strict"
+        self._most = job["options"]["most"]
+        self._notes = Notes()
+        self._keep_pieces = job["kind"] == "preview"
+        environment = JailEnvironment(self._notes, keep_pieces=self._keep_pieces)
+        try:
+            self._first_lines = dict(reversed(used_names(environment.parse(job["source"]), environment)))
+            self._template = environment.from_string(job["source"])
+        except TemplateSyntaxError as error:
+            raise Failed("syntax", error.message or "syntax error", error.lineno) from None
+
+    line_of = staticmethod(template_line)
+
+    def answer(self, raw: bytes) -> list[Any]:
+        """``[text, undefined, none, failure, pieces]``."""
+        self._notes.clear()
+        pieces: list[str] = []
+        failure: WireFailure | None = None
+        try:
+            item = json.loads(raw.decode("utf-8", "surrogatepass"))
+            self._render(context_of(item), pieces, self._most + len(raw))
+        except BaseException as error:  # whatever a template raises is this item's answer
+            failure = describe(error, self.line_of)
+        undefined = self._undefined()
+        if undefined and (self._strict or failure):
+            (_, line), message = undefined[0]
+            if failure is None or failure[0] == "exception":
+                failure = ("undefined", message, line)
+        text = None if failure else "".join(pieces)
+        kept = described(pieces) if self._keep_pieces else None
+        return [text, [note for note, _ in undefined], list(self._notes.none), failure, kept]
+
+    def _render(self, values: dict[str, Any], pieces: list[str], most: int) -> None:
+        length = 0
+        for piece in self._template.root_render_func(self._template.new_context(values)):
+            length += len(piece)
+            if length > most:
+                raise Failed("output", f"more than {most} characters")
+            pieces.append(piece)
+
+    def _undefined(self) -> list[tuple[Note, str]]:
+        notes = self._notes.undefined.items()
+        return [((name, line or self._first_lines.get(name)), message) for (name, line), message in notes]
+
+
+def described(pieces: list[str]) -> list[tuple[str, str, str, int | None]]:
+    """Kind, text, name and line of each piece."""
+    return [
+        (piece.kind, str(piece), piece.name, piece.line)
+        if isinstance(piece, Piece)
+        else ("text", piece, "", None)
+        for piece in pieces
+    ]
+
+
+def context_of(item: dict[str, Any]) -> dict[str, Any]:
+    """The variables of a template, every absent one as the specification has it."""
+    data, response = item["data"], item["response"]
+    for name in _DATA_DEFAULTS:
+        data.setdefault(name, None)
+    if response.get("content") is None:
+        response["content"] = ""
+    for name in _RESPONSE_DEFAULTS:
+        response.setdefault(name, None)
+    return item
+
+
+class NameFinder:
+    """The names that a template looks up, with their lines; parsing alone is enough."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        environment = JailEnvironment(Notes(), keep_pieces=False)
+        try:
+            self._names = used_names(environment.parse(job["source"]), environment)
+            environment.from_string(job["source"])
+        except TemplateSyntaxError as error:
+            raise Failed("syntax", error.message or "syntax error", error.lineno) from None
+
+    line_of = staticmethod(template_line)
+
+    def answer(self, raw: bytes) -> list[Note]:
+        return list(self._names)
