@@ -9,7 +9,7 @@ import json
 import struct
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -61,15 +61,15 @@ class Frames:
 
 
 @lru_cache(maxsize=32)
-def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
-    reply = tuple[float, shape | None, tuple[str, str, int | None] | None]
-    return msgspec.json.Decoder(reply, strict=True)
+def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
+    parts = (float, shape | None, tuple[str, str, int | None] | None)
+    return msgspec.json.Decoder(tuple.__class_getitem__(parts), strict=True)
 
 
 def read_reply(body: bytes, job: Job[Any]) -> tuple[float, Any, Failure | None]:
     """A reply to the job or to one item: seconds, value, failure; BrokenProtocol for anything else."""
     try:
-        seconds, value, failure = _decoder(job.shape).decode(body)
+        seconds, value, failure = _decoder(cast(Hashable, job.shape)).decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenProtocol(str(error)) from None
     if not 0 <= seconds < 1e9:

@@ -1,0 +1,74 @@
+"""Preprocess and postprocess scripts, run in the jail. What they may do stands in the specification of scripts."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from judging.core.jail.job import Failure, Job
+from judging.core.jail.pool import Jail
+
+Result = bool | int | float | str | None
+ScriptKind = Literal["preprocess", "postprocess"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptOutcome:
+    """What one call did.
+
+    ``changed``: fields added or changed, ``{"data": {…}, "response": {…}}``; a field taken out is None there; empty
+    after a failure. ``printed``: its lines, cut at a limit (``printed_was_cut``). ``seconds``: processor time.
+    """
+
+    result: Result
+    changed: dict[str, dict[str, Any]]
+    printed: str
+    printed_was_cut: bool
+    failure: Failure | None
+    seconds: float
+
+
+class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    result: Result
+    changed: dict[Literal["data", "response"], dict[str, Any]] | None
+    printed: str
+    printed_was_cut: bool
+    failure: tuple[str, str, int | None] | None
+
+
+def run_preprocess(
+    jail: Jail, source: str, items: list[tuple[dict[str, Any], dict[str, Any]]], *, each_alone: bool = False
+) -> list[ScriptOutcome]:
+    """``preprocess`` called on pairs of data and response; the dicts that are given stay as they are."""
+    return run_scripts(
+        jail,
+        "preprocess",
+        source,
+        [{"data": data, "resp": resp} for data, resp in items],
+        each_alone=each_alone,
+    )
+
+
+def run_postprocess(
+    jail: Jail, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
+) -> list[ScriptOutcome]:
+    """``postprocess`` called on dicts of ``judge_reqs``, ``judge_resps``, ``judge_models``, ``data``, ``resp``."""
+    return run_scripts(jail, "postprocess", source, items, each_alone=each_alone)
+
+
+def run_scripts(
+    jail: Jail, kind: ScriptKind, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
+) -> list[ScriptOutcome]:
+    """One outcome per item, in order. A script that does not load is the same failure for every item."""
+    options = {"most": jail.limits.output_characters, "printed": jail.limits.printed_characters}
+    job = Job(kind, source, _Reply, options, each_alone)
+    return [_outcome(one.value, one.failure, one.seconds) for one in jail.run(job, items)]
+
+
+def _outcome(reply: _Reply | None, failure: Failure | None, seconds: float) -> ScriptOutcome:
+    if reply is None:
+        return ScriptOutcome(None, {}, "", False, failure, seconds)
+    own = Failure(*reply.failure) if reply.failure else None
+    changed = {str(name): fields for name, fields in (reply.changed or {}).items()}
+    result = None if own else reply.result
+    return ScriptOutcome(result, changed, reply.printed, reply.printed_was_cut, own, seconds)
