@@ -1,0 +1,43 @@
+"""The built-in judge prompts: six, each in Chinese and English, as files beside this one.
+
+`swapped` (true, false or absent) makes a comparison show the response as A and the reference as B, for asking
+in both orders; the verdict is then to be turned back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+NAMES = tuple(
+    f"{turns}_{kind}.{language}"
+    for turns in ("single_turn", "multi_turn")
+    for kind in ("score", "comparison", "reference")
+    for language in ("zh", "en")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A template with what a metric needs to use it; `kind` is score, comparison or reference."""
+
+    name: str
+    language: str
+    kind: str
+    source: str
+    parse: str
+
+
+def builtin(name: str) -> Builtin:
+    """The built-in template of that name, such as `single_turn_score.en`. Raises KeyError."""
+    return BUILTINS[name]
+
+
+def _load(name: str) -> Builtin:
+    stem, language = name.split(".")
+    kind = stem.rsplit("_", 1)[1]
+    source = Path(__file__).with_name(f"{name}.jinja").read_text(encoding="utf-8")
+    return Builtin(name, language, kind, source, "comparison" if kind == "comparison" else "score")
+
+
+BUILTINS: dict[str, Builtin] = {name: _load(name) for name in NAMES}

@@ -1,0 +1,350 @@
+"""A judge model's reply → a score, or the reason why there is none. Never a made-up score.
+
+Only what the judge says is read: the caller hands over the reply's `content`, and `<think>` parts in it are
+left out. A parser is one of `score`, `comparison`, {"regex": …}, {"json_path": …}; see `make_parser`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+ParserSpec = str | Mapping[str, str]
+
+# Why a reply gave no score.
+EMPTY = "empty"  # nothing is left beside the thinking
+NOTHING_OFFERED = "nothing_offered"  # no verdict in any form that is read
+OUT_OF_RANGE = "out_of_range"  # the last verdict lies outside the scale
+
+VERDICTS = {"A>>B": 1, "A>B": 2, "A=B": 3, "B>A": 4, "B>>A": 5}
+_TIE = VERDICTS["A=B"]
+
+MAX_PATTERN = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A value with the words it was read from, or a reason without a value."""
+
+    value: int | float | None
+    reason: str = ""
+    evidence: str = ""
+
+
+class ParserError(ValueError):
+    """A parser that cannot be made; `code` is unknown_parser, bad_regex or bad_json_path."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(code, detail)
+        self.code = code
+        self.detail = detail
+
+
+# --- what is read at all ---------------------------------------------------------------------------------------
+
+_THINK_TAG = re.compile(r"<(/?)think>", re.IGNORECASE)
+
+
+def without_thinking(content: str) -> str:
+    """The reply less `<think>…</think>`.
+
+    Templates of reasoning models put the opening tag into the prompt, so what comes before a lone `</think>` is
+    thinking; a reply cut while thinking lacks the end. A tag spoken of within a line ("has a <think> tag") opens
+    nothing unless it is closed.
+    """
+    kept: list[str] = []
+    position = 0
+    opened: int | None = None
+    for tag in _THINK_TAG.finditer(content):
+        if not tag[1]:
+            opened = tag.start() if opened is None else opened
+            continue
+        if opened is None:
+            kept.clear()
+        else:
+            kept.append(content[position:opened])
+        position, opened = tag.end(), None
+    if opened is not None and _begins_line(content, opened):
+        return "".join([*kept, content[position:opened]])
+    return "".join([*kept, content[position:]])
+
+
+def _begins_line(text: str, position: int) -> bool:
+    return not text[text.rfind("\n", 0, position) + 1 : position].strip()
+
+
+# Full-width signs, digits and brackets, the ideographic blank and the minus sign; each one character for one.
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D}
+
+
+def narrowed(text: str) -> str:
+    return text if text.isascii() else text.translate(_NARROW)
+
+
+# --- scores ----------------------------------------------------------------------------------------------------
+
+_NUMBER = r"(?:[0-9]{1,300}(?:\.[0-9]{1,300})?|\.[0-9]{1,300})"
+_SIGNED = rf"[+-]?{_NUMBER}"
+# 10分制, 5分钟, 3分之一 tell of a scale, a time, a share.
+_NO_SCORE_AFTER = r"(?![ *_]{0,6}分?[ *_]{0,6}[钟制之])"
+
+_BRACKETED = re.compile(rf"\[\[\s*({_SIGNED})\s*\]\]")
+_LABELLED = re.compile(
+    rf"(?:评分|得分|分数|打分|(?<![a-z])(?:score|rating))[\s*_]{{0,20}}[:=为][\s*_]{{0,20}}"
+    rf"({_SIGNED})(?!\.?[0-9]){_NO_SCORE_AFTER}",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    rf"(?<![0-9./])((?:(?<!\w)[+-])?{_NUMBER})"
+    rf"(?:\s*分?\s*/\s*({_NUMBER})(?![0-9/]|\.[0-9])|[\s*_]{{0,10}}分){_NO_SCORE_AFTER}"
+)
+_BEFORE_NO_SCORE = re.compile(r"(?:满分|总分|共)[\s:=为是有计*_(]{0,10}\Z")
+_LOOK_BACK = 14
+
+_SCORE_KEYS = ("score", "rating", "评分", "得分")
+_FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
+
+
+def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
+    """The score that a reply offers on the scale: an int as int, a decimal as float.
+
+    The first of these that offers something: the last `[[n]]`; the whole reply as a JSON object; the last
+    labelled number; the last `n分` or `n/max`. If it lies outside the scale nothing else is taken.
+    """
+    told = without_thinking(content).strip()
+    if not told:
+        return Parsed(None, EMPTY)
+    text = narrowed(told)
+    for offered in (
+        _last(_BRACKETED.finditer(text)),
+        _json_score(told),
+        _last(number for number in _LABELLED.finditer(text) if not _names_the_scale(text, number)),
+        _last(number for number in _UNIT.finditer(text) if _is_unit_score(text, number, max_score)),
+    ):
+        if offered is not None:
+            return _on_scale(*offered, min_score, max_score)
+    return Parsed(None, NOTHING_OFFERED)
+
+
+def _last(matches: Iterator[re.Match[str]]) -> tuple[int | float, str] | None:
+    last = None
+    for last in matches:  # noqa: B007
+        pass
+    return (_as_number(last[1]), last[0].strip()) if last is not None else None
+
+
+def _names_the_scale(text: str, number: re.Match[str]) -> bool:
+    """Whether the number comes after 满分, 共 or 总分."""
+    start = number.start(1)
+    return _BEFORE_NO_SCORE.search(text[max(0, start - _LOOK_BACK) : start]) is not None
+
+
+def _is_unit_score(text: str, number: re.Match[str], max_score: float) -> bool:
+    """`n分`, or `n/max` of this very scale: 3/4 of something else is no score."""
+    of_scale = number[2] is None or float(number[2]) == max_score
+    return of_scale and not _names_the_scale(text, number)
+
+
+def _json_score(told: str) -> tuple[int | float, str] | None:
+    """The score of a reply that is one JSON object, fenced or not."""
+    value = _json_value(told)
+    if not isinstance(value, dict):
+        return None
+    folded = {str(key).strip().lower(): member for key, member in value.items()}
+    for key in _SCORE_KEYS:
+        number = _number_of(folded.get(key))
+        if number is not None:
+            return number, f"{key}: {folded[key]}"
+    return None
+
+
+def _json_value(told: str) -> Any:
+    """The JSON document that the whole text is, in a fence or not; None for anything else."""
+    fenced = _FENCE.fullmatch(told)
+    document = (fenced[1] if fenced else told).strip()
+    if document[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(document, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _number_of(value: Any) -> int | float | None:
+    """A JSON number, or a string that holds nothing but one."""
+    if isinstance(value, str):
+        text = narrowed(value).strip()
+        return _as_number(text) if re.fullmatch(_SIGNED, text) else None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _as_number(digits: str) -> int | float:
+    return float(digits) if "." in digits else int(digits)
+
+
+def _on_scale(number: int | float, evidence: str, min_score: float, max_score: float) -> Parsed:
+    if min_score <= number <= max_score:
+        return Parsed(number, evidence=evidence[:200])
+    return Parsed(None, OUT_OF_RANGE, evidence[:200])
+
+
+# --- comparisons -----------------------------------------------------------------------------------------------
+
+_VERDICT = re.compile(r"\[\[\s*(A\s*>\s*>\s*B|A\s*>\s*B|A\s*=\s*B|B\s*>\s*A|B\s*>\s*>\s*A)\s*\]\]")
+
+
+def parse_comparison(content: str) -> Parsed:
+    """The last `[[verdict]]` as 1 (A>>B) to 5 (B>>A), where A is the reference and B the response."""
+    told = without_thinking(content).strip()
+    if not told:
+        return Parsed(None, EMPTY)
+    verdicts = _VERDICT.findall(narrowed(told))
+    if not verdicts:
+        return Parsed(None, NOTHING_OFFERED)
+    verdict = "".join(verdicts[-1].split())
+    return Parsed(VERDICTS[verdict], evidence=f"[[{verdict}]]")
+
+
+def turned_back(value: int) -> int:
+    """A verdict given with A and B swapped, as if they had not been."""
+    return 6 - value
+
+
+def combine_orders(first: int, swapped_turned_back: int) -> int:
+    """Both orders' verdicts as one: of the same side the weaker, of opposite sides the tie.
+
+    A tie beside a side is the weakest that can be said for that side: a tie.
+    """
+    low, high = sorted((first, swapped_turned_back))
+    if high < _TIE:
+        return high
+    return low if low > _TIE else _TIE
+
+
+def is_flip(first: int, swapped_turned_back: int) -> bool:
+    """Whether the winner changed with the order in which the two were shown."""
+    return (first - _TIE) * (swapped_turned_back - _TIE) < 0
+
+
+# --- configured parsers ----------------------------------------------------------------------------------------
+
+_REGEX_SCRIPT = """\
+import re
+PATTERN = re.compile({pattern!r})
+def preprocess(data, resp, **kwargs):
+    last = None
+    for last in PATTERN.finditer(resp["content"]):
+        pass
+    if last is None:
+        return None
+    found = [group for group in last.groups() if group is not None]
+    return (found[0] if found else last[0])[:400]
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """Reads one metric's replies; call it with a reply's content.
+
+    A regular expression of a user can take forever, so it never runs here: where `jail_script` is set, run that
+    as a preprocess script in the jail on {"content": parser.readable(content)}, and give what it returns to
+    `conclude`.
+    """
+
+    read: Callable[[str], Parsed]
+    conclude: Callable[[str | None], Parsed]
+    jail_script: str = field(default="", repr=False)
+
+    def __call__(self, content: str) -> Parsed:
+        return self.read(content)
+
+    @staticmethod
+    def readable(content: str) -> str:
+        return without_thinking(content).strip()
+
+
+def make_parser(spec: ParserSpec, min_score: float, max_score: float) -> Parser:
+    """The parser that a metric's `parse` names. Raises ParserError."""
+
+    def conclude(found: str | None) -> Parsed:
+        return _found_number(found, min_score, max_score)
+
+    if spec == "score":
+        return Parser(lambda content: parse_score(content, min_score, max_score), conclude)
+    if spec == "comparison":
+        return Parser(parse_comparison, conclude)
+    if isinstance(spec, Mapping) and set(spec) == {"json_path"}:
+        path = _checked_path(spec["json_path"])
+        return Parser(lambda content: parse_json_path(content, path, min_score, max_score), conclude)
+    if isinstance(spec, Mapping) and set(spec) == {"regex"}:
+        return Parser(_only_in_jail, conclude, _REGEX_SCRIPT.format(pattern=_checked_pattern(spec["regex"])))
+    raise ParserError("unknown_parser", str(spec)[:100])
+
+
+def parse_json_path(content: str, path: tuple[str, ...], min_score: float, max_score: float) -> Parsed:
+    """The number at `path` in a reply that is one JSON document; a list's members are counted from 0."""
+    told = without_thinking(content).strip()
+    if not told:
+        return Parsed(None, EMPTY)
+    value = _json_value(told)
+    for step in path:
+        value = _member(value, step)
+    number = _number_of(value)
+    if number is None:
+        return Parsed(None, NOTHING_OFFERED)
+    return _on_scale(number, f"{'.'.join(path)}: {value}", min_score, max_score)
+
+
+def _member(value: Any, step: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(step)
+    if isinstance(value, list) and step.isdecimal() and len(step) < 9 and int(step) < len(value):
+        return value[int(step)]
+    return None
+
+
+def _found_number(found: str | None, min_score: float, max_score: float) -> Parsed:
+    number = _number_of(found)
+    if number is None:
+        return Parsed(None, NOTHING_OFFERED, (found or "")[:200])
+    return _on_scale(number, found or "", min_score, max_score)
+
+
+def _only_in_jail(content: str) -> Parsed:
+    raise TypeError("a regular expression runs in the jail: see Parser.jail_script")
+
+
+def _checked_path(path: Any) -> tuple[str, ...]:
+    steps = tuple(path.split(".")) if isinstance(path, str) else ()
+    if not steps or not all(steps):
+        raise ParserError("bad_json_path", str(path)[:100])
+    return steps
+
+
+def _checked_pattern(pattern: Any) -> str:
+    if not isinstance(pattern, str) or not 0 < len(pattern) <= MAX_PATTERN:
+        raise ParserError("bad_regex", str(pattern)[:100])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ParserError("bad_regex", str(error)) from error
+    return pattern
+
+
+# --- answers that try to vote ----------------------------------------------------------------------------------
+
+_PLANTED_LABEL = re.compile(
+    rf"(?:评分|得分|打分|(?<![a-z])(?:score|rating))[\s*_]{{0,20}}[:为][\s*_]{{0,20}}{_SIGNED}", re.IGNORECASE
+)
+
+
+def planted_verdict(answer: str) -> bool:
+    """Whether a judged answer holds what a judge's verdict looks like. It proves nothing: reviewers look at it."""
+    text = narrowed(answer)
+    return any(pattern.search(text) for pattern in (_BRACKETED, _VERDICT, _PLANTED_LABEL))
