@@ -50,6 +50,13 @@ def projects_of(user: User | AnonymousUser) -> QuerySet[Project]:
     return everything if user.is_superuser else everything.filter(memberships__user=user).distinct()
 
 
+def signed_in(request: HttpRequest) -> User:
+    """Who asks; only for views behind `login_required`."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
 def permissions(request: HttpRequest, project: Project) -> frozenset[May]:
     """What this request's user may do in a project, as the role that a local visitor tries on, if any."""
     user = request.user
@@ -59,19 +66,30 @@ def permissions(request: HttpRequest, project: Project) -> frozenset[May]:
     if user.is_superuser:
         roles.add(Role.ADMIN)
     tried = request.session.get(VIEW_AS)
-    if tried in _OF_ROLE and Role.ADMIN in roles:
+    if tried in _OF_ROLE and user.is_superuser:
         roles = {tried}
     return frozenset().union(*(_OF_ROLE[role] for role in roles))
 
 
+def projects_where(request: HttpRequest, may: May) -> QuerySet[Project]:
+    """The projects in which the request's user may do `may`: what `permissions` says, for all at once."""
+    user, tried = request.user, request.session.get(VIEW_AS)
+    allowed = [role for role, permitted in _OF_ROLE.items() if may in permitted]
+    if isinstance(user, User) and user.is_superuser:
+        refused = tried in _OF_ROLE and tried not in allowed
+        return Project.objects.none() if refused else projects_of(user)
+    return projects_of(user).filter(memberships__user_id=user.pk, memberships__role__in=allowed).distinct()
+
+
 def get_project(request: HttpRequest, slug: str, may: May) -> Project:
-    """The project called `slug`, if the request's user may do `may` there.
+    """The project called `slug`, if the request's user may do `may` there; also `request.project` from then on.
 
     Raises Http404 for somebody who is no member, PermissionDenied for a member without that permission.
     """
     project = projects_of(request.user).filter(slug=slug).first()
     if project is None:
         raise Http404
+    request.project = project  # type: ignore[attr-defined]  # the page's frame shows where one is (context.py)
     if may not in permissions(request, project):
         raise PermissionDenied
     return project

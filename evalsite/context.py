@@ -8,15 +8,24 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from evalsite import access
+from evalsite.accounts.models import Role
+
+THEME_COOKIE = "evalsite_theme"
+THEMES = ("light", "dark")
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """`projects`, and `may` (names of permissions) for the `project` that a view put on the request."""
+    """`projects`, and `may` (names of permissions) for the `project` that access.get_project put on the request."""
+    user = getattr(request, "user", None)
     project = getattr(request, "project", None)
+    theme = request.COOKIES.get(THEME_COOKIE, "")
     return {
         "project": project,
-        "projects": access.projects_of(request.user) if hasattr(request, "user") else [],
-        "may": {m.name.lower() for m in access.permissions(request, project)} if project else set(),
+        "projects": access.projects_of(user) if user is not None else [],
+        "may": {may.name.lower() for may in access.permissions(request, project)} if project else set(),
+        "may_view_as": settings.LOCAL_MODE and bool(getattr(user, "is_superuser", False)),
+        "roles": Role.choices,
         "view_as": request.session.get(access.VIEW_AS, "") if hasattr(request, "session") else "",
         "local_mode": settings.LOCAL_MODE,
+        "theme": theme if theme in THEMES else "",
     }

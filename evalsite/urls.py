@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from evalsite import views
-
 urlpatterns = [
-    path("", views.home, name="home"),
+    path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
 ]

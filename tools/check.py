@@ -14,7 +14,9 @@ BIN = Path(sys.executable).parent
 
 def tracked(*patterns: str) -> list[str]:
     """Files of the repository (git's, where there is git) that match."""
-    found = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     return [name for name in found.stdout.splitlines() if (ROOT / name).exists()]
 
 
@@ -42,7 +44,10 @@ def main() -> int:
     for name, command in steps().items():
         started = time.monotonic()
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        print(f"{'ok  ' if done.returncode == 0 else 'FAIL'} {name} ({time.monotonic() - started:.1f} s)", flush=True)
+        print(
+            f"{'ok  ' if done.returncode == 0 else 'FAIL'} {name} ({time.monotonic() - started:.1f} s)",
+            flush=True,
+        )
         if done.returncode:
             failed.append(name)
             print(done.stdout[-6000:] + done.stderr[-3000:], flush=True)

@@ -1,5 +1,186 @@
 """How values are shown: template filters that every page may use."""
 
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
 from django import template
+from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext, pgettext
+
+from evalsite.accounts.models import Role
 
 register = template.Library()
+NONE = "–"
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def _real(value: object) -> float | None:
+    """The value as a number, or None where there is none to show."""
+    if value is None or value == "":
+        return None
+    try:
+        number = float(value)  # type: ignore[arg-type]  # whatever a template passes
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+@register.filter
+def number(value: object) -> str:
+    """A count with the language's thousands: 12345 → 12,345."""
+    real = _real(value)
+    if real is None:
+        return NONE
+    return formats.number_format(int(real) if real == int(real) else real, force_grouping=True)
+
+
+@register.filter
+def score(value: object, places: int = 3) -> str:
+    """A score to `places` decimals without trailing zeros: 7.500 → 7.5, None → –."""
+    real = _real(value)
+    if real is None:
+        return NONE
+    text = f"{real:.{places}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text.replace("-", "−")
+
+
+@register.filter
+def percent(value: object, places: int = 1) -> str:
+    """A share as a percentage: 0.953 → 95.3 %; never rounds to all or none what is not."""
+    real = _real(value)
+    if real is None:
+        return NONE
+    share = real * 100
+    smallest = 10.0**-places
+    if 0 < share < smallest / 2:
+        return f"< {score(smallest, places)} %"
+    if 100 - smallest / 2 < share < 100:
+        return f"> {score(100 - smallest, places)} %"
+    return f"{score(share, places)} %"
+
+
+@register.filter
+def duration(seconds: object) -> str:
+    """A length of time in its largest two units: 0.42 → 420 ms, 3725 → 1 h 2 min."""
+    real = _real(seconds)
+    if real is None:
+        return NONE
+    if real < 1:
+        return gettext("%(n)s ms") % {"n": round(real * 1000)}
+    if real < 60:
+        return gettext("%(n)s s") % {"n": score(real, 1)}
+    minutes, rest = divmod(round(real), 60)
+    if minutes < 60:
+        return gettext("%(m)s min %(s)s s") % {"m": minutes, "s": rest}
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return gettext("%(h)s h %(m)s min") % {"h": hours, "m": minutes}
+    return gettext("%(d)s d %(h)s h") % {"d": hours // 24, "h": hours % 24}
+
+
+@register.filter
+def filesize(value: object) -> str:
+    """A number of bytes in decimal units: 1234567 → 1.2 MB."""
+    real = _real(value)
+    if real is None:
+        return NONE
+    for unit in _UNITS:
+        if real < 999.5 or unit == _UNITS[-1]:
+            return f"{score(real, 0 if unit == 'B' or real >= 99.5 else 1)} {unit}"
+        real /= 1000
+    raise AssertionError("unreachable")
+
+
+@register.filter
+def moment(value: datetime | float | None) -> SafeString | str:
+    """A time as <time> in UTC; static/js/site.js puts it into the reader's zone."""
+    when = _datetime(value)
+    if when is None:
+        return NONE
+    text = when.strftime("%Y-%m-%d %H:%M") + " UTC"
+    return format_html('<time datetime="{}" data-local>{}</time>', when.isoformat(timespec="seconds"), text)
+
+
+@register.filter
+def since(value: datetime | float | None) -> SafeString | str:
+    """How long ago, in one unit, with the time itself in the title."""
+    when = _datetime(value)
+    if when is None:
+        return NONE
+    text = _ago((timezone.now() - when).total_seconds())
+    stamp = when.isoformat(timespec="seconds")
+    return format_html('<time datetime="{}" data-since>{}</time>', stamp, text)
+
+
+def _datetime(value: datetime | float | None) -> datetime | None:
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value, UTC)
+    return value.astimezone(UTC) if value else None
+
+
+def _ago(seconds: float) -> str:
+    minutes = int(seconds // 60)
+    if minutes < 1:
+        return gettext("just now")
+    if minutes < 60:
+        return ngettext("%(n)s minute ago", "%(n)s minutes ago", minutes) % {"n": minutes}
+    hours = minutes // 60
+    if hours < 24:
+        return ngettext("%(n)s hour ago", "%(n)s hours ago", hours) % {"n": hours}
+    days = hours // 24
+    return ngettext("%(n)s day ago", "%(n)s days ago", days) % {"n": days}
+
+
+@register.filter
+def state_badge(state: str, label: str = "") -> SafeString:
+    """A state as a word with its shape: {{ run.state|state_badge:run.get_state_display }}."""
+    return format_html('<span class="state" data-state="{}">{}</span>', state, label or _state_name(state))
+
+
+def _state_name(state: str) -> str:
+    """The word for a state that comes without one; the rooms' own choices carry the same msgids."""
+    names = {
+        "scored": gettext("scored"),
+        "no_score": gettext("no score"),
+        "unparsed": gettext("unparsed"),
+        "error": gettext("error"),
+        "not_run": gettext("not run"),
+    }
+    return names.get(state, state)
+
+
+@register.filter
+def role_name(role: str) -> str:
+    """The word for a role code."""
+    return str(Role(role).label) if role in Role.values else role
+
+
+@register.filter
+def turn_name(role: str) -> str:
+    """Who speaks in a conversation, in the reader's language; unknown roles as they stand."""
+    names = {
+        "user": pgettext("speaker", "User"),
+        "assistant": pgettext("speaker", "Assistant"),
+        "system": pgettext("speaker", "System"),
+        "tool": pgettext("speaker", "Tool"),
+        "developer": pgettext("speaker", "Developer"),
+        "function": pgettext("speaker", "Function"),
+    }
+    return names.get(role, role)
+
+
+@register.simple_tag(takes_context=True)
+def address(context: template.Context, **changes: object) -> str:
+    """This page's query string with `changes`; an empty value takes a name away. For filters and tabs."""
+    query = context["request"].GET.copy()
+    for name, value in changes.items():
+        if value in (None, ""):
+            query.pop(name, None)
+        else:
+            query[name] = str(value)
+    return "?" + query.urlencode()

@@ -1,0 +1,61 @@
+"""What the first pages show: how far a project has come, and its latest runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import F, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from datasets.models import Version, VersionState
+from evalsite.accounts.models import Project
+from judging.metrics.models import Endpoint, Metric
+from judging.runs.models import Run, RunState
+
+RUNS_ON_A_CARD = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step from a data set to a report; `state` is done, next (the first that is not) or later."""
+
+    code: str
+    state: str
+    count: int
+
+
+def latest_runs(projects: QuerySet[Project], limit: int) -> dict[int, list[Run]]:
+    """{project id: its newest `limit` runs}; archived ones and projects without runs left out."""
+    newest_first = Window(RowNumber(), partition_by=F("project_id"), order_by=F("pk").desc())
+    runs = (
+        Run.objects.filter(project__in=projects.values("pk"), archived_at=None)
+        .annotate(place=newest_first)
+        .filter(place__lte=limit)
+        .select_related("project", "version__dataset")
+        .order_by("-pk")
+    )
+    found: dict[int, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.project_id, []).append(run)
+    return found
+
+
+def project_steps(project: Project) -> list[Step]:
+    """The way of a project, in the order in which a newcomer goes it."""
+    usable = Q(valid_rows__gt=0) & (Q(valid_rows=F("rows")) | Q(left_out_at__isnull=False))
+    versions = Version.objects.filter(
+        usable, dataset__project=project, dataset__archived_at=None, state=VersionState.READY
+    )
+    runs = Run.objects.filter(project=project, archived_at=None)
+    counts = {
+        "dataset": versions.values("dataset").distinct().count(),
+        "endpoint": Endpoint.objects.filter(project=project, archived_at=None).count(),
+        "metric": Metric.objects.filter(project=project, archived_at=None).count(),
+        "run": runs.count(),
+        "report": runs.filter(state=RunState.FINISHED).count(),
+    }
+    following = next((code for code, count in counts.items() if not count), None)
+    return [
+        Step(code=code, state="done" if count else "next" if code == following else "later", count=count)
+        for code, count in counts.items()
+    ]

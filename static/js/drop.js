@@ -1,0 +1,24 @@
+// A drop zone shows the chosen file's name and lights up under a dragged one. Dropping on a file input is the browser's own doing.
+const units = ["B", "kB", "MB", "GB", "TB"];
+
+export function bytes(count) {
+  let unit = 0;
+  while (count >= 1000 && unit < units.length - 1) {
+    count /= 1000;
+    unit += 1;
+  }
+  return `${count.toFixed(unit && count < 100 ? 1 : 0)} ${units[unit]}`;
+}
+
+export function dropZones(root) {
+  for (const zone of root.querySelectorAll(".drop")) {
+    const input = zone.querySelector("input[type=file]");
+    const name = zone.querySelector(".drop-name");
+    const lit = (on) => () => zone.classList.toggle("over", on);
+    input.addEventListener("dragenter", lit(true));
+    for (const end of ["dragleave", "drop", "dragend"]) input.addEventListener(end, lit(false));
+    input.addEventListener("change", () => {
+      name.textContent = [...input.files].map((file) => `${file.name} · ${bytes(file.size)}`).join(", ");
+    });
+  }
+}

@@ -1,0 +1,116 @@
+// What every page does beyond links and forms. Pages work without it.
+import { localise } from "./times.js";
+import { keep, press } from "./keys.js";
+import { dropZones } from "./drop.js";
+
+export function toast(text, kind = "success") {
+  const notice = document.createElement("div");
+  notice.className = "notice";
+  notice.dataset.kind = kind;
+  const line = document.createElement("p");
+  line.textContent = text;
+  notice.append(line, closeButton());
+  document.getElementById("toasts").append(notice);
+  if (kind !== "error") setTimeout(() => notice.remove(), 6000);
+}
+
+function closeButton() {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "close";
+  button.dataset.close = "";
+  button.setAttribute("aria-label", document.body.dataset.close);
+  button.textContent = "×";
+  return button;
+}
+
+// Clicks that stand for the whole site, by delegation: they also reach what htmx brings later.
+document.addEventListener("click", async (event) => {
+  const close = event.target.closest("[data-close]");
+  if (close && close !== document.body) close.closest(".notice, dialog")?.remove();
+  const opener = event.target.closest("[data-open]");
+  if (opener) document.querySelector(opener.dataset.open)?.showModal();
+  const copier = event.target.closest("[data-copy]");
+  if (copier) await copy(copier);
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+async function copy(button) {
+  const source = document.querySelector(button.dataset.copy);
+  await navigator.clipboard.writeText(source.value ?? source.textContent);
+  if (button.dataset.copied) toast(button.dataset.copied);
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.matches("[data-theme-choice]")) {
+    event.preventDefault();
+    chooseTheme(form, event.submitter.value);
+  } else if (form.dataset.confirm && !form.dataset.confirmed) {
+    event.preventDefault();
+    ask(form, event.submitter);
+  }
+});
+
+// <form data-confirm="Remove Rita?"> asks in a dialog before it is sent.
+function ask(form, submitter) {
+  const dialog = document.createElement("dialog");
+  const question = document.createElement("p");
+  question.textContent = form.dataset.confirm;
+  const answers = document.createElement("form");
+  answers.method = "dialog";
+  answers.className = "row";
+  for (const [value, text, look] of [["yes", submitter?.textContent.trim() || "OK", "danger"], ["", form.dataset.keep || "×", "quiet"]]) {
+    const button = document.createElement("button");
+    button.value = value;
+    button.className = `button ${look}`;
+    button.textContent = text;
+    answers.append(button);
+  }
+  dialog.append(question, answers);
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (dialog.returnValue !== "yes") return;
+    form.dataset.confirmed = "yes";
+    form.requestSubmit(submitter);
+    delete form.dataset.confirmed;
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function chooseTheme(form, theme) {
+  const root = document.documentElement;
+  if (theme) root.dataset.theme = theme;
+  else delete root.dataset.theme;
+  document.cookie = `evalsite_theme=${theme};path=/;max-age=${theme ? 31536000 : 0};samesite=lax`;
+  for (const button of form.querySelectorAll("button")) {
+    button.setAttribute("aria-pressed", String(button.value === theme));
+  }
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+  }
+});
+keep("?", () => document.getElementById("keys")?.showModal());
+keep("/", () => document.querySelector("input[type=search]")?.focus());
+document.addEventListener("keydown", press);
+
+// htmx: a server's word to the reader comes as the event "toast"; a failure never loses what was typed.
+document.addEventListener("toast", (event) => toast(event.detail.text ?? event.detail.value, event.detail.kind));
+document.addEventListener("htmx:responseError", () => toast(document.body.dataset.failed, "error"));
+document.addEventListener("htmx:sendError", () => toast(document.body.dataset.failed, "error"));
+document.addEventListener("htmx:load", (event) => {
+  localise(event.detail.elt);
+  dropZones(event.detail.elt);
+});
+
+localise(document);
+dropZones(document);

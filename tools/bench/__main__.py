@@ -1,0 +1,22 @@
+"""make bench: print every figure beside what is wanted; status 1 if one falls short."""
+
+from __future__ import annotations
+
+import sys
+
+from tools.bench.engine import figures
+
+
+def main() -> int:
+    short = 0
+    for figure in figures():
+        short += not figure.holds
+        mark = "ok   " if figure.holds else "SHORT"
+        print(
+            f"{mark} {figure.name}: {figure.value:.2f} (wanted {figure.wanted}; {figure.detail})", flush=True
+        )
+    return 1 if short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

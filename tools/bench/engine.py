@@ -1,0 +1,189 @@
+"""Figures of the run engine: `manage.py evaluate` as it is, against the scripted judge, beside bare loops."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+IN_FLIGHT = 64
+TEMPLATE = "Question: {{ data.question }}\nReference: {{ data.ref_answer }}\nAnswer: {{ response.content }}\nScore: [[n]]"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the result: what was measured, against what, and what is wanted."""
+
+    name: str
+    value: float
+    wanted: str
+    holds: bool
+    detail: str
+
+
+@contextmanager
+def judge(*options: str) -> Iterator[str]:
+    """A scripted judge in a process of its own; yields its address."""
+    command = [sys.executable, "-m", "judging.core.judges.scripted", "--port", "0", *options]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def write_rows(path: Path, rows: int, size: int) -> None:
+    """A judge-only file of `rows` rows of about `size` bytes, one candidate with one answer each."""
+    filler = "the quick brown fox jumps over the lazy dog " * (size // 44)
+    with path.open("w") as file:
+        for number in range(rows):
+            row = {
+                "messages": [{"role": "user", "content": f"question {number} {filler[: size // 2]}"}],
+                "ref_answer": "forty-two",
+                "model_outputs": [
+                    {
+                        "model_name": "alpha",
+                        "responses": [{"content": f"answer {number} {filler[: size // 2]}"}],
+                    }
+                ],
+            }
+            file.write(json.dumps(row) + "\n")
+
+
+def write_requests(data: Path, path: Path) -> None:
+    """The requests that `evaluate` sent, as bodies for a bare loop."""
+    with sqlite3.connect(data / "evalsite.sqlite3") as database, path.open("w") as file:
+        for (request,) in database.execute("SELECT request FROM judging_judgereply"):
+            file.write(request + "\n")
+
+
+@dataclass(frozen=True)
+class Measured:
+    cpu: float
+    seconds: float
+    peak_mb: float
+    judgements: int
+
+
+def evaluate(folder: Path, data: Path, url: str, rows: Path, name: str) -> Measured:
+    """One `manage.py evaluate`; processor time and memory of it and all its children, wall time of its run."""
+    metrics = folder / "metrics.yaml"
+    judge_model = {
+        "name": "j",
+        "source": "URL",
+        "url": url,
+        "model": "scripted",
+        "judge_template_content": TEMPLATE,
+    }
+    pipeline = [{"type": "JUDGE_MODEL", "judge_model": judge_model}]
+    metrics.write_text(
+        json.dumps({"data_name": name, "metrics": [{"name": "quality", "pipeline": pipeline}]})
+    )
+    command = [sys.executable, "manage.py", "evaluate", str(rows), "--metrics", str(metrics)]
+    command += ["--out", str(folder / "out"), "--name", name, "--json"]
+    report = folder / "usage.json"
+    watched = [sys.executable, "-m", "tools.bench.watched", str(report), *command]
+    environment = {**os.environ, "DATA_DIR": str(data), "DATABASE_URL": ""}
+    done = subprocess.run(watched, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    result, usage = json.loads(done.stdout), json.loads(report.read_text())
+    assert result["scored"] == result["judgements"], result
+    with sqlite3.connect(data / "evalsite.sqlite3") as database:
+        times = database.execute(
+            "SELECT started_at, finished_at FROM judging_run WHERE name = ?", [name]
+        ).fetchone()
+    began, ended = (datetime.fromisoformat(time) for time in times)
+    return Measured(usage["cpu"], (ended - began).total_seconds(), usage["peak_mb"], result["judgements"])
+
+
+def bare(kind: str, url: str, requests: Path) -> dict[str, float]:
+    command = [
+        sys.executable,
+        "-m",
+        "tools.bench.bare",
+        kind,
+        f"{url}/chat/completions",
+        str(requests),
+        str(IN_FLIGHT),
+    ]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    measured: dict[str, float] = json.loads(done.stdout)
+    return measured
+
+
+def figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = folder / "data"
+        rows = folder / "rows.jsonl"
+        with judge() as url:
+            write_rows(rows, 500, 1000)
+            small = evaluate(folder, data, url, rows, "small")
+            yield from _processor_time(folder, data, url, rows)
+            yield from _memory(folder, data, url, small)
+        yield from _rates(folder, data, rows)
+
+
+def _processor_time(folder: Path, data: Path, url: str, rows: Path) -> Iterator[Figure]:
+    write_rows(rows, 10_000, 1000)
+    ours = evaluate(folder, data, url, rows, "processor time")
+    write_requests(data, folder / "requests.jsonl")
+    loop = bare("httpx", url, folder / "requests.jsonl")
+    requests = sum(1 for _ in (folder / "requests.jsonl").open())
+    per_judgement, per_request = ours.cpu / ours.judgements, loop["cpu"] / requests
+    ratio = per_judgement / per_request
+    detail = (
+        f"{per_judgement * 1000:.2f} ms a judgement, upload to report; {per_request * 1000:.2f} ms a request"
+    )
+    yield Figure("processor time, to a bare httpx loop", ratio, "<= 0.40", ratio <= 0.40, detail)
+
+
+def _memory(folder: Path, data: Path, url: str, small: Measured) -> Iterator[Figure]:
+    large_rows = folder / "large.jsonl"
+    write_rows(large_rows, 10_000, 20_000)
+    large = evaluate(folder, data, url, large_rows, "large")
+    more = large.peak_mb - small.peak_mb
+    detail = f"{small.peak_mb:.0f} MB for 500 rows, {large.peak_mb:.0f} MB for {large_rows.stat().st_size / 1e6:.0f} MB"
+    yield Figure("memory, MB more for a 200 MB file", more, "<= 100", more <= 100, detail)
+
+
+def _rates(folder: Path, data: Path, rows: Path) -> Iterator[Figure]:
+    write_rows(rows, 9_600, 500)
+    with judge("--median", "0.2") as url:
+        ours = evaluate(folder, data, url, rows, "200 ms")
+        with sqlite3.connect(data / "evalsite.sqlite3") as database:
+            last = database.execute(
+                "SELECT request FROM judging_judgereply ORDER BY id DESC LIMIT 9600"
+            ).fetchall()
+        (folder / "requests.jsonl").write_text("\n".join(request for (request,) in last) + "\n")
+        loop = bare("aiohttp", url, folder / "requests.jsonl")
+    ratio = loop["seconds"] / ours.seconds
+    detail = f"{ours.judgements / ours.seconds:.0f}/s, bare {len(last) / loop['seconds']:.0f}/s"
+    yield Figure(
+        "rate at 200 ms and 64 in flight, to a bare aiohttp loop", ratio, ">= 0.97", ratio >= 0.97, detail
+    )
+    write_rows(rows, 5_000, 500)
+    median, sigma = 0.5, 0.9
+    with judge("--median", str(median), "--sigma", str(sigma)) as url:
+        uneven = evaluate(folder, data, url, rows, "log-normal")
+    ceiling = IN_FLIGHT / (median * math.exp(sigma**2 / 2))
+    rate = uneven.judgements / uneven.seconds
+    detail = f"{rate:.1f}/s of {ceiling:.1f}/s"
+    yield Figure(
+        "rate at log-normal latency, to the ceiling",
+        rate / ceiling,
+        ">= 0.85",
+        rate / ceiling >= 0.85,
+        detail,
+    )

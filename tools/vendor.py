@@ -1,0 +1,148 @@
+"""Fetch what the browser gets from others, at exact versions, into static/vendor.
+
+    python tools/vendor.py          fetch, build, write the manifest
+    python tools/vendor.py check    compare the files with the manifest
+
+Needs npm (and, for the editor, esbuild through npx) only here: the results are committed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENDOR = ROOT / "static" / "vendor"
+MANIFEST = VENDOR / "manifest.json"
+ESBUILD = "esbuild@0.28.2"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One npm package: `integrity` is the registry's SHA-512; `files` maps its paths to names of ours."""
+
+    name: str
+    version: str
+    licence: str
+    integrity: str
+    files: dict[str, str]
+
+
+PACKAGES = (
+    Package(
+        "htmx.org",
+        "2.0.11",
+        "0BSD",
+        "Thx/WtpeOQqSrqBCw/A1cwGJGg4UrVa3+sW0GmrM3p4gJgO89ecH4qtbnyzDDWFvBTqjnIMCgELTNt636dtamA==",
+        {"dist/htmx.min.js": "htmx/htmx.min.js", "LICENSE": "htmx/LICENSE"},
+    ),
+    Package(
+        "prism-code-editor",
+        "5.4.0",
+        "MIT",
+        "8y4SdQxwHa/lnxIbFf2w8N2D1OwxcskDRw774ov4XEEa1e5alqqrAZk08YXgaxisc1RuJdFbCTI+4tU3Plljqw==",
+        {
+            "dist/layout.css": "prism-code-editor/layout.css",
+            "LICENSE": "prism-code-editor/LICENSE",
+        },
+    ),
+)
+BUILT = {"prism-code-editor/editor.js": "prism-code-editor"}
+
+
+def main(arguments: list[str]) -> int:
+    """Fetch, or with `check` only compare; 1 and the differences where they are not the same."""
+    if arguments == ["check"]:
+        problems = differences()
+        print("\n".join(problems) or "static/vendor is as the manifest says")
+        return 1 if problems else 0
+    with tempfile.TemporaryDirectory() as folder:
+        for package in PACKAGES:
+            fetch(package, Path(folder))
+        bundle_editor(Path(folder))
+    write_manifest()
+    return 0
+
+
+def fetch(package: Package, folder: Path) -> None:
+    """Unpack a package below `folder`/node_modules, its checksum verified, and copy its files."""
+    subprocess.run(["npm", "pack", "--silent", f"{package.name}@{package.version}"], cwd=folder, check=True)  # noqa: S603, S607
+    archive = folder / f"{package.name}-{package.version}.tgz"
+    digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if digest != package.integrity:
+        raise SystemExit(f"{package.name} {package.version}: sha512-{digest} is not the pinned one")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder / "unpacked", filter="data")
+    home = folder / "node_modules" / package.name
+    home.parent.mkdir(exist_ok=True)
+    shutil.move(folder / "unpacked" / "package", home)
+    for source, target in package.files.items():
+        (VENDOR / target).parent.mkdir(parents=True, exist_ok=True)
+        # a map of the source would be asked for by the browser's tools and is not shipped
+        text = (home / source).read_text().split("\n//# sourceMappingURL=")[0].rstrip("\n") + "\n"
+        (VENDOR / target).write_text(text)
+
+
+def bundle_editor(folder: Path) -> None:
+    """One ES module from the parts of the editor that we use."""
+    shutil.copy(Path(__file__).parent / "editor.entry.mjs", folder / "entry.mjs")
+    target = VENDOR / "prism-code-editor" / "editor.js"
+    command = [
+        "npx",
+        "--yes",
+        ESBUILD,
+        "entry.mjs",
+        "--bundle",
+        "--minify",
+        "--format=esm",
+        "--target=es2022",
+    ]
+    subprocess.run([*command, "--legal-comments=inline", f"--outfile={target}"], cwd=folder, check=True)  # noqa: S603
+
+
+def vendored() -> dict[str, Package]:
+    """Every file in static/vendor that we put there, and the package that it comes from."""
+    by_name = {package.name: package for package in PACKAGES}
+    copied = {target: package for package in PACKAGES for target in package.files.values()}
+    return copied | {target: by_name[name] for target, name in BUILT.items()}
+
+
+def write_manifest() -> None:
+    entries = {
+        target: {
+            "package": p.name,
+            "version": p.version,
+            "licence": p.licence,
+            "sha256": sha256(VENDOR / target),
+        }
+        for target, p in sorted(vendored().items())
+    }
+    MANIFEST.write_text(json.dumps(entries, indent=2) + "\n")
+
+
+def differences() -> list[str]:
+    """What in static/vendor is not as the manifest says: changed, missing, or not listed."""
+    listed = json.loads(MANIFEST.read_text())
+    present = {str(p.relative_to(VENDOR)) for p in VENDOR.rglob("*") if p.is_file()} - {MANIFEST.name}
+    problems = [f"{name}: not in the manifest" for name in sorted(present - listed.keys())]
+    problems += [f"{name}: missing" for name in sorted(listed.keys() - present)]
+    for name in sorted(present & listed.keys()):
+        if sha256(VENDOR / name) != listed[name]["sha256"]:
+            problems.append(f"{name}: changed since it was fetched")
+    return problems
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
