@@ -150,7 +150,7 @@ class Tools(Protocol):
 
     async def postprocess(self, context: Context) -> ScriptResult: ...
 
-    def read(self, judge: int, content: str) -> tuple[Value | None, str]: ...
+    async def read(self, judge: int, content: str) -> tuple[Value | None, str]: ...
 
     def flags(self, item: Item) -> tuple[str, ...]: ...
 
@@ -172,7 +172,7 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools) -> Story:
         for repeat in range(judge.repeats):
             asked = await tools.ask(number, repeat, prompt)
             context = Context(context.item, context.preprocess_result, (*context.asked, asked))
-    verdicts = tuple(read_verdict(asked, tools) for asked in context.asked if asked.failure is None)
+    verdicts = tuple([await read_verdict(asked, tools) for asked in context.asked if asked.failure is None])
     after = await tools.postprocess(context) if metric.postprocess else None
     return Story(
         conclude(metric, before, context.asked, verdicts, after),
@@ -185,9 +185,9 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools) -> Story:
     )
 
 
-def read_verdict(asked: AskedJudge, tools: Tools) -> Verdict:
+async def read_verdict(asked: AskedJudge, tools: Tools) -> Verdict:
     """Read a reply's content, never its reasoning."""
-    value, reason = tools.read(asked.judge, (asked.reply or {}).get("content") or "")
+    value, reason = await tools.read(asked.judge, (asked.reply or {}).get("content") or "")
     return Verdict(asked.judge, asked.repeat, value, reason)
 
 

@@ -18,14 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from django.conf import settings
 from django.db import DatabaseError, connection
 
-from judging.core.jail.job import Limits
-from judging.core.jail.pool import Jail
 from judging.core.judges.client import Clients
 from judging.core.pipeline import MetricDefinition, Story, tell
 from judging.core.values import Outcome
+from judging.jails import make_jail, minimum_level
 from judging.runs import planning, store
 from judging.runs.lanes import Lanes, remember_refusals
 from judging.runs.models import Run, RunMetric, RunState
@@ -84,13 +82,7 @@ class Pump:
         self.scripts = ThreadPoolExecutor(2, "pump-jail")
         self.clients = Clients()
         self.lanes = Lanes(self.clients)
-        self.jail = Jail(
-            Limits(
-                settings.CONFIG.sandbox_seconds,
-                settings.CONFIG.sandbox_memory_mb,
-                settings.CONFIG.sandbox_output_kb,
-            )
-        )
+        self.jail = make_jail()
 
     async def run(self) -> None:
         """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
@@ -129,6 +121,9 @@ class Pump:
     def _take_up(self, pk: int) -> ActiveRun | None:
         run = Run.objects.select_related("version").get(pk=pk)
         if not run.chunks.filter(done=False, owner="").exists():
+            return None
+        if self.jail.level < minimum_level():
+            refuse(run, self.jail.level)
             return None
         if run.sandbox_level is None:
             Run.objects.filter(pk=pk).update(sandbox_level=self.jail.level)
@@ -251,6 +246,12 @@ class Pump:
 
     async def _in_database(self, work: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self.database, lambda: work(*arguments))
+
+
+def refuse(run: Run, level: int) -> None:
+    """What users wrote is not run where this machine cannot lock it up well enough."""
+    problem = f"sandbox level {level}, SANDBOX_MINIMUM_LEVEL {minimum_level()}"
+    Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.FAILED, problem=problem)
 
 
 def runs_to_work_on(only: int | None) -> set[int]:

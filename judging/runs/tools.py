@@ -17,7 +17,7 @@ from judging.core.judges.replying import Reply
 from judging.core.judges.settings import build_request
 from judging.core.pipeline import AskedJudge, Context, Failure, Item, MetricDefinition, ScriptResult
 from judging.core.prompts import Rendered, RenderItem, render
-from judging.core.replies import make_parser, planted_verdict
+from judging.core.replies import Parser, make_parser, planted_verdict
 from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
 from judging.core.values import Value
 from judging.runs.batcher import Batcher
@@ -118,8 +118,15 @@ class MetricTools:
         learnt, self.learnt = list(self.learnt), set()
         return learnt
 
-    def read(self, judge: int, content: str) -> tuple[Value | None, str]:
-        parsed = self._parsers[judge](content)
+    async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
+        parser = self._parsers[judge]
+        if not parser.jail_script:
+            parsed = parser(content)
+            return parsed.value, parsed.reason
+        found = await self._searches[judge](parser.readable(content))
+        if found.failure is not None:
+            return None, jail_failure(found.failure, "parser").code
+        parsed = parser.conclude(found.result if isinstance(found.result, str) else None)
         return parsed.value, parsed.reason
 
     def flags(self, item: Item) -> tuple[str, ...]:
@@ -139,6 +146,14 @@ class MetricTools:
             return [
                 prompt_or_failure(one) for one in render(self.jail, template, items, self.metric.undefined)
             ]
+
+        return work
+
+    def _search(self, parser: Parser) -> Callable[[list[str]], list[ScriptOutcome]]:
+        """A user's regular expression, which may take for ever, runs where scripts run."""
+
+        def work(texts: list[str]) -> list[ScriptOutcome]:
+            return run_preprocess(self.jail, parser.jail_script, [({}, {"content": text}) for text in texts])
 
         return work
 
@@ -187,8 +202,8 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
         data=context.item.data,
         response=context.item.response,
         preprocess_result=context.preprocess_result,
-        judge_resps=[asked.as_seen() for asked in context.asked],
-        judge_reqs=[asked.request for asked in context.asked],
+        judge_resps=tuple(asked.as_seen() for asked in context.asked),
+        judge_reqs=tuple(asked.request for asked in context.asked),
         min_score=metric.min_score,
         max_score=metric.max_score,
     )

@@ -1,0 +1,142 @@
+"""The main job from end to end, for the command line: upload, judge with a worker of this process, write results."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+
+from datasets.importing import import_version
+from datasets.models import Version
+from datasets.services import dataset_upload
+from evalsite import engine
+from evalsite.accounts.models import Project
+from judging.core.metrics_file import MetricsFileError, read_metrics_file
+from judging.core.pipeline import MetricDefinition
+from judging.messages import metrics_file_sentences
+from judging.reports.services import report_document
+from judging.runs.export import write_jsonl
+from judging.runs.models import Run, RunState
+from judging.runs.pump import work
+from judging.runs.reconcile import free_dead_leases
+from judging.runs.services import ChosenMetric, run_create, run_resume
+
+PROJECT = "command-line"
+
+
+class CannotStart(Exception):
+    """Why the run cannot be: a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A run as it stands, and its report."""
+
+    run: Run
+    report: dict[str, Any]
+
+    @property
+    def ended(self) -> bool:
+        return self.run.state == RunState.FINISHED
+
+    def document(self) -> dict[str, Any]:
+        """spec: commands, `evaluate --json`."""
+        run = self.run
+        return {
+            "run": run.pk,
+            "judgements": run.total,
+            "scored": run.scored,
+            "no_score": run.no_score,
+            "unparsed": run.unparsed,
+            "errors": run.errors,
+            "not_run": run.not_run,
+            "report": self.report,
+        }
+
+
+def begin(file: Path, metrics_path: Path, name: str) -> Run:
+    """Upload and read the file, make the run for this process alone. Raises CannotStart."""
+    if name and Run.objects.filter(name=name).exists():
+        raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
+    metrics, label = read_metrics(metrics_path)
+    project, _ = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
+    version = upload(project, file, label)
+    try:
+        return run_create(
+            project=project,
+            name=name,
+            version=version,
+            candidates=list(version.candidates.order_by("pk")),
+            metrics=[ChosenMetric(metric) for metric in metrics],
+            user=None,
+            only_worker=engine.owner(),
+        )
+    except ValidationError as error:
+        raise CannotStart(" ".join(error.messages)) from None
+
+
+def read_metrics(path: Path) -> tuple[tuple[MetricDefinition, ...], str]:
+    """The metrics of a file and its `data_name`. Raises CannotStart with every error and its line."""
+    try:
+        file = read_metrics_file(path.read_text(encoding="utf-8-sig"), path.parent)
+    except UnicodeDecodeError:
+        raise CannotStart(f"{path} is not UTF-8.") from None
+    except MetricsFileError as error:
+        raise CannotStart(f"{path}:\n" + "\n".join(metrics_file_sentences(error))) from None
+    return file.metrics, file.data_name
+
+
+def upload(project: Project, file: Path, label: str) -> Version:
+    """Store and read the file in this process. Raises CannotStart where it has bad rows or cannot be read."""
+    with file.open("rb") as stream:
+        version = dataset_upload(project=project, name=label or file.stem, file=stream, file_name=file.name, user=None)
+    import_version(version.pk, engine.owner())
+    version.refresh_from_db()
+    if not version.usable:
+        raise CannotStart(
+            f"{file} cannot be judged: {version.bad_rows} of {version.rows} rows have errors {version.problem}"
+            f"(manage.py validate {file} lists them, --fix mends what can be mended)."
+        )
+    return version
+
+
+def go_on(name_or_id: str) -> Run:
+    """The run to resume, taken over by this process. Raises CannotStart."""
+    by_id = Q(pk=int(name_or_id)) if name_or_id.isdecimal() else Q(pk=None)
+    run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(by_id).first()
+    if run is None:
+        raise CannotStart(f"There is no run called {name_or_id} in this DATA_DIR.")
+    if run.state == RunState.FINISHED:
+        return run
+    if run.only_worker and run.only_worker != engine.owner() and engine.is_alive(run.only_worker):
+        raise CannotStart(f"Run {run.name} is being worked on by another process.")
+    if not run_resume(run, only_worker=engine.owner()):
+        Run.objects.filter(pk=run.pk).update(only_worker=engine.owner())
+    free_dead_leases()
+    run.refresh_from_db()
+    return run
+
+
+def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> Evaluation:
+    """Judge until the run has ended or `stop` is set; write both files then."""
+    while not stop.is_set() and not Run.objects.get(pk=run.pk).ended:
+        work(engine.owner(), stop=stop, only=run.pk)
+        stop.wait(0.2)
+    run = Run.objects.get(pk=run.pk)
+    report = report_document(run)
+    write_jsonl(run, out / "judgements.jsonl")
+    write_whole(out / "report.json", json.dumps(report, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
+    return Evaluation(run, report)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write the file so that a reader sees the old one or the new one, never a part."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)

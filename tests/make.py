@@ -1,0 +1,62 @@
+"""Small makers of stored things for tests: a read version, a metric, a run. Real services where they exist."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
+from evalsite.accounts.models import Project
+from evalsite.accounts.services import project_create
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.runs.models import Run
+from judging.runs.services import ChosenMetric, run_create
+
+_numbers = itertools.count(1)
+TEMPLATE = "Q: {{ data.question }}\nA: {{ response.content }}"
+
+
+def a_project(name: str = "Physics") -> Project:
+    return project_create(name=name)
+
+
+def a_version(
+    project: Project, rows: int = 3, models: Sequence[str] = ("alpha", "beta"), answers: int = 1
+) -> Version:
+    """A ready version with `rows` questions, each answered `answers` times by every model."""
+    dataset = Dataset.objects.create(project=project, name=f"set {next(_numbers)}")
+    version = Version.objects.create(
+        dataset=dataset, number=1, state=VersionState.READY, format="judge_only", rows=rows, valid_rows=rows
+    )
+    candidates = [Candidate.objects.create(version=version, name=name) for name in models]
+    for line in range(1, rows + 1):
+        raw = json.dumps({"messages": [{"role": "user", "content": f"question {line}"}]})
+        row = Row.objects.create(version=version, line=line, valid=True, raw=raw)
+        for candidate in candidates:
+            for number in range(1, answers + 1):
+                text = json.dumps({"content": f"{candidate.name} says {line}.{number}"})
+                Response.objects.create(row=row, candidate=candidate, number=number, raw=text)
+    return version
+
+
+def a_metric(url: str, **changes: Any) -> MetricDefinition:
+    """A metric with one judge model at `url`."""
+    judge = {"name": "judge", "url": url, "model": "scripted", "template": TEMPLATE}
+    for key in [key for key in changes if key in JudgeModel.__struct_fields__ and key != "name"]:
+        judge[key] = changes.pop(key)
+    return MetricDefinition(**{"name": "quality", "judges": (JudgeModel(**judge),), **changes})
+
+
+def a_run(version: Version, *metrics: MetricDefinition, name: str = "", **options: Any) -> Run:
+    """A run of all the version's candidates, waiting for a worker."""
+    return run_create(
+        project=version.dataset.project,
+        name=name or f"run {next(_numbers)}",
+        version=version,
+        candidates=list(version.candidates.order_by("pk")),
+        metrics=[ChosenMetric(metric) for metric in metrics],
+        user=None,
+        **options,
+    )
