@@ -30,7 +30,7 @@ class Answers:
 
     def of(self, kind: Kind) -> "Answers":
         """Those that are scored with a value of this kind."""
-        mine = self.kind == kind
+        mine = (self.kind == kind) & (self.state == State.SCORED)
         return Answers(
             self.state[mine],
             self.kind[mine],

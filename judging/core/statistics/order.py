@@ -11,8 +11,11 @@ from .columns import Columns, Kind, State, Table
 def ordered(columns: Columns) -> Table:
     """Sorts the columns and numbers items and clusters in order, so that equal judgements give equal sums.
 
-    ValueError where a response has two judgements under a metric, or a scored one has no value.
+    ValueError where a response has two judgements under a metric, a scored one has no value, or two metrics or
+    two candidates share a name.
     """
+    _check_names([metric.name for metric in columns.metrics])
+    _check_names(list(columns.candidates))
     _check_values(columns)
     rows, item = np.unique(columns.row, return_inverse=True)
     key = columns.metric * len(columns.candidates) + columns.candidate
@@ -39,6 +42,11 @@ def _taken(columns: Columns, order: Ints) -> Columns:
         category=columns.category[order],
         cluster=columns.cluster[order],
     )
+
+
+def _check_names(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError("two metrics or two candidates share a name")
 
 
 def _check_values(columns: Columns) -> None:

@@ -1,0 +1,53 @@
+"""A horizontal axis with round ticks."""
+
+from dataclasses import dataclass
+
+from ..statistics.nice import nice_ticks
+from .svg import element, label
+
+
+FAINT: dict[str, str | float] = {"stroke": "currentColor", "stroke_opacity": 0.2}
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Maps `ticks[0]`…`ticks[-1]` (data units) to `left`…`right` (drawing units)."""
+
+    ticks: tuple[float, ...]
+    left: float
+    right: float
+
+    def place(self, value: float) -> float:
+        """The value's x, held inside the axis."""
+        share = (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0])
+        return self.left + min(1.0, max(0.0, share)) * (self.right - self.left)
+
+    def holds(self, value: float) -> bool:
+        return self.ticks[0] <= value <= self.ticks[-1]
+
+
+def make_axis(low: float, high: float, left: float, right: float, *, whole_scale: bool) -> Axis:
+    """An axis over low…high: to the exact ends of a `whole_scale`, else widened to round numbers."""
+    ticks = nice_ticks(low, high, about=10 if whole_scale else 5)
+    if whole_scale and high > low:
+        step = ticks[1] - ticks[0]
+        inner = [tick for tick in ticks if low + step / 3 < tick < high - step / 3]
+        ticks = [low, *inner, high]
+    return Axis(tuple(ticks), left, right)
+
+
+def tick_text(value: float) -> str:
+    """The number with as few decimals as it needs, no more than six significant figures."""
+    return f"{value:.6g}"
+
+
+def draw_axis(axis: Axis, top: float, bottom: float, words: str) -> str:
+    """Grid lines from `top` to `bottom`, tick numbers below them, and what the axis shows below those."""
+    parts = []
+    for tick in axis.ticks:
+        x = axis.place(tick)
+        line = element("line", class_="chart-grid", x1=x, x2=x, y1=top, y2=bottom, **FAINT)
+        parts += [line, label(tick_text(tick), class_="chart-tick", x=x, y=bottom + 15, text_anchor="middle")]
+    middle = (axis.left + axis.right) / 2
+    parts.append(label(words, class_="chart-axis", x=middle, y=bottom + 33, text_anchor="middle"))
+    return element("g", *parts, font_size=12.0)

@@ -1,0 +1,121 @@
+"""Distributions side by side: a panel for each candidate, all on one scale, every bar with its count."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..statistics.distribution import BinCount
+from .axis import tick_text
+from .svg import element, figure, label, text_of
+from .words import shorten, width
+
+PANEL_WIDTH, MARGIN = 480.0, 16.0
+NAME_SIZE, NOTE_SIZE, NUMBER_SIZE = 14.0, 12.0, 11.0
+HEAD, BARS, FOOT = 40.0, 84.0, 30.0
+PANEL_HEIGHT = HEAD + BARS + FOOT
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A candidate's bins (as in a report's `distribution`); `note` says over how many, and what was left out."""
+
+    name: str
+    note: str
+    bins: Sequence[BinCount]
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramTexts:
+    """The chart's words; `nothing` stands in a panel without any score."""
+
+    title: str
+    description: str
+    axis: str
+    nothing: str
+
+
+def histogram_chart(
+    chart_id: str, panels: Sequence[Panel], texts: HistogramTexts, *, columns: int = 1
+) -> str:
+    """An `<svg>` of small histograms, `columns` of them side by side; the panels must share their bins.
+
+    Bars show shares of a panel's scores, on one height for all panels, and carry their counts (or, where those
+    don't fit, their shares). ValueError for a `chart_id` that is no plain id.
+    """
+    tallest = max((_share(panel, bar) for panel in panels for bar in panel.bins), default=0.0)
+    parts = []
+    for place, panel in enumerate(panels):
+        x, y = PANEL_WIDTH * (place % columns), PANEL_HEIGHT * (place // columns)
+        drawn = _panel(panel, texts, tallest)
+        parts.append(element("g", drawn, class_="chart-panel", transform=f"translate({x:g} {y:g})"))
+    total, bottom = PANEL_WIDTH * columns, PANEL_HEIGHT * math.ceil(len(panels) / columns)
+    parts.append(
+        label(
+            texts.axis, class_="chart-axis", x=total / 2, y=bottom + 10, text_anchor="middle", font_size=12.0
+        )
+    )
+    return figure(chart_id, texts.title, texts.description, total, bottom + 20, *parts)
+
+
+def _share(panel: Panel, bar: BinCount) -> float:
+    return bar["count"] / max(1, sum(each["count"] for each in panel.bins))
+
+
+def _panel(panel: Panel, texts: HistogramTexts, tallest: float) -> str:
+    note_width = width(panel.note) * NOTE_SIZE
+    name = shorten(panel.name, max(4.0, (PANEL_WIDTH - 2 * MARGIN - note_width - 12) / NAME_SIZE))
+    right = PANEL_WIDTH - MARGIN
+    parts = [
+        element("title", text_of(f"{panel.name}: {panel.note}")),
+        label(name, class_="chart-name", x=MARGIN, y=18.0, font_size=NAME_SIZE),
+        label(panel.note, class_="chart-label", x=right, y=18.0, font_size=NOTE_SIZE, text_anchor="end"),
+    ]
+    if not any(bar["count"] for bar in panel.bins):
+        middle = {"x": PANEL_WIDTH / 2, "y": HEAD + BARS / 2, "font_size": NOTE_SIZE}
+        return "".join([*parts, label(texts.nothing, class_="chart-label", text_anchor="middle", **middle)])
+    base = HEAD + BARS
+    line = element("line", class_="chart-base", x1=MARGIN, x2=right, y1=base, y2=base, stroke="currentColor")
+    return "".join([*parts, *_bars(panel, tallest), line, *_ticks(panel.bins)])
+
+
+def _bin_width(bins: Sequence[BinCount]) -> float:
+    return (PANEL_WIDTH - 2 * MARGIN) / len(bins)
+
+
+def _bars(panel: Panel, tallest: float) -> list[str]:
+    wide, parts = _bin_width(panel.bins), []
+    numbers = _numbers(panel, wide)
+    for place, bar in enumerate(panel.bins):
+        x, height = MARGIN + wide * place, BARS * _share(panel, bar) / tallest
+        box = {"x": x + wide * 0.08, "y": HEAD + BARS - height, "width": wide * 0.84, "height": height}
+        if bar["count"]:
+            parts.append(
+                element("rect", class_="chart-bar", fill="none", stroke="currentColor", **box)
+                + _number(numbers[place], x + wide / 2, HEAD + BARS - height - 4)
+            )
+    return parts
+
+
+def _numbers(panel: Panel, wide: float) -> list[str]:
+    """Counts, or whole percents where a count would touch its neighbour."""
+    counts = [str(bar["count"]) for bar in panel.bins]
+    if all(width(count) * NUMBER_SIZE <= wide for count in counts):
+        return counts
+    return [f"{_share(panel, bar):.0%}" for bar in panel.bins]
+
+
+def _ticks(bins: Sequence[BinCount]) -> list[str]:
+    """A whole number below the middle of its bar; else the edges between bars; as many as have room."""
+    wide = _bin_width(bins)
+    if all(bar["low"] == bar["high"] for bar in bins):
+        ticks = [(MARGIN + wide * (place + 0.5), bar["low"]) for place, bar in enumerate(bins)]
+    else:
+        edges = [bins[0]["low"], *(bar["high"] for bar in bins)]
+        ticks = [(MARGIN + wide * place, edge) for place, edge in enumerate(edges)]
+    widest = max(width(tick_text(value)) for _, value in ticks) * NUMBER_SIZE + 6
+    every = math.ceil(widest / wide)
+    return [_number(tick_text(value), x, HEAD + BARS + 15) for x, value in ticks[::every]]
+
+
+def _number(words: str, x: float, y: float) -> str:
+    return label(words, class_="chart-tick", x=x, y=y, font_size=NUMBER_SIZE, text_anchor="middle")
