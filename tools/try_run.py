@@ -1,0 +1,125 @@
+"""`make run` as a newcomer has it: a fresh clone, an empty data folder; then once more. Exits 1 if it disappoints.
+
+What is looked at: the address answers, the visitor is let in, the sample's run is linked and finishes, every link
+on the first pages answers, Ctrl-C ends every process, and the second start is quick.
+"""
+
+from __future__ import annotations
+
+import http.cookiejar
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FIRST_SECONDS, SECOND_SECONDS, SAMPLE_SECONDS = 90.0, 5.0, 90.0
+
+
+class Site:
+    """A visitor with cookies."""
+
+    def __init__(self, port: int) -> None:
+        self.base = f"http://127.0.0.1:{port}"
+        self.open = urllib.request.build_opener(
+            urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()), urllib.request.ProxyHandler({})
+        ).open
+
+    def get(self, path: str) -> str:
+        with self.open(self.base + path, timeout=30) as answer:
+            return str(answer.read().decode("utf-8", "replace"))
+
+    def status(self, path: str) -> int:
+        try:
+            with self.open(self.base + path, timeout=30) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait(what: str, seconds: float, happened: Callable[[], object]) -> tuple[object, float]:
+    started = time.monotonic()
+    while time.monotonic() - started < seconds:
+        try:
+            result = happened()
+        except OSError:
+            result = None
+        if result:
+            return result, time.monotonic() - started
+        time.sleep(0.1)
+    sys.exit(f"FAIL {what}: not within {seconds:.0f} s")
+
+
+def links(html: str) -> set[str]:
+    return {link for link in re.findall(r'href="(/[^"#]*)', html) if not link.startswith("/static/")}
+
+
+def processes_of(data: Path) -> list[str]:
+    """Processes whose environment names this data folder."""
+    wanted = f"DATA_DIR={data}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdecimal() and wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return [line for line in found if line.strip()]
+
+
+def start(clone: Path, data: Path, port: int) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "DATA_DIR": str(data), "PORT": str(port)}
+    return subprocess.Popen(["make", "run"], cwd=clone, env=environment, start_new_session=True)
+
+
+def stop(process: subprocess.Popen[bytes], data: Path) -> None:
+    os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does: all of the terminal's group
+    process.wait(timeout=30)
+    wait("the end of every process after Ctrl-C", 10, lambda: not processes_of(data))
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as name:
+        clone, data, port = Path(name) / "evalsite", Path(name) / "data", free_port()
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+        process = start(clone, data, port)
+        site = Site(port)
+        wait("installing", 1200, lambda: (clone / ".venv" / ".runs").exists() or process.poll() is not None)
+        _, seconds = wait("the first page", FIRST_SECONDS, lambda: site.get("/"))
+        print(f"ok   first page {seconds:.1f} s after the installation")
+        home = site.get("/")
+        run = wait("a link to the sample's run", 30, lambda: re.search(r'href="(/p/[^"]+/runs/\d+/)"', site.get("/")))[0]
+        path = run.group(1)  # type: ignore[attr-defined]
+        _, seconds = wait("the sample's end", SAMPLE_SECONDS, lambda: 'data-run-state="finished"' in site.get(path))
+        print(f"ok   the sample was judged {seconds:.1f} s later")
+        seen = links(home) | links(site.get(path))
+        bad = {link: status for link in sorted(seen) if (status := site.status(link)) != 200}
+        if bad:
+            sys.exit(f"FAIL links that do not answer: {bad}")
+        print(f"ok   {len(seen)} links answer")
+        stop(process, data)
+        began = time.monotonic()
+        process = start(clone, data, port)
+        wait("the first page of the second start", 30, lambda: site.get("/"))
+        seconds = time.monotonic() - began
+        print(f"{'ok  ' if seconds <= SECOND_SECONDS else 'FAIL'} second start: first page after {seconds:.1f} s")
+        stop(process, data)
+        return int(seconds > SECOND_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
