@@ -1,0 +1,250 @@
+"""Bytes of an upload → blocks of physical lines in UTF-8, streamed: memory does not grow with the file."""
+
+import codecs
+import hashlib
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from datasets.core.findings import Finding, finding
+from datasets.core.kinds import SNIFFED_BYTES, other_kind
+from datasets.core.limits import Limits
+
+Encoding = Literal["utf-8", "utf-8-sig", "utf-16", "gb18030"]
+Progress = Callable[[int], None]
+
+CHUNK = 256 * 1024
+STUB = 64
+_GZIP = b"\x1f\x8b"
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Unreadable(Exception):
+    """Reading had to stop before the end of the file; `found` says why."""
+
+    def __init__(self, found: Finding) -> None:
+        super().__init__(found.code)
+        self.found = found
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some whole lines: `text` is their bytes with line ends, `lines` are without the final \\n.
+
+    Lines beyond the limit are cut to a stub and their numbers are in `oversized`.
+    """
+
+    first: int
+    lines: list[bytes]
+    text: bytes
+    oversized: frozenset[int] = frozenset()
+
+
+class Upload:
+    """One uploaded file, gzipped or not, that can be read from the start as often as wanted."""
+
+    def __init__(self, source: Path | str | BinaryIO, limits: Limits) -> None:
+        self._file = _seekable(source)
+        self.owns_file = self._file is not source
+        self.limits = limits
+        self.bytes = self._file.seek(0, 2)
+        self._file.seek(0)
+        self.gzipped = self._file.read(2) == _GZIP
+
+    def close(self) -> None:
+        if self.owns_file:
+            self._file.close()
+
+    def sha256(self) -> str:
+        """Of the original bytes."""
+        self._file.seek(0)
+        digest = hashlib.sha256()
+        while chunk := self._file.read(CHUNK):
+            digest.update(chunk)
+        return digest.hexdigest()
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[bytes]:
+        """The decompressed bytes; raises Unreadable at a cut gzip or beyond the limit, after what could be read."""
+        total = 0
+        for chunk in self._unzipped(progress) if self.gzipped else self._raw(progress):
+            room = self.limits.file_bytes - total
+            total += len(chunk)
+            if total > self.limits.file_bytes:
+                yield chunk[:room]
+                raise Unreadable(finding("file.too_large", limit=self.limits.file_bytes))
+            yield chunk
+
+    def head(self) -> bytes:
+        """The first decompressed kilobytes."""
+        start = b""
+        try:
+            for chunk in self.chunks():
+                start += chunk
+                if len(start) >= SNIFFED_BYTES:
+                    break
+        except Unreadable:
+            pass  # what is unreadable is reported by the reading proper
+        return start[:SNIFFED_BYTES]
+
+    def other_kind(self) -> str | None:
+        """What this file is if it is no text: see kinds.py."""
+        return other_kind(self.head(), b"" if self.gzipped else self._file_tail())
+
+    def _file_tail(self) -> bytes:
+        self._file.seek(max(0, self.bytes - 8 * SNIFFED_BYTES))
+        return self._file.read(8 * SNIFFED_BYTES)
+
+    def _raw(self, progress: Progress | None) -> Iterator[bytes]:
+        self._file.seek(0)
+        while chunk := self._file.read(CHUNK):
+            yield chunk
+            if progress:
+                progress(len(chunk))
+
+    def _unzipped(self, progress: Progress | None) -> Iterator[bytes]:
+        """Members one after the other, each step bounded, so that a bomb cannot unfold in memory."""
+        member = zlib.decompressobj(wbits=31)
+        ended = False
+        for compressed in self._raw(progress):
+            while compressed:
+                if ended:
+                    if not compressed.strip(b"\0"):
+                        break  # padding after the last member is usual
+                    member, ended = zlib.decompressobj(wbits=31), False
+                try:
+                    chunk = member.decompress(compressed, CHUNK)
+                except zlib.error:
+                    raise Unreadable(finding("file.encoding", reason="gzip_damaged")) from None
+                if chunk:
+                    yield chunk
+                ended = member.eof
+                compressed = member.unused_data if ended else member.unconsumed_tail
+        while not ended and (chunk := member.decompress(b"", CHUNK)):
+            yield chunk
+            ended = member.eof
+        if not ended:
+            raise Unreadable(finding("file.encoding", reason="gzip_cut"))
+
+
+def _seekable(source: Path | str | BinaryIO) -> BinaryIO:
+    if isinstance(source, Path | str):
+        return Path(source).open("rb")
+    if source.seekable():
+        return source
+    spooled = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its Upload
+    while chunk := source.read(CHUNK):
+        spooled.write(chunk)
+    return spooled
+
+
+def encoding_of(upload: Upload) -> tuple[Encoding, bool]:
+    """The upload's encoding, and whether it is certain that every line of it decodes."""
+    head = upload.head()
+    if head.startswith(_UTF16):
+        return "utf-16", False
+    marked: Encoding = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
+    if _decodes(upload, "utf-8"):
+        return marked, True
+    if marked == "utf-8" and _decodes(upload, "gb18030"):
+        return "gb18030", True
+    return marked, False
+
+
+def _decodes(upload: Upload, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    try:
+        for chunk in upload.chunks():
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    except Unreadable:
+        return True  # the part that was read is fine; the rest is another finding
+    return True
+
+
+def utf8_chunks(upload: Upload, encoding: Encoding, progress: Progress | None = None) -> Iterator[bytes]:
+    """The upload in UTF-8 without byte order mark. Bytes that are no UTF-8 in a UTF-8 file pass unchanged."""
+    if encoding in ("utf-16", "gb18030"):
+        yield from _transcoded(upload, encoding, progress)
+        return
+    first = True
+    for chunk in upload.chunks(progress):
+        yield chunk.removeprefix(codecs.BOM_UTF8) if first else chunk
+        first = False
+
+
+def _transcoded(upload: Upload, encoding: Encoding, progress: Progress | None) -> Iterator[bytes]:
+    """Half characters and a cut last character become bytes that are no UTF-8: their lines are reported."""
+    decoder = codecs.getincrementaldecoder(encoding)("surrogatepass" if encoding == "utf-16" else "strict")
+    try:
+        for chunk in upload.chunks(progress):
+            yield decoder.decode(chunk).encode("utf-8", "surrogatepass")
+        yield decoder.decode(b"", final=True).encode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        yield b"\xff"
+
+
+def blocks(chunks: Iterator[bytes], row_bytes: int) -> Iterator[Block]:
+    """Whole lines, some hundred kilobytes at a time; only \\n ends a line."""
+    assembler = _Assembler(row_bytes)
+    stopped: Unreadable | None = None
+    try:
+        for chunk in chunks:
+            block = assembler.add(chunk)
+            if block:
+                yield block
+    except Unreadable as trouble:
+        stopped = trouble
+    last = assembler.rest()
+    if last:
+        yield last
+    if stopped:
+        raise stopped
+
+
+class _Assembler:
+    def __init__(self, row_bytes: int) -> None:
+        self.row_bytes = row_bytes
+        self.tail = b""
+        self.number = 1
+        self.cut_tail = False
+
+    def add(self, chunk: bytes) -> Block | None:
+        end = chunk.rfind(b"\n") + 1
+        if not end:
+            self._keep(chunk)
+            return None
+        text = (
+            (self.tail[:STUB] + chunk[chunk.index(b"\n") : end]) if self.cut_tail else self.tail + chunk[:end]
+        )
+        block = self._block(text)
+        self.tail, self.cut_tail = b"", False
+        self._keep(chunk[end:])
+        return block
+
+    def rest(self) -> Block | None:
+        return self._block(self.tail) if self.tail else None
+
+    def _keep(self, part: bytes) -> None:
+        if not self.cut_tail:
+            self.tail += part
+            self.cut_tail = len(self.tail) > self.row_bytes
+        if self.cut_tail:
+            self.tail = self.tail[:STUB]
+
+    def _block(self, text: bytes) -> Block:
+        lines = text.split(b"\n")
+        if text.endswith(b"\n"):
+            lines.pop()
+        first, self.number = self.number, self.number + len(lines)
+        oversized = {first} if self.cut_tail else set()
+        if len(text) > self.row_bytes:
+            long = [index for index, line in enumerate(lines) if len(line) > self.row_bytes]
+            oversized |= {first + index for index in long}
+            for index in long:
+                lines[index] = lines[index][:STUB]
+        return Block(first, lines, text, frozenset(oversized))

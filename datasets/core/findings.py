@@ -1,0 +1,158 @@
+"""What validation can say: the codes, the findings, and the ledger that counts them all and keeps some."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+Param = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One line of the table of findings; `repair` names what mends it without knowing more."""
+
+    severity: Severity
+    repair: str | None = None
+
+
+_ERROR = Kind("error")
+_WARNING = Kind("warning")
+
+CODES: dict[str, Kind] = {
+    "file.empty": _ERROR,
+    "file.encoding": _ERROR,
+    "file.other_kind": _ERROR,
+    "file.too_large": _ERROR,
+    "file.too_many_rows": _ERROR,
+    "file.converted": Kind("warning", "to_utf8"),
+    "file.not_jsonl": Kind("error", "to_jsonl"),
+    "file.unknown_format": _ERROR,
+    "file.mixed_formats": _ERROR,
+    "row.too_large": _ERROR,
+    "json.invalid": _ERROR,
+    "json.not_object": _ERROR,
+    "json.duplicate_key": _ERROR,
+    "json.lone_surrogate": _ERROR,
+    "json.nul": _ERROR,
+    "messages.missing": _ERROR,
+    "messages.not_list": _ERROR,
+    "messages.empty": _ERROR,
+    "message.not_object": _ERROR,
+    "role.missing": _ERROR,
+    "role.unknown": _ERROR,
+    "content.missing": _ERROR,
+    "content.not_text": _ERROR,
+    "content.blank": _WARNING,
+    "messages.no_user": _ERROR,
+    "messages.system_not_first": _WARNING,
+    "messages.same_role_twice": _WARNING,
+    "model_outputs.missing": _ERROR,
+    "model_outputs.not_list": _ERROR,
+    "model_outputs.empty": _ERROR,
+    "model_output.not_object": _ERROR,
+    "model_name.missing": _ERROR,
+    "model_name.not_text": _ERROR,
+    "model_name.blank": _ERROR,
+    "model_name.twice_in_row": Kind("error", "merge_models"),
+    "responses.missing": _ERROR,
+    "responses.not_list": _ERROR,
+    "responses.empty": _ERROR,
+    "response.not_object": _ERROR,
+    "response.content_missing": _ERROR,
+    "response.content_not_text": _ERROR,
+    "response.blank": _WARNING,
+    "response.reasoning_not_text": _ERROR,
+    "conversation.missing": _ERROR,
+    "conversation.not_list": _ERROR,
+    "conversation.empty": _ERROR,
+    "turn.not_object": _ERROR,
+    "prompt.missing": _ERROR,
+    "prompt.not_text": _ERROR,
+    "prompt.blank": _ERROR,
+    "turn.response_missing": _ERROR,
+    "turn.response_not_text": _ERROR,
+    "system.not_text": _ERROR,
+    "csv.header": _ERROR,
+    "csv.columns": _ERROR,
+    "csv.quote": _ERROR,
+    "csv.extra_column": _WARNING,
+    "model_name.alike": Kind("warning", "unify_model_names"),
+    "model.coverage": _WARNING,
+    "model.uneven_n": _WARNING,
+    "ref_answer.some_missing": _WARNING,
+    "field.shadowed": _WARNING,
+    "field.type_varies": _WARNING,
+    "id.duplicate": _WARNING,
+    "row.duplicate": _WARNING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing found.
+
+    `line` counts physical lines from 1 (None: the whole version), `column` characters from 1, `path` is
+    like `messages[2].role`; `params` fill the sentence that the shell writes for `code`.
+    """
+
+    line: int | None
+    column: int | None
+    path: str | None
+    code: str
+    severity: Severity
+    repair: str | None
+    params: dict[str, Param] = field(default_factory=dict)
+
+
+def finding(
+    code: str,
+    *,
+    line: int | None = None,
+    column: int | None = None,
+    path: str | None = None,
+    repair: str | None = None,
+    **params: Param,
+) -> Finding:
+    """A finding with its severity, and unless one is given its repair, from the table; texts made printable."""
+    kind = CODES[code]
+    clean = {name: printable(value) if isinstance(value, str) else value for name, value in params.items()}
+    return Finding(line, column, path, code, kind.severity, repair or kind.repair, clean)
+
+
+def printable(text: str, limit: int = 1000) -> str:
+    """`text` as strict UTF-8 without NUL, at most `limit` characters: findings are stored and sent as JSON."""
+    shown = text if len(text) <= limit else text[: limit - 1] + "…"
+    return shown.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\u0000")
+
+
+class Ledger:
+    """Counts every finding, keeps the first `kept_per_code` of each code: flat memory on any file."""
+
+    def __init__(self, kept_per_code: int) -> None:
+        self.counts: dict[str, int] = {}
+        self.kept: list[Finding] = []
+        self._limit = kept_per_code
+
+    def add(self, found: Finding) -> None:
+        count = self.counts.get(found.code, 0) + 1
+        self.counts[found.code] = count
+        if count <= self._limit:
+            self.kept.append(found)
+
+    def add_all(self, found: Iterable[Finding]) -> None:
+        for one in found:
+            self.add(one)
+
+    def count_only(self, code: str, number: int) -> None:
+        """Count `number` findings that nobody will read one by one."""
+        if number > 0:
+            self.counts[code] = self.counts.get(code, 0) + number
+
+    def room(self, code: str) -> int:
+        """How many more findings of `code` would be kept."""
+        return max(0, self._limit - self.counts.get(code, 0))
+
+    def in_order(self) -> tuple[Finding, ...]:
+        """The kept findings: those on the whole version first, then by line and column."""
+        return tuple(sorted(self.kept, key=lambda found: (found.line or 0, found.column or 0)))

@@ -1,0 +1,130 @@
+"""CSV as RFC 4180 has it, and as spreadsheets write it: records that may span lines, with their first line."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record: where it starts, its text and its fields; `quote` is the column of a quote that never ends."""
+
+    line: int
+    text: str
+    fields: list[str]
+    quote: int | None = None
+    oversized: bool = False
+    broken: int | None = None
+
+
+def header_of(text: str) -> list[str]:
+    """The names of a header line."""
+    return split_fields(text.rstrip("\r\n"))
+
+
+def split_fields(text: str) -> list[str]:
+    """The fields of one whole record, its line end taken off. A quote counts only where a field begins."""
+    fields: list[str] = []
+    position = 0
+    while True:
+        field, position = _quoted(text, position) if text.startswith('"', position) else ("", position)
+        end = text.find(",", position)
+        if end < 0:
+            fields.append(field + text[position:])
+            return fields
+        fields.append(field + text[position:end])
+        position = end + 1
+
+
+def _quoted(text: str, start: int) -> tuple[str, int]:
+    """The text of a quoted field from its opening quote, and the place after the closing one."""
+    end = _closing(text, start + 1)
+    inner = text[start + 1 : end] if end >= 0 else text[start + 1 :]
+    return inner.replace('""', '"'), end + 1 if end >= 0 else len(text)
+
+
+def _closing(text: str, position: int) -> int:
+    """The place of the quote that ends a field, -1 if there is none; two quotes are one in the text."""
+    while True:
+        at = text.find('"', position)
+        if at < 0 or text[at + 1 : at + 2] != '"':
+            return at
+        position = at + 2
+
+
+def open_quote(line: str, inside: bool) -> int | None:
+    """Where (from 0) the quote stands that is still open at the end of `line`; -1 if it was open before."""
+    if '"' not in line:
+        return -1 if inside else None
+    position, opened = 0, -1
+    while True:
+        if inside:
+            end = _closing(line, position)
+            if end < 0:
+                return opened
+            position, inside = end + 1, False
+        elif line.startswith('"', position):
+            opened, position, inside = position, position + 1, True
+            continue
+        comma = line.find(",", position)
+        if comma < 0:
+            return None
+        position = comma + 1
+
+
+def records(lines: Iterable[tuple[int, bytes, bool]], row_bytes: int) -> Iterator[Record]:
+    """(number, bytes with line end, oversized) → records. Blank lines between records are skipped.
+
+    A record longer than `row_bytes` is read to its end but not kept.
+    """
+    building: _Building | None = None
+    for number, raw, oversized in lines:
+        if building is None:
+            if not raw.strip():
+                continue
+            building = _Building(number, row_bytes)
+        if building.add(number, raw, oversized):
+            yield building.record(ended=True)
+            building = None
+    if building:
+        yield building.record(ended=False)
+
+
+class _Building:
+    def __init__(self, line: int, row_bytes: int) -> None:
+        self.line, self.room = line, row_bytes
+        self.parts: list[str] = []
+        self.quote: int | None = None
+        self.oversized = False
+        self.broken: int | None = None
+
+    def add(self, number: int, raw: bytes, oversized: bool) -> bool:
+        """Takes a physical line; True if the record ends with it."""
+        text = raw.decode("utf-8", "replace")
+        if self.broken is None and not oversized and "\ufffd" in text:
+            self.broken = broken_column(raw)
+        still = open_quote(text, self.quote is not None)
+        if still is None:
+            self.quote = None
+        elif still >= 0:
+            self.quote = still if number == self.line else -1
+        self.room -= len(raw)
+        self.oversized = self.oversized or oversized or self.room < 0
+        if not self.oversized:
+            self.parts.append(text)
+        return self.quote is None
+
+    def record(self, ended: bool) -> Record:
+        text = "".join(self.parts)
+        text = text.removesuffix("\n").removesuffix("\r")
+        quote = None if ended or self.quote is None else self.quote + 1
+        fields = [] if self.oversized else split_fields(text)
+        return Record(self.line, text, fields, quote, self.oversized, self.broken)
+
+
+def broken_column(raw: bytes) -> int | None:
+    """The column of the first byte that is no UTF-8; None if all are."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return len(raw[: error.start].decode("utf-8", "replace")) + 1
+    return None

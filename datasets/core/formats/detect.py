@@ -1,0 +1,234 @@
+"""What an upload is, told from its whole content: its encoding, its shape, and which of the four formats."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, encoding_of, utf8_chunks
+from datasets.core.findings import Finding, Param, finding
+from datasets.core.formats.csvtext import header_of
+from datasets.core.formats.names import Format
+from datasets.core.formats.spread import NotSpread, Splitter
+
+Shape = Literal["jsonl", "spread", "csv", "none"]
+
+_JSON_START = re.compile(rb"\s*(?:[{\[#]|//|/\*)")
+
+
+class _Keys(Struct):
+    """Of a row only which of the telling keys it has."""
+
+    messages: Raw | UnsetType = UNSET
+    model_outputs: Raw | UnsetType = UNSET
+    conversation: Raw | UnsetType = UNSET
+
+
+_decode_keys = msgspec.json.Decoder(_Keys).decode
+
+
+@dataclass(slots=True)
+class Votes:
+    """How many rows have which of the telling keys."""
+
+    objects: int = 0
+    messages: int = 0
+    with_outputs: int = 0
+    conversation: int = 0
+    outputs_only: int = 0
+
+    def add(self, messages: bool, outputs: bool, conversation: bool) -> None:
+        self.objects += 1
+        self.messages += messages
+        self.with_outputs += messages and outputs
+        self.conversation += conversation
+        self.outputs_only += outputs and not messages and not conversation
+
+    def format(self) -> Format | None:
+        """The more frequent family; within `messages`, judge_only if at least half have answers."""
+        if not (self.messages or self.conversation):
+            return "judge_only" if self.outputs_only else None
+        if self.conversation > self.messages:
+            return "legacy_jsonl"
+        return "judge_only" if 2 * self.with_outputs >= self.messages else "infer_and_judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was detected. `why` names the reason and its figures; `findings` are those on the file as a whole.
+
+    Of shape "none" no row can be looked at; `rows` is then how many lines there are. `silent`: what is
+    wrong with single rows does not matter, because the file is of no format.
+    """
+
+    shape: Shape
+    format: Format | None
+    why: str
+    why_params: dict[str, Param]
+    encoding: Encoding | None
+    decodes: bool
+    findings: tuple[Finding, ...]
+    rows: int = 0
+    silent: bool = False
+
+
+@dataclass(slots=True)
+class _Look:
+    """What one pass over the lines has seen so far."""
+
+    rows: int = 0
+    votes: Votes = field(default_factory=Votes)
+    guesses: Votes = field(default_factory=Votes)
+    first: bytes = b""
+    first_number: int = 0
+    splitter: Splitter = field(default_factory=Splitter)
+    spread: bool = False
+
+
+def survey(upload: Upload, forced: Format | None = None) -> Survey:
+    """Looks through the whole upload once (twice where it is no UTF-8); never raises on content."""
+    kind = upload.other_kind()
+    if kind:
+        return Survey("none", None, "other_kind", {}, None, True, (finding("file.other_kind", kind=kind),))
+    encoding, decodes = encoding_of(upload)
+    found = _file_findings(encoding)
+    look, is_csv = _Look(), forced == "legacy_csv"
+    try:
+        for block in blocks(utf8_chunks(upload, encoding), upload.limits.row_bytes):
+            if not look.rows and not is_csv:
+                is_csv = forced is None and _csv_header(block)
+            if is_csv or look.spread:
+                look.rows += 1
+                break
+            _look_at(block, look)
+    except Unreadable:
+        pass  # the reading proper reports it, after the rows before it
+    if is_csv:
+        why = "csv_header" if forced is None else "forced"
+        return Survey("csv", "legacy_csv", why, {}, encoding, decodes, found)
+    return _concluded(look, forced, encoding, decodes, found)
+
+
+def _file_findings(encoding: Encoding) -> tuple[Finding, ...]:
+    if encoding not in ("utf-16", "gb18030"):
+        return ()
+    return (finding("file.converted", encoding=encoding.upper()),)
+
+
+def _csv_header(block: Block) -> bool:
+    """Whether the first line that is not blank is a CSV header of ours. Only the first block is asked."""
+    first = next((line for line in block.lines if line.strip()), b"")
+    if not first or _JSON_START.match(first):
+        return False
+    names = header_of(first.decode("utf-8", "replace"))
+    return any(name.strip().lower() in ("prompt", "response") for name in names)
+
+
+def _look_at(block: Block, look: _Look) -> None:
+    votes = look.votes
+    for number, line in enumerate(block.lines, block.first):
+        try:
+            keys = _decode_keys(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            _look_at_odd(number, line, look)
+        else:
+            look.rows += 1
+            votes.add(
+                keys.messages is not UNSET, keys.model_outputs is not UNSET, keys.conversation is not UNSET
+            )
+            if look.splitter.active:
+                _feed(number, line, look)
+        if not look.first and line.strip():
+            look.first, look.first_number = line, number
+        if look.spread:
+            return
+
+
+def _look_at_odd(number: int, line: bytes, look: _Look) -> None:
+    if not line.strip():
+        return
+    look.rows += 1
+    if line.lstrip().startswith(b"{"):
+        look.guesses.add(b'"messages"' in line, b'"model_outputs"' in line, b'"conversation"' in line)
+    _feed(number, line, look)
+
+
+def _feed(number: int, line: bytes, look: _Look) -> None:
+    """Tries whether this line continues, or else begins, a value that is spread over several lines."""
+    text = line.decode("utf-8", "replace")
+    for splitter in (look.splitter, Splitter()):
+        look.splitter = splitter
+        try:
+            pieces = splitter.feed(number, text)
+        except NotSpread:
+            continue
+        ended_below = any(piece.lines > 1 for piece in pieces) or (splitter.spans_lines and not splitter.open)
+        look.spread = ended_below or (splitter.arrays > 0 and splitter.spans_lines and bool(pieces))
+        if not splitter.open:
+            look.splitter = Splitter()
+        return
+    look.splitter = Splitter()
+
+
+def _concluded(
+    look: _Look, forced: Format | None, encoding: Encoding, decodes: bool, found: tuple[Finding, ...]
+) -> Survey:
+    if not look.rows or (look.rows == 1 and b"".join(look.first.split()) == b"[]"):
+        return Survey("none", None, "empty", {}, encoding, decodes, (*found, finding("file.empty")))
+    if look.spread or (look.rows == 1 and _is_one_array(look)):
+        problem = finding("file.not_jsonl")
+        return Survey("spread", forced, "spread", {}, encoding, decodes, (*found, problem))
+    votes = look.votes if look.votes.format() else look.guesses
+    detected = votes.format()
+    if forced is None and detected is None and (look.votes.objects or not _looks_like_json(look)):
+        shape: Shape = "jsonl" if look.votes.objects else "none"
+        problem = finding("file.unknown_format")
+        return Survey(
+            shape, None, "unknown", {}, encoding, decodes, (*found, problem), look.rows, silent=True
+        )
+    why, params = _reason(votes, detected) if forced is None else ("forced", {})
+    return Survey("jsonl", forced or detected, why, params, encoding, decodes, found)
+
+
+def _is_one_array(look: _Look) -> bool:
+    """A single line that is an array, perhaps with comments or commas to take away."""
+    splitter = Splitter()
+    try:
+        splitter.feed(look.first_number, look.first.decode("utf-8", "replace"))
+    except NotSpread:
+        return False
+    return splitter.arrays == 1 and not splitter.open
+
+
+def _looks_like_json(look: _Look) -> bool:
+    """Some line begins like an object, or the first is or begins like JSON: faults are told line by line."""
+    return bool(look.guesses.objects or _JSON_START.match(look.first)) or _is_json(look.first)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _reason(votes: Votes, detected: Format | None) -> tuple[str, dict[str, Param]]:
+    params: dict[str, Param] = {
+        "rows": votes.objects,
+        "messages": votes.messages,
+        "model_outputs": votes.with_outputs,
+        "conversation": votes.conversation,
+    }
+    return (f"keys.{detected}" if detected else "unknown"), params
+
+
+def vote_on(text: str, votes: Votes) -> None:
+    """Counts one row's telling keys, if it is an object."""
+    try:
+        keys = _decode_keys(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return
+    votes.add(keys.messages is not UNSET, keys.model_outputs is not UNSET, keys.conversation is not UNSET)

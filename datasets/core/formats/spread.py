@@ -1,0 +1,150 @@
+"""JSON that is spread over several lines: one array, or objects printed with indentation.
+
+A small push-down reader, fed line by line, that allows what the repairs take away: `//` and `#` comments and
+trailing commas. It checks brackets and separators, not the inside of scalars.
+"""
+
+import re
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"""[ \t\r\n]*(?:
+      (?P<string>"(?:[^"\\\x00-\x1f]|\\.)*+")
+    | (?P<mark>[{}\[\],:])
+    | (?P<scalar>[-+.\w]+)
+    | (?P<comment>//.*|\#.*)
+    | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_CLOSING = {"{": "}", "[": "]"}
+_SPACED = {",": ", ", ":": ": "}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One value of the stream on one line: the line and the column where it starts, and how many it covers."""
+
+    line: int
+    column: int
+    lines: int
+    text: str
+
+
+class NotSpread(ValueError):
+    """Here the text is no JSON, however generously read; `column` counts from 1."""
+
+    def __init__(self, line: int, column: int) -> None:
+        super().__init__(f"{line}:{column}")
+        self.line, self.column = line, column
+
+
+class Splitter:
+    """Lines in, whole values out. Elements of an array at the top level come out one by one."""
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+        self.first_line = 0
+        self.arrays = 0
+        self.spans_lines = False
+        self._wanted = "value"
+        self._parts: list[str] = []
+        self._start = (0, 0)
+        self.size = 0
+
+    @property
+    def active(self) -> bool:
+        return bool(self.open)
+
+    def feed(self, number: int, line: str) -> list[Piece]:
+        """The values that end on this line; raises NotSpread."""
+        pieces: list[Piece] = []
+        position = 0
+        while position < len(line):
+            token = _TOKEN.match(line, position)
+            if not token:
+                blank = len(line) - len(line[position:].lstrip(" \t\r\n"))
+                raise NotSpread(number, blank + 1)
+            position = token.end()
+            kind = token.lastgroup
+            if kind not in ("comment", "end"):
+                self._take(str(kind), token.group(str(kind)), number, token.start(str(kind)) + 1, pieces)
+        return pieces
+
+    def _take(self, kind: str, text: str, number: int, column: int, pieces: list[Piece]) -> None:
+        if not self.open:
+            self.first_line = number
+        if number != self.first_line:
+            self.spans_lines = True
+        if kind == "mark" and text in "}],:":
+            self._mark(text, number, column, pieces)
+        else:
+            self._value(kind, text, number, column, pieces)
+
+    def _value(self, kind: str, text: str, number: int, column: int, pieces: list[Piece]) -> None:
+        is_key = self._wanted in ("key", "key_or_end")
+        if self._wanted not in ("value", "value_or_end") and not (is_key and kind == "string"):
+            raise NotSpread(number, column)
+        at_top = self._level() == 0
+        if text == "[" and not self.open:
+            self.arrays += 1
+            self.open.append("[")
+            self._wanted = "value_or_end"
+            return
+        if at_top:
+            self._start, self._parts, self.size = (number, column), [], 0
+        self._write(text)
+        if text in ("{", "["):
+            self.open.append(text)
+            self._wanted = "key_or_end" if text == "{" else "value_or_end"
+        elif is_key:
+            self._wanted = "colon"
+        else:
+            self._done(number, pieces)
+
+    def _mark(self, text: str, number: int, column: int, pieces: list[Piece]) -> None:
+        if text == ":" and self._wanted == "colon":
+            self._wanted = "value"
+            self._write(": ")
+        elif text == "," and self._wanted == "separator":
+            self._wanted = "key_or_end" if self.open[-1] == "{" else "value_or_end"
+            if self._level():
+                self._write(", ")
+        elif self._closes(text):
+            self._close(text, number, pieces)
+        else:
+            raise NotSpread(number, column)
+
+    def _closes(self, text: str) -> bool:
+        return (
+            bool(self.open)
+            and text == _CLOSING[self.open[-1]]
+            and self._wanted in ("separator", "key_or_end", "value_or_end")
+        )
+
+    def _close(self, text: str, number: int, pieces: list[Piece]) -> None:
+        inside = self._level() > 0
+        self.open.pop()
+        if not inside:
+            self._wanted = "value"
+            return
+        if self._parts and self._parts[-1] == ", ":
+            self._parts.pop()
+        self._write(text)
+        self._done(number, pieces)
+
+    def _done(self, number: int, pieces: list[Piece]) -> None:
+        """A value has ended; at the top it is a piece."""
+        self._wanted = "separator" if self.open else "value"
+        if self._level() == 0:
+            line, column = self._start
+            pieces.append(Piece(line, column, number - line + 1, "".join(self._parts)))
+            self._parts, self.size = [], 0
+
+    def _level(self) -> int:
+        """How deep inside a piece; an array at the top level does not count."""
+        return len(self.open) - (1 if self.open and self.open[0] == "[" else 0)
+
+    def _write(self, text: str) -> None:
+        self._parts.append(text)
+        self.size += len(text)

@@ -1,0 +1,14 @@
+"""How much of a file is read at all."""
+
+from dataclasses import dataclass
+
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Beyond these a file or a row is refused with a finding; bytes are counted after decompression."""
+
+    file_bytes: int = 4096 * MEBIBYTE
+    row_bytes: int = 16 * MEBIBYTE
+    rows: int = 5_000_000
