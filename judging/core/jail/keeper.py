@@ -100,6 +100,10 @@ class Keeper:
         """Kills it if it still lives; its wait status."""
         return self._ask(b"e", worker)[0]
 
+    def dismiss_worker(self, worker: int) -> None:
+        """Kills it without waiting for its end."""
+        self._ask(b"d", worker)
+
     def _ask(self, letter: bytes, number: int, channel: socket.socket | None = None) -> tuple[int, float]:
         descriptors = [channel.fileno()] if channel else []
         try:

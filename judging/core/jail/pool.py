@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
@@ -76,13 +77,17 @@ class Jail:
             raise JailRefused(f"level {self.level} of isolation, at least {self._minimum_level} is asked for")
         outcomes: list[Outcome[Shape]] = []
         frames = [frame(item) for item in items]
+        careful = False
         while len(outcomes) < len(frames):
             rest = frames[len(outcomes) :]
             batch = [rest[0]] if job.each_alone else _batch(rest)
-            answered = self._run_worker(job, batch)
-            if isinstance(answered, Failure):
-                return outcomes + [Outcome(None, answered)] * len(rest)
-            outcomes += answered
+            answered = self._run_worker(job, batch, careful)
+            if answered.job_failure:
+                return outcomes + [Outcome(None, answered.job_failure)] * len(rest)
+            outcomes += answered.outcomes
+            if answered.ended and (careful or len(batch) == 1):
+                outcomes.append(Outcome(None, answered.ended))
+            careful = careful or answered.ended is not None
         return outcomes
 
     def close(self) -> None:
@@ -104,19 +109,18 @@ class Jail:
         """The walls were raised; a worker now tries what they should refuse."""
         probe = Job("probe", "", list[str], {})
         if "seccomp" in self._held:
-            answered = Talk(keeper, probe, [frame({})], self.limits).outcomes()
-            if isinstance(answered, Failure) or answered[0].value != []:
+            answered = Talk(keeper, probe, [frame({})], self.limits).listen()
+            if [outcome.value for outcome in answered.outcomes] != [[]]:
                 self._held -= {"seccomp"}
 
-    def _run_worker(self, job: Job[Shape], batch: list[bytes]) -> "list[Outcome[Shape]] | Failure":
-        """Outcomes of the first items, as far as one worker came; a Failure if the job itself can't be prepared."""
+    def _run_worker(self, job: Job[Shape], batch: list[bytes], careful: bool) -> "Answered":
         with self._places:
             keeper = self._running()
             try:
-                return Talk(keeper, job, batch, self.limits).outcomes()
+                return Talk(keeper, job, batch, self.limits, careful).listen()
             except JailBroken:
                 self._forget(keeper)
-                return Talk(self._running(), job, batch, self.limits).outcomes()
+                return Talk(self._running(), job, batch, self.limits, careful).listen()
 
     def _forget(self, keeper: Keeper) -> None:
         with self._starting:
@@ -135,24 +139,39 @@ def _batch(frames: list[bytes]) -> list[bytes]:
     return frames[:_MOST_BATCH_ITEMS]
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What one worker brought: outcomes as far as it came, and what ended it before the last, if anything did.
+
+    A careful worker was ended by the first item without an outcome. Another one may have been ended by a later
+    item, with its replies to the ones before still unsent; those are asked again, carefully.
+    """
+
+    outcomes: list[Outcome[Any]] = field(default_factory=list)
+    ended: Failure | None = None
+    job_failure: Failure | None = None
+
+
 class Talk:
     """One worker's life: the job and a batch sent, its replies read one by one under a watch."""
 
-    def __init__(self, keeper: Keeper, job: Job[Any], batch: list[bytes], limits: Limits) -> None:
+    def __init__(
+        self, keeper: Keeper, job: Job[Any], batch: list[bytes], limits: Limits, careful: bool = False
+    ) -> None:
         self._keeper, self._job, self._batch, self._limits = keeper, job, batch, limits
+        self._careful = careful
         longest = limits.output_characters + limits.printed_characters + max(map(len, batch))
         self._frames = Frames(longest * _BYTES_A_CHARACTER + _SLACK_BYTES)
         self._spent = 0.0
 
-    def outcomes(self) -> list[Outcome[Any]] | Failure:
-        """Outcomes up to and with the first item that the worker did not survive; a Failure if it is the job's."""
+    def listen(self) -> Answered:
         with self._worker():
             try:
                 self._send()
                 _, _, failure = self._next_reply()
             except _Ended as ended:
-                return ended.failure
-            return failure or self._replies()
+                return Answered(job_failure=ended.failure)
+            return Answered(job_failure=failure) if failure else self._replies()
 
     @contextlib.contextmanager
     def _worker(self) -> Iterator[None]:
@@ -164,26 +183,27 @@ class Talk:
         finally:
             self._channel.close()
             if self._status is None:
-                self._keeper.end_worker(self._number)
+                self._keeper.dismiss_worker(self._number)
 
     def _send(self) -> None:
         job = self._job
         head = {"kind": job.kind, "source": job.source, "options": job.options, "items": len(self._batch)}
+        head["careful"] = self._careful
         self._channel.settimeout(self._limits.seconds * _WALL_FACTOR)
         try:
             self._channel.sendall(b"".join((frame(head), *self._batch)))
         except OSError:
             raise self._death() from None
 
-    def _replies(self) -> list[Outcome[Any]]:
+    def _replies(self) -> Answered:
         outcomes: list[Outcome[Any]] = []
         while len(outcomes) < len(self._batch):
             try:
                 seconds, value, failure = self._next_reply()
             except _Ended as ended:
-                return [*outcomes, Outcome(None, ended.failure)]
+                return Answered(outcomes, ended.failure)
             outcomes.append(Outcome(value, failure, seconds))
-        return outcomes
+        return Answered(outcomes)
 
     def _next_reply(self) -> tuple[float, Any, Failure | None]:
         try:

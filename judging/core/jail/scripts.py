@@ -17,6 +17,7 @@ from judging.core.jail.modules import IMPORTABLE, LAZY
 
 FILE = "<script>"
 _MOST_DEPTH = 100
+_PLAIN = (str, int, float, bool, type(None))
 _INT64 = range(-(2**63), 2**63)
 _GIVEN = {
     "preprocess": ("data", "resp"),
@@ -266,7 +267,7 @@ def changed_fields(before: dict[str, Any], after: Any, name: str) -> dict[str, A
 
 
 def _same(before: Any, after: Any) -> bool:
-    if isinstance(before, str) or isinstance(after, str):
+    if type(before) in _PLAIN:
         return type(before) is type(after) and bool(before == after)
     try:
         return json.dumps(before) == json.dumps(after)

@@ -16,6 +16,7 @@ from judging.core.jail.failed import OutOfTime, WireFailure, describe
 from judging.core.jail.seccomp import CHANNEL
 
 _HEAD = struct.Struct(">I")
+_MOST_HELD, _LONGEST_HELD = 1 << 14, 0.002  # bytes and seconds that replies may wait for others
 _AGAIN = 0.2  # seconds until code that swallowed the end of its time is told again
 
 
@@ -75,17 +76,17 @@ def serve(timer: Timer) -> None:
     frames = read_frames()
     job = json.loads(next(frames))
     items = [next(frames) for _ in range(job["items"])]
-    handler, failure = attempt(lambda: HANDLERS[job["kind"]](job), timer, script_line)
-    write_reply(None, failure)
+    replies = Replies()
+    handler, failure = attempt(lambda: HANDLERS[job["kind"]](job), timer, scripts.line_of)
+    replies.add(None, failure)
+    replies.send(careful=True)
     if handler is None:
         return
     for raw in items:
         value, failure = attempt(lambda raw=raw: handler.answer(raw), timer, handler.line_of)  # type: ignore[misc]
-        write_reply(value, failure)
-
-
-def script_line(trace: TracebackType | None) -> int | None:
-    return scripts.line_of(trace)
+        replies.add(value, failure)
+        replies.send(job["careful"])
+    replies.send(careful=True)
 
 
 def attempt(
@@ -99,30 +100,50 @@ def attempt(
 
 
 def read_frames() -> Iterator[bytes]:
+    """Frames as they come; the items are all read before the first one runs, so that nobody waits for the other."""
+    held, start = bytearray(), 0
     while True:
-        (length,) = _HEAD.unpack(read_exactly(_HEAD.size))
-        yield read_exactly(length)
+        while len(held) < start + _HEAD.size or len(held) < (
+            end := start + _HEAD.size + _length(held, start)
+        ):
+            held += read_some()
+        yield bytes(held[start + _HEAD.size : end])
+        start = end
 
 
-def read_exactly(length: int) -> bytes:
-    parts = []
-    while length:
-        part = os.read(CHANNEL, min(length, 1 << 20))
-        if not part:
-            sys.exit()
-        parts.append(part)
-        length -= len(part)
-    return b"".join(parts)
+def _length(held: bytearray, start: int) -> int:
+    length: int = _HEAD.unpack_from(held, start)[0]
+    return length
 
 
-def write_reply(value: Any, failure: WireFailure | None) -> None:
-    try:
-        body = encode([time.process_time(), value, failure])
-    except (UnicodeEncodeError, ValueError, MemoryError, RecursionError) as error:
-        body = encode([time.process_time(), None, describe(error, lambda trace: None)])
-    message = memoryview(_HEAD.pack(len(body)) + body)
-    while message:
-        message = message[os.write(CHANNEL, message) :]
+def read_some() -> bytes:
+    part = os.read(CHANNEL, 1 << 16)
+    if not part:
+        sys.exit()
+    return part
+
+
+class Replies:
+    """Replies on their way out: together while they come fast, or (``careful``) each before the next item starts."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._sent_at = time.monotonic()
+
+    def add(self, value: Any, failure: WireFailure | None) -> None:
+        try:
+            body = encode([time.process_time(), value, failure])
+        except (UnicodeEncodeError, ValueError, MemoryError, RecursionError) as error:
+            body = encode([time.process_time(), None, describe(error, lambda trace: None)])
+        self._held += _HEAD.pack(len(body)) + body
+
+    def send(self, careful: bool) -> None:
+        if careful or len(self._held) > _MOST_HELD or time.monotonic() - self._sent_at > _LONGEST_HELD:
+            message = bytes(self._held)
+            while message:
+                message = message[os.write(CHANNEL, message) :]
+            self._held.clear()
+            self._sent_at = time.monotonic()
 
 
 def encode(reply: Any) -> bytes:

@@ -3,7 +3,8 @@
 Started by its path with one argument (JSON: paths to import from, walls to do without, limits), its control socket as
 standard input. Requests are ``(letter, number)``: ``s`` forks a worker for the descriptor sent along, with that many
 seconds of processor time at most, and answers its process id; ``c`` answers a worker's processor seconds; ``e`` ends
-a worker and answers its wait status. It ends itself when the other side of its control socket closes.
+a worker and answers its wait status; ``d`` ends one without waiting.
+It ends itself when the other side of its control socket closes.
 """
 
 import gc
@@ -60,6 +61,7 @@ def silence() -> None:
 
 
 def serve(control: socket.socket, start: Start) -> None:
+    dismissed: set[int] = set()
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, REQUEST.size, 1)
         if not message:
@@ -72,6 +74,10 @@ def serve(control: socket.socket, start: Start) -> None:
             answer = (0, processor_seconds(number))
         elif letter == b"e":
             answer = (end_worker(number), 0.0)
+        elif letter == b"d":
+            os.kill(number, signal.SIGKILL)
+            dismissed.add(number)
+        dismissed -= {pid for pid in dismissed if os.waitpid(pid, os.WNOHANG)[0]}
         control.send(ANSWER.pack(*answer))
 
 
