@@ -7,6 +7,8 @@ environment; redirects are refused, since they would carry the key elsewhere.
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import ssl
 from functools import lru_cache
 from types import TracebackType
@@ -35,10 +37,7 @@ def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
     Raises Unreachable `bad_ca` or `bad_url`.
     """
     context = _tls_context(settings)
-    try:
-        proxy = httpx.Proxy(settings.proxy) if settings.proxy else None
-    except (ValueError, httpx.InvalidURL) as error:
-        raise Unreachable("bad_url", redacted(str(error), settings.secrets())) from error
+    proxy = _proxy(settings) if settings.proxy else None
 
     def session() -> aiohttp.ClientSession:
         # No limit here: the slots decide how many calls are in flight. No cookies: a judge keeps no memory.
@@ -112,7 +111,7 @@ class _Call:
                     await self._read(response, deadline)
                 finally:
                     await response.aclose()
-        except (TimeoutError, httpx.HTTPError, aiohttp.ClientError, OSError) as error:
+        except (TimeoutError, httpx.HTTPError, aiohttp.ClientError, OSError, UnicodeError) as error:
             if not self.assembly.done:
                 raise self._failure(error) from error
         seconds = self.now() - self.started
@@ -122,23 +121,20 @@ class _Call:
         if response.status_code >= 300:
             raise error_for_status(response.status_code, response.headers, await _start_of(response))
         assembly = self.assembly = Assembly(response.status_code, self.on_text)
-        extended = 0.0
+        extended, step = 0.0, min(1.0, self.timeouts.idle / 10)
         compressed = "content-encoding" in response.headers
         async for data in response.aiter_bytes() if compressed else response.aiter_raw():
             now = self.now()
             assembly.feed(data)
             if assembly.done:
                 deadline.reschedule(now + SECONDS_AFTER_DONE)
-            elif now - extended > 1.0:
+            elif now - extended > step:
                 # Moving the deadline costs as much as reading a chunk, so it moves once a second.
-                self._extend(deadline, now)
+                self.waiting_for = "timeout_idle"
+                deadline.reschedule(min(now + self.timeouts.idle + step, self.ends))
                 extended = now
             if self.first_token is None and assembly.size:
                 self.first_token = now - self.started
-
-    def _extend(self, deadline: asyncio.Timeout, now: float) -> None:
-        self.waiting_for = "timeout_idle"
-        deadline.reschedule(min(now + self.timeouts.idle + 1.0, self.ends))
 
     def _failure(self, error: Exception) -> JudgeError:
         if isinstance(error, TimeoutError):
@@ -166,6 +162,7 @@ _BY_CAUSE: tuple[tuple[type[BaseException], type[JudgeError], str], ...] = (
     (httpx.ProxyError, Unreachable, "proxy"),
     (httpx.ConnectTimeout, Unreachable, "timeout_connect"),
     (httpx.ConnectError, Unreachable, "connect"),
+    (UnicodeError, Unreachable, "bad_url"),  # a host name that no resolver can be asked for
 )
 
 
@@ -198,10 +195,17 @@ def _http_request(client: httpx.AsyncClient, settings: JudgeSettings, request: R
         "POST",
         _parsed_url(settings.url),
         headers=request_headers(settings),
-        content=msgspec.json.encode(request),
+        content=_encoded(request),
         # httpx's `pool` is aiohttp's whole way to a connection: looking up the name, connecting, TLS.
         timeout=httpx.Timeout(None, connect=timeouts.connect, pool=timeouts.connect),
     )
+
+
+def _encoded(request: Request) -> bytes:
+    try:
+        return msgspec.json.encode(request)
+    except UnicodeEncodeError:  # half a surrogate pair in the judged text; JSON can carry it escaped
+        return json.dumps(request).encode()
 
 
 @lru_cache(maxsize=256)
@@ -222,6 +226,18 @@ def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
         if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable() and name):
             raise Unreachable("bad_header", name if name.isascii() else "")
     return httpx.Headers(found)
+
+
+def _proxy(settings: JudgeSettings) -> httpx.Proxy:
+    """The proxy; its password travels as a header, since aiohttp's own way for it is on its way out."""
+    try:
+        proxy = httpx.Proxy(settings.proxy)
+    except (ValueError, httpx.InvalidURL) as error:
+        raise Unreachable("bad_url", redacted(str(error), settings.secrets())) from error
+    if proxy.auth is None:
+        return proxy
+    credentials = base64.b64encode(":".join(proxy.auth).encode()).decode()
+    return httpx.Proxy(proxy.url, headers={"Authorization": f"Basic {credentials}"})
 
 
 def _tls_context(settings: JudgeSettings) -> ssl.SSLContext:

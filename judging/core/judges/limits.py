@@ -1,4 +1,4 @@
-"""How many calls may be in flight at once: one more each round that goes well, half when the server groans."""
+"""How many calls may be in flight: one more each round that goes well, half when the server groans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class AdaptiveSlots:
     """For the pump of one event loop: `async with slots: …`, then `succeeded()` or `overloaded(retry_after)`.
 
     The limit starts at `start` (the ceiling by default), rises by one for each limit's worth of successes,
-    and is halved by an overload, once per `cooldown` seconds: the calls in flight all tell of the same overload.
+    and is halved by an overload, once per `cooldown` seconds: all calls in flight tell of the same one.
     """
 
     def __init__(

@@ -141,7 +141,7 @@ class _Asking:
         answered = error is None or error.reply is not None
         # What a search without success left out was not what was wrong.
         learnt = self.named | (self.suspected if answered else frozenset())
-        if error is not None and error.status == 400 and self.first_refusal is not None:
+        if error is not None and error.status in (400, 422) and self.first_refusal is not None:
             error = self.first_refusal
         return Asked(reply, error, tuple(self.calls), self.request, learnt)
 

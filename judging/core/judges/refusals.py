@@ -6,6 +6,7 @@ OpenAI, Azure, vLLM, SGLang, DeepSeek, DashScope and the gateways in front of th
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -115,7 +116,7 @@ def error_for_status(
 def error_in_body(error: Any, status: int) -> JudgeError:
     """The error that a server told in the body of an answer whose status said that all was well."""
     told = _told_status(error)
-    text = msgspec.json.encode(error).decode()
+    text = json.dumps(error, ensure_ascii=False).encode("utf-8", "replace").decode()
     code = _code(told, text)
     refused = refused_parameters(text) if code == "bad_request" else frozenset()
     code = "refused_parameter" if refused else code

@@ -120,12 +120,12 @@ class Assembly:
         if self._held or not self._understood:
             raise Unusable("bad_reply", _shown(self._held or self._tail), status=self.status)
         reply = Reply(
-            content=self._joined(self._content),
-            reasoning_content=self._joined(self._reasoning) or None,
-            tool_calls=_merged(self._tool_calls) or None,
-            finish_reason=self._finish_reason,
+            content=self._mended("".join(self._content)),
+            reasoning_content=self._mended("".join(self._reasoning)) or None,
+            tool_calls=self._calls() or None,
+            finish_reason=self._mended(self._finish_reason or "") or None,
             usage=_usage(self._usage),
-            model=self._model,
+            model=self._mended(self._model or "") or None,
             seconds=seconds,
             first_token_seconds=first_token_seconds,
             status=self.status,
@@ -149,7 +149,7 @@ class Assembly:
     def _read(self, payload: bytes) -> None:
         try:
             chunk = _decode(payload)
-        except (msgspec.MsgspecError, UnicodeError):
+        except (ValueError, RecursionError):
             self._read_odd(payload)
         else:
             self._take(chunk, payload)
@@ -200,7 +200,7 @@ class Assembly:
             self._say("reasoning", self._reasoning, reasoning)
         if message.tool_calls:
             self._tool_calls += message.tool_calls
-            self._count(len(msgspec.json.encode(message.tool_calls)))
+            self._count(len(json.dumps(message.tool_calls)))
         if message.refusal:
             self._refusal.append(message.refusal)
 
@@ -215,8 +215,11 @@ class Assembly:
         if self.size > MAX_TEXT:
             raise Unusable("too_long", status=self.status)
 
-    def _joined(self, parts: list[str]) -> str:
-        text = "".join(parts)
+    def _calls(self) -> list[Any]:
+        calls = _merged(self._tool_calls)
+        return json.loads(self._mended(json.dumps(calls, ensure_ascii=False))) if self._odd else calls
+
+    def _mended(self, text: str) -> str:
         # Halves of a surrogate pair that came in two events meet here; a half left alone is no character.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if self._odd else text
 

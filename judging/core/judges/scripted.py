@@ -41,6 +41,7 @@ class Answer:
     body: bytes | None = None
     delay: float = 0.0
     fault: Fault = ""
+    model: str = MODEL
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,8 @@ class Server:
     def _refused(self, received: Received) -> Answer | None:
         if not self.refuses:
             return None
-        named = [name for name in sorted(self.refuses) if received.body.get(name)]
+        sent = {name for name, value in received.body.items() if value is not None and value is not False}
+        named = sorted(self.refuses & sent)
         if not named:
             return None
         if self.terse:
@@ -246,10 +248,10 @@ def streamed(answer: Answer, pieces: int = 8) -> bytes:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"reasoning_content": part} for part in _parts(answer.reasoning, pieces)]
     deltas += [{"content": part} for part in _parts(answer.content, pieces)]
-    events = [_event({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) for delta in deltas]
-    last = {"index": 0, "delta": {}, "finish_reason": answer.finish_reason}
-    events.append(_event({"choices": [last]}))
-    events.append(_event({"choices": [], "usage": _usage(answer)}))
+    choices: list[list[Any]] = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
+    choices.append([{"index": 0, "delta": {}, "finish_reason": answer.finish_reason}])
+    events = [_event(answer.model, {"choices": choice}) for choice in choices]
+    events.append(_event(answer.model, {"choices": [], "usage": _usage(answer)}))
     return b"".join([*events, b"data: [DONE]\n\n"])
 
 
@@ -259,12 +261,12 @@ def document(answer: Answer) -> bytes:
     message = {"role": "assistant", "content": answer.content, "reasoning_content": answer.reasoning}
     choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
     return msgspec.json.encode(
-        {"object": "chat.completion", "model": MODEL, "choices": [choice], "usage": _usage(answer)}
+        {"object": "chat.completion", "model": answer.model, "choices": [choice], "usage": _usage(answer)}
     )
 
 
-def _event(fields: dict[str, Any]) -> bytes:
-    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": MODEL, **fields}
+def _event(model: str, fields: dict[str, Any]) -> bytes:
+    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": model, **fields}
     return b"data: " + msgspec.json.encode(chunk) + b"\n\n"
 
 

@@ -1,0 +1,180 @@
+"""The demo judge: an OpenAI-compatible server without any model behind it, so that the product can be tried at once.
+
+It compares characters. Of the built-in prompts it reads the reference and the answer, counts how many of the
+reference's neighbouring character pairs occur in the answer, and says in every reply that it is no language
+model. Where it has nothing to compare with it gives the middle of the scale and says that this means nothing;
+where the prompt asks for no verdict it gives none. The same prompt always gets the same reply.
+
+    python -m judging.core.judges.demo --host 127.0.0.1 --port 8001
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judging.core.judges.scripted import Answer, Received, Server, serve_forever
+
+MODEL = "demo-judge"
+
+_FENCE = re.compile(
+    r"^----- (?:(?P<en>[A-Z ]+?) BEGINS(?: \((?P<en_size>\d+) characters\))?"
+    r"|(?P<zh>\S+?(?: [AB] )?)开始(?:（共 (?P<zh_size>\d+) 个字符）)?) -----\n",
+    re.MULTILINE,
+)
+_PARTS = {
+    "REFERENCE ANSWER": "reference",
+    "ANSWER": "answer",
+    "ANSWER A": "reference",
+    "ANSWER B": "answer",
+    "参考答案": "reference",
+    "回答": "answer",
+    "回答 A": "reference",
+    "回答 B": "answer",
+}
+_SCALE = re.compile(r"(\d{1,6})\s*(?:（[^）]{0,60}）|\([^)]{0,80}\))?\s*(?:-|–|~|到|至|to)\s*(\d{1,6})")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the demo judge makes out in a prompt; `asks` is score, comparison or nothing."""
+
+    chinese: bool
+    asks: str
+    low: int
+    high: int
+    reference: str | None
+    answer: str | None
+
+
+def read_prompt(text: str) -> Prompt:
+    """The fenced parts by the lengths that the fences tell, so that an answer cannot imitate a fence."""
+    parts: dict[str, str] = {}
+    around: list[str] = []
+    position = 0
+    while fence := _FENCE.search(text, position):
+        around.append(text[position : fence.start()])
+        size = fence["en_size"] or fence["zh_size"]
+        name = _PARTS.get((fence["en"] or fence["zh"]).strip())
+        position = fence.end() + (int(size) if size else 0)
+        if name and size:
+            parts.setdefault(name, text[fence.end() : position])
+    said = "".join([*around, text[position:]])
+    low, high = _scale(said)
+    asks = "comparison" if "[[A>B]]" in said else "score" if "[[" in said or not around else "nothing"
+    return Prompt(
+        chinese=bool(re.search(r"[\u4e00-\u9fff]", said)),
+        asks=asks,
+        low=low,
+        high=high,
+        reference=parts.get("reference"),
+        answer=parts.get("answer"),
+    )
+
+
+def _scale(said: str) -> tuple[int, int]:
+    for found in _SCALE.finditer(said):
+        if int(found[1]) < int(found[2]):
+            return int(found[1]), int(found[2])
+    return 1, 10
+
+
+def coverage(reference: str, answer: str) -> tuple[int, int]:
+    """How many of the reference's neighbouring character pairs occur in the answer, and how many there are.
+
+    Case, blanks and punctuation do not count; a text of one character is compared as that.
+    """
+    wanted, offered = _pairs(reference), _pairs(answer)
+    if len(re.sub(r"\W", "", reference)) == 1:
+        offered = Counter(re.sub(r"\W", "", answer.casefold()))
+    return (wanted & offered).total(), wanted.total()
+
+
+def _pairs(text: str) -> Counter[str]:
+    plain = re.sub(r"\W", "", text.casefold())
+    return Counter([plain] if len(plain) == 1 else [plain[i : i + 2] for i in range(len(plain) - 1)])
+
+
+def demo_reply(request: Received) -> Answer:
+    """The demo judge's answer to one request for chat completions."""
+    prompt = read_prompt(request.prompt)
+    if prompt.reference is None or prompt.answer is None or not _pairs(prompt.reference):
+        content = _without_reference(prompt)
+        return Answer(content=content, reasoning=_reasoning(prompt, None), model=MODEL)
+    found, pairs = coverage(prompt.reference, prompt.answer)
+    return Answer(
+        content=_compared(prompt, found, pairs), reasoning=_reasoning(prompt, (found, pairs)), model=MODEL
+    )
+
+
+def _compared(prompt: Prompt, found: int, pairs: int) -> str:
+    verdict = _verdict(prompt, found / pairs)
+    percent = round(100 * found / pairs)
+    if prompt.chinese:
+        return (
+            "我不是语言模型：这个演示裁判只比较字符。"
+            f"参考答案中有 {pairs} 个相邻字符对，其中 {found} 个（{percent}%）也出现在回答里。\n\n{verdict}"
+        )
+    return (
+        "I am no language model: this demo judge only compares characters. "
+        f"Of the {pairs} pairs of neighbouring characters in the reference, "
+        f"{found} ({percent}%) also occur in the answer.\n\n{verdict}"
+    )
+
+
+def _verdict(prompt: Prompt, share: float) -> str:
+    if prompt.asks == "comparison":
+        # The reference counts as right here, so the answer can at best be its equal.
+        return "[[A=B]]" if share >= 0.9 else "[[A>B]]" if share >= 0.5 else "[[A>>B]]"
+    return _score_line(prompt, round(prompt.low + share * (prompt.high - prompt.low)))
+
+
+def _score_line(prompt: Prompt, score: int) -> str:
+    return f"评分:[[{score}]]" if prompt.chinese else f"Score: [[{score}]]"
+
+
+def _without_reference(prompt: Prompt) -> str:
+    if prompt.chinese:
+        told = "我不是语言模型：这个演示裁判只比较字符，而这里没有可以对照的参考答案。"
+        middling = "因此给出居中的结果，它不说明回答的好坏。"
+    else:
+        told = (
+            "I am no language model: this demo judge only compares characters, "
+            "and there is no reference here to compare with."
+        )
+        middling = " So it gives the middle, which says nothing about the answer."
+    if prompt.asks == "nothing":
+        return told
+    middle = (prompt.low + prompt.high) // 2
+    verdict = "[[A=B]]" if prompt.asks == "comparison" else _score_line(prompt, middle)
+    return f"{told}{middling}\n\n{verdict}"
+
+
+def _reasoning(prompt: Prompt, compared: tuple[int, int] | None) -> str:
+    if compared is None:
+        return "没有找到参考答案。" if prompt.chinese else "No reference found in the prompt."
+    found, pairs = compared
+    return f"{found} / {pairs} 个字符对。" if prompt.chinese else f"{found} of {pairs} pairs of characters."
+
+
+def demo_server() -> Server:
+    """The demo judge to be started in an event loop; it keeps nothing of what it is asked."""
+    return Server(script=demo_reply, models=(MODEL,), keep=False)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description="A judge without a model: it compares characters, and says so."
+    )
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8001)
+    options = parser.parse_args(arguments)
+    asyncio.run(serve_forever(demo_server(), options.host, options.port))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Asking from a test: one call, in an event loop of its own."""
+
+import asyncio
+from random import Random
+from typing import Any
+
+from judging.core.judges.client import ask, open_client
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.patience import Asked, RetryPolicy, ask_patiently
+from judging.core.judges.replying import Reply
+from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
+
+QUICK = Timeouts(connect=0.5, first_byte=0.2, idle=0.2, whole=5)
+
+
+def settings_for(url: str, **fields: Any) -> JudgeSettings:
+    return JudgeSettings(**{"url": url, "model": "m", "api_key": "sk-secret-key", **fields})
+
+
+def ask_once(url: str, prompt: str = "hi", on_text: Any = None, **fields: Any) -> Reply:
+    settings = settings_for(url, **fields)
+
+    async def once() -> Reply:
+        async with open_client(settings) as client:
+            return await ask(client, settings, build_request(settings, prompt), on_text=on_text)
+
+    return asyncio.run(once())
+
+
+def failure_of(url: str, **fields: Any) -> JudgeError:
+    try:
+        reply = ask_once(url, **fields)
+    except JudgeError as error:
+        return error
+    raise AssertionError(f"answered {reply}")
+
+
+class Pauses(list[float]):
+    """A sleep that passes at once and remembers how long it should have been."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def ask_with_patience(url: str, pauses: Pauses | None = None, on_limit: Any = None, **policy: Any) -> Asked:
+    settings = settings_for(url, params={"temperature": 0, "max_tokens": 9}, timeouts=QUICK)
+
+    async def patiently() -> Asked:
+        async with open_client(settings) as client:
+            return await ask_patiently(
+                client,
+                settings,
+                build_request(settings, "hi"),
+                policy=RetryPolicy(**policy),
+                sleep=Pauses() if pauses is None else pauses,
+                random=Random(1),
+                on_limit=on_limit,
+            )
+
+    return asyncio.run(patiently())
