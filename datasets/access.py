@@ -1,0 +1,40 @@
+"""The one door to data sets and their versions: a function here returns the object or raises."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest
+
+from datasets.models import Dataset, Version, VersionState
+from evalsite import access
+from evalsite.access import May
+
+
+def get_dataset(request: HttpRequest, slug: str, dataset_id: int, may: May = May.SEE) -> Dataset:
+    """A data set of the project called `slug`. Raises Http404 or PermissionDenied."""
+    project = access.get_project(request, slug, may)
+    dataset = Dataset.objects.filter(project=project, pk=dataset_id).first()
+    if dataset is None:
+        raise Http404
+    dataset.project = project
+    return dataset
+
+
+def get_version(request: HttpRequest, slug: str, dataset_id: int, number: int, may: May = May.SEE) -> Version:
+    """Version `number` of a data set of the project called `slug`. Raises Http404 or PermissionDenied."""
+    project = access.get_project(request, slug, may)
+    found = Version.objects.select_related("dataset", "left_out_by", "created_by", "parent")
+    version = found.filter(dataset__project=project, dataset=dataset_id, number=number).first()
+    if version is None:
+        raise Http404
+    version.dataset.project = project
+    return version
+
+
+def get_ready_version(
+    request: HttpRequest, slug: str, dataset_id: int, number: int, may: May = May.SEE
+) -> Version:
+    """The same, with its rows; a version that is not wholly read has none to show. Raises as above."""
+    version = get_version(request, slug, dataset_id, number, may)
+    if version.state != VersionState.READY:
+        raise Http404
+    return version

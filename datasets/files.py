@@ -1,0 +1,125 @@
+"""The bytes of uploads: kept below DATA_DIR exactly as they came, each under a name of our own."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+from django.core.files.base import File
+from django.core.files.uploadhandler import SkipFile, TemporaryFileUploadHandler
+from django.http import HttpRequest
+
+FOLDER = "uploads"
+CHUNK = 1024 * 1024
+Incoming = File[bytes] | IO[bytes]
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class UploadError(Exception):
+    """A file that could not be kept. Nothing of it is left."""
+
+
+class TooLarge(UploadError):
+    """More bytes than UPLOAD_MAX_MB allows."""
+
+
+class DiskFull(UploadError):
+    """The disk that holds DATA_DIR has no room for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Where the bytes lie (below DATA_DIR), how many they are, and their SHA-256 in hexadecimal."""
+
+    stored_as: str
+    size: int
+    sha256: str
+
+
+def limit_bytes() -> int:
+    """How many bytes an upload may have."""
+    return int(settings.CONFIG.upload_max_mb) * 1024 * 1024
+
+
+def store(file: Incoming) -> Stored:
+    """Copy a stream to its own new file; whole or not at all. Raises UploadError."""
+    folder = Path(settings.DATA_DIR) / FOLDER
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    name = uuid.uuid4().hex
+    part = folder / f".{name}.part"
+    try:
+        size, sha256 = _copy(file, part)
+        part.rename(folder / name)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull from error
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+    return Stored(f"{FOLDER}/{name}", size, sha256)
+
+
+def _copy(file: Incoming, target: Path) -> tuple[int, str]:
+    size, digest = 0, hashlib.sha256()
+    with open(target, "xb", opener=_private) as out:
+        for chunk in _chunks(file):
+            size += len(chunk)
+            if size > limit_bytes():
+                raise TooLarge
+            digest.update(chunk)
+            out.write(chunk)
+        out.flush()
+        os.fsync(out.fileno())  # the table must not promise bytes that a power cut could take
+    return size, digest.hexdigest()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _chunks(file: Incoming) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK):
+        yield chunk
+
+
+def discard(stored: Stored) -> None:
+    """Remove a stored file that no version came to point at."""
+    (Path(settings.DATA_DIR) / stored.stored_as).unlink(missing_ok=True)
+
+
+def shown_name(name: str) -> str:
+    """A file's name without folders and without characters that could mislead a reader; at most 255 characters."""
+    last = re.split(r"[/\\]", _UNPRINTABLE.sub("", name))[-1].strip().strip(".")
+    stem, dot, ending = last.rpartition(".")
+    if len(last) > 255 and dot and len(ending) <= 10:
+        return f"{stem[: 254 - len(ending)]}.{ending}"
+    return last[:255] or "upload"
+
+
+def name_from(file_name: str) -> str:
+    """The data set's name that a file name suggests: without .jsonl, .csv, .json, .txt and .gz."""
+    stem = re.sub(r"(\.(jsonl|ndjson|json|csv|txt))?(\.gz)?$", "", shown_name(file_name), flags=re.IGNORECASE)
+    return stem.strip()[:200] or "upload"
+
+
+class LimitedUpload(TemporaryFileUploadHandler):
+    """Django's handler that writes an upload to disk, but no further than the limit: a request cannot fill it."""
+
+    def __init__(self, request: HttpRequest | None = None) -> None:
+        super().__init__(request)
+        self.received = 0
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes | None:
+        self.received += len(raw_data)
+        if self.received > limit_bytes():
+            self.request.upload_too_large = True  # type: ignore[union-attr]
+            raise SkipFile
+        return super().receive_data_chunk(raw_data, start)

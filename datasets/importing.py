@@ -1,0 +1,185 @@
+"""Reading an uploaded file into the tables: claimed by one worker, in small transactions, whole or not at all."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_noop
+
+from datasets import storing, tasks
+from datasets.core.formats.names import FORMATS, Format
+from datasets.core.limits import Limits
+from datasets.core.reading import RawRow, Summary, read
+from datasets.models import Version, VersionState
+from evalsite import engine
+
+log = logging.getLogger("datasets.importing")
+
+BATCH_ROWS = 500
+BATCH_BYTES = 4 * 1024 * 1024
+LOOK_UP_SECONDS = 0.5  # how often the lease is renewed and cancelling is noticed where no rows come
+
+# Kept in `Version.problem` in English and translated when shown.
+GONE = gettext_noop("The uploaded file is no longer where it was kept. Upload it again.")
+UNEXPECTED = gettext_noop(
+    "The program failed while it read this file; the server's log says where. The file is kept and nothing of it was "
+    "stored: read it again, and if that does not help, tell an administrator."
+)
+
+
+class Stopped(Exception):
+    """The worker was asked to end; another one begins the reading again."""
+
+
+def import_version(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
+    """Read a waiting version's file into the tables; it is then ready, failed or cancelled.
+
+    False if somebody else reads it or has read it. When `stop` is set the version is given back.
+    """
+    if not storing.claim(version_id, owner):
+        return False
+    try:
+        _read(version_id, owner, stop or threading.Event())
+    except storing.LeaseLost:
+        _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
+    except Stopped:
+        storing.give_back(version_id, owner)
+    except FileNotFoundError:
+        _end(version_id, owner, VersionState.FAILED, problem=GONE)
+    except Exception:  # whatever it was, the version must not stay half read
+        log.exception("Version %s could not be read.", version_id)
+        _end(version_id, owner, VersionState.FAILED, problem=UNEXPECTED)
+    return True
+
+
+def import_or_wait(version_id: int, owner: str, stop: threading.Event | None = None) -> Version:
+    """Read the version here, or wait for the worker that does. The version as it is afterwards."""
+    while not (stop and stop.is_set()):
+        import_version(version_id, owner, stop)
+        version = Version.objects.get(pk=version_id)
+        if version.state not in (VersionState.WAITING, VersionState.READING):
+            return version
+        time.sleep(0.2)
+    return Version.objects.get(pk=version_id)
+
+
+def limits() -> Limits:
+    """How much of a file is read, from the settings."""
+    config = settings.CONFIG
+    return Limits(
+        file_bytes=config.upload_max_mb * 1024 * 1024,
+        row_bytes=config.row_max_kb * 1024,
+        rows=config.rows_max,
+    )
+
+
+def reconcile(now: datetime | None = None) -> None:
+    """Have versions read again whose reader is gone, and wake a worker for all that wait."""
+    reading = Version.objects.filter(state=VersionState.READING)
+    for version_id, owner, lease_until in reading.values_list("pk", "owner", "lease_until"):
+        if lease_until is None or lease_until < (now or timezone.now()) or not engine.is_alive(owner):
+            storing.give_back(version_id, owner)
+    for version_id in Version.objects.filter(state=VersionState.WAITING).values_list("pk", flat=True):
+        engine.wake(tasks.read_version, version_id=version_id)
+
+
+def _read(version_id: int, owner: str, stop: threading.Event) -> None:
+    version = Version.objects.get(pk=version_id)
+    storing.clear(version_id)
+    importer = _Importer(version_id, owner, stop)
+    chosen: Format | None = next((name for name in FORMATS if name == version.chosen_format), None)
+    reading = read(version.path, format=chosen, limits=limits(), progress=importer.progress, digest=False)
+    with reading:
+        for row in reading:
+            importer.add(row)
+        importer.finish(reading.summary)
+
+
+def _end(
+    version_id: int, owner: str, state: VersionState, *, problem: str = "", only: Q | None = None
+) -> None:
+    """End without rows, if the version is still ours."""
+    ours = Version.objects.filter(only or Q(), pk=version_id, owner=owner, state=VersionState.READING)
+    if ours.update(lease_until=timezone.now() + storing.LEASE):
+        storing.clear(version_id)
+        storing.finish(version_id, owner, state, problem=problem, rows=0)
+
+
+class _Importer:
+    """Gathers rows into batches; each batch is one transaction that also renews the lease."""
+
+    def __init__(self, version_id: int, owner: str, stop: threading.Event) -> None:
+        self.version_id = version_id
+        self.owner = owner
+        self.stop = stop
+        self.writer = storing.Writer(version_id)
+        self.batch: list[storing.NewRow] = []
+        self.batch_bytes = 0
+        self.rows = 0
+        self.bytes_read = 0
+        self.looked_up = 0.0
+
+    def progress(self, done: int, _all: int) -> None:
+        """Called by the reader between rows; long stretches without a batch keep the lease too."""
+        self.bytes_read = done
+        if time.monotonic() - self.looked_up >= LOOK_UP_SECONDS:
+            self._advance()
+
+    def add(self, row: RawRow) -> None:
+        self.batch.append(stored(row))
+        self.batch_bytes += len(row.source)
+        self.rows += 1
+        if len(self.batch) >= BATCH_ROWS or self.batch_bytes >= BATCH_BYTES:
+            with transaction.atomic():
+                self._flush()
+                self._advance()
+
+    def finish(self, summary: Summary) -> None:
+        """The last rows and everything known of the version become visible at once."""
+        with transaction.atomic():
+            self._flush()
+            self.writer.write_findings(summary.findings)
+            self.writer.write_candidate_counts()
+            storing.finish(self.version_id, self.owner, VersionState.READY, **figures(summary))
+
+    def _flush(self) -> None:
+        if self.batch:
+            self.writer.write(self.batch)
+        self.batch, self.batch_bytes = [], 0
+
+    def _advance(self) -> None:
+        if self.stop.is_set():
+            raise Stopped
+        storing.advance(self.version_id, self.owner, bytes_read=self.bytes_read, rows=self.rows)
+        self.looked_up = time.monotonic()
+
+
+def stored(row: RawRow) -> storing.NewRow:
+    """A row as the tables hold it: a valid one as JSON without its answers, a bad one as the text that was met."""
+    if not row.valid:
+        return storing.NewRow(row.line, False, row.raw.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+    answers = [storing.Answer(model, number, raw) for model, number, raw in row.responses]
+    return storing.NewRow(row.line, True, row.data, answers)
+
+
+def figures(summary: Summary) -> dict[str, object]:
+    """What a version's own fields say of it."""
+    return {
+        "format": summary.format or "",
+        "format_why": {"why": summary.why, **summary.why_params},
+        "encoding": summary.encoding or "",
+        "bytes_read": summary.bytes,
+        "rows": summary.rows,
+        "valid_rows": summary.valid_rows,
+        "counts": summary.counts,
+        "models_found": summary.models,
+        "fields_found": summary.fields,
+        "problem": "",
+    }

@@ -1,0 +1,129 @@
+"""Reading data sets: what can be used, and one row with everything that a page or a judge needs of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+
+from datasets.core.formats.names import FORMATS, Format
+from datasets.core.variables import row_data
+from datasets.models import Candidate, Dataset, Finding, Response, Row, Version, VersionState
+from evalsite.accounts.models import Project
+
+DATASETS_PER_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetLine:
+    """A data set as the list shows it: with its newest version and how many it has."""
+
+    dataset: Dataset
+    version: Version
+    versions: int
+
+
+def usable_versions(project: Project) -> QuerySet[Version]:
+    """Versions that a run may use (see Version.usable), of data sets that are not archived, newest first."""
+    whole = Q(valid_rows=F("rows")) | Q(left_out_at__isnull=False)
+    ready = Version.objects.filter(state=VersionState.READY, valid_rows__gt=0, dataset__archived_at=None)
+    return ready.filter(whole, dataset__project=project).select_related("dataset").order_by("-pk")
+
+
+def datasets_page(
+    project: Project, *, archived: bool = False, before: int | None = None
+) -> tuple[list[DatasetLine], int | None]:
+    """Data sets by their newest version, newest first, and where the next page begins (None: nowhere)."""
+    newest = Version.objects.filter(dataset=OuterRef("pk")).order_by("-number").values("pk")[:1]
+    found = Dataset.objects.filter(project=project, archived_at__isnull=not archived)
+    found = found.annotate(newest=Subquery(newest), version_count=Count("versions")).filter(
+        newest__isnull=False
+    )
+    if before is not None:
+        found = found.filter(newest__lt=before)
+    page = list(found.order_by("-newest")[: DATASETS_PER_PAGE + 1])
+    more = len(page) > DATASETS_PER_PAGE
+    page = page[:DATASETS_PER_PAGE]
+    versions = Version.objects.in_bulk([dataset.newest for dataset in page])
+    lines = [DatasetLine(d, versions[d.newest], d.version_count) for d in page]
+    return lines, page[-1].newest if more else None
+
+
+def versions_of(dataset: Dataset) -> QuerySet[Version]:
+    """All versions of a data set, newest first."""
+    return Version.objects.filter(dataset=dataset).order_by("-number")
+
+
+def candidates_of(version: Version) -> list[Candidate]:
+    """The models whose answers the version holds, by name."""
+    return list(Candidate.objects.filter(version=version, responses__gt=0).order_by("name"))
+
+
+def sample_rows(version: Version, count: int = 5) -> list[Row]:
+    """The first valid rows."""
+    return [_of(version, row) for row in _valid(version).order_by("line")[:count]]
+
+
+def row_for(version: Version, line: int) -> Row | None:
+    """The row at a physical line of the upload, valid or not."""
+    row = Row.objects.filter(version=version, line=line).first()
+    return _of(version, row) if row else None
+
+
+def next_row(version: Version, line: int) -> Row | None:
+    """The first valid row after `line`."""
+    row = _valid(version).filter(line__gt=line).order_by("line").first()
+    return _of(version, row) if row else None
+
+
+def previous_row(version: Version, line: int) -> Row | None:
+    """The last valid row before `line`."""
+    row = _valid(version).filter(line__lt=line).order_by("-line").first()
+    return _of(version, row) if row else None
+
+
+def random_row(version: Version) -> Row | None:
+    """A valid row; lines are drawn, so that a row after a gap is a little likelier."""
+    ends = Row.objects.filter(version=version).aggregate(first=Min("line"), last=Max("line"))
+    if ends["first"] is None:
+        return None
+    drawn = random.randint(ends["first"], ends["last"])
+    return next_row(version, drawn - 1) or previous_row(version, drawn)
+
+
+def row_values(row: Row) -> dict[str, Any]:
+    """A valid row as templates see it (`data`): its fields with the computed question, gt and history."""
+    return row_data(row.raw, format_of(row.version))
+
+
+def format_of(version: Version) -> Format:
+    """The format of a version that has valid rows."""
+    return next(name for name in FORMATS if name == version.format)
+
+
+def responses_of(row: Row) -> list[Response]:
+    """The answers to a row with their candidates, by candidate and number."""
+    answers = Response.objects.filter(row=row).select_related("candidate")
+    return list(answers.order_by("candidate__name", "number"))
+
+
+def findings_on(version: Version, lines: Sequence[int]) -> dict[int, list[Finding]]:
+    """The kept findings at these lines, errors first."""
+    found: dict[int, list[Finding]] = {}
+    for finding in Finding.objects.filter(version=version, line__in=lines).order_by(
+        "severity", "line", "column"
+    ):
+        found.setdefault(finding.line or 0, []).append(finding)
+    return found
+
+
+def _of(version: Version, row: Row) -> Row:
+    row.version = version  # its format is needed to read the row; this saves asking for it
+    return row
+
+
+def _valid(version: Version) -> QuerySet[Row]:
+    return Row.objects.filter(version=version, valid=True)

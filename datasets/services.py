@@ -1,0 +1,151 @@
+"""Everything that changes data sets. A version that was read changes in one thing only: bad rows are left out."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Exists, F, Max
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from datasets import files, tasks
+from datasets.models import Dataset, Row, Version, VersionState
+from evalsite import engine
+from evalsite.accounts.models import Project, User
+
+OPEN_STATES = (VersionState.WAITING, VersionState.READING)
+
+
+def dataset_upload(
+    *,
+    project: Project,
+    name: str,
+    file: files.Incoming,
+    file_name: str,
+    user: User | None,
+    chosen_format: str = "",
+) -> Version:
+    """Keep a file's bytes and have them read: a new data set, or a further version of the one called `name`.
+
+    Raises ValidationError with a sentence if the file cannot be kept; nothing of it is left then.
+    """
+    stored = _store(file)
+    try:
+        return _version_create(project, name, stored, files.shown_name(file_name), user, chosen_format)
+    except BaseException:
+        files.discard(stored)
+        raise
+
+
+def _store(file: files.Incoming) -> files.Stored:
+    try:
+        return files.store(file)
+    except files.TooLarge:
+        raise ValidationError(too_large_sentence()) from None
+    except files.DiskFull:
+        raise ValidationError(
+            _(
+                "The server's disk has no room for this file. Nothing was kept; tell an administrator, then try again."
+            )
+        ) from None
+
+
+def too_large_sentence() -> str:
+    """What to say about a file beyond the limit."""
+    limit = files.limit_bytes() // (1024 * 1024)
+    return _(
+        "The file is larger than %(limit)s MB, the most that an upload may have here. Nothing was kept. Compress it "
+        "with gzip, or split it; an administrator can raise UPLOAD_MAX_MB."
+    ) % {"limit": limit}
+
+
+@transaction.atomic
+def _version_create(
+    project: Project, name: str, stored: files.Stored, file_name: str, user: User | None, chosen_format: str
+) -> Version:
+    dataset, _made = Dataset.objects.get_or_create(
+        project=project, name=name.strip()[:200] or files.name_from(file_name), defaults={"created_by": user}
+    )
+    if dataset.archived_at:
+        Dataset.objects.filter(pk=dataset.pk).update(archived_at=None)
+    version = Version.objects.create(
+        dataset=dataset,
+        number=_next_number(dataset),
+        file_name=file_name,
+        stored_as=stored.stored_as,
+        size=stored.size,
+        sha256=stored.sha256,
+        chosen_format=chosen_format,
+        created_by=user,
+    )
+    engine.wake(tasks.read_version, version_id=version.pk)
+    return version
+
+
+def _next_number(dataset: Dataset) -> int:
+    """The number of a data set's next version. Two uploads at once are let through one after the other."""
+    Dataset.objects.select_for_update().get(pk=dataset.pk)
+    return (Version.objects.filter(dataset=dataset).aggregate(last=Max("number"))["last"] or 0) + 1
+
+
+@transaction.atomic
+def version_read_as(*, version: Version, chosen_format: str, user: User | None) -> Version:
+    """A further version from the same bytes, read as `chosen_format` ("" detects it again)."""
+    made = Version.objects.create(
+        dataset=version.dataset,
+        number=_next_number(version.dataset),
+        origin="format",
+        parent=version,
+        file_name=version.file_name,
+        stored_as=version.stored_as,
+        size=version.size,
+        sha256=version.sha256,
+        chosen_format=chosen_format,
+        created_by=user,
+    )
+    engine.wake(tasks.read_version, version_id=made.pk)
+    return made
+
+
+@transaction.atomic
+def version_try_again(*, version: Version) -> bool:
+    """Have a version that failed or was cancelled read again. False if it is neither."""
+    ended = Version.objects.filter(pk=version.pk, state__in=(VersionState.FAILED, VersionState.CANCELLED))
+    if not ended.update(
+        state=VersionState.WAITING, problem="", cancel_wanted=False, finished_at=None, bytes_read=0, rows=0
+    ):
+        return False
+    engine.wake(tasks.read_version, version_id=version.pk)
+    return True
+
+
+def version_cancel(*, version: Version) -> bool:
+    """Stop the reading. False if it has ended. What waits ends at once; what is being read within a moment.
+
+    A version that waits again after its reader died still has rows of it; a worker takes them away and ends it.
+    """
+    untouched = Version.objects.filter(pk=version.pk, state=VersionState.WAITING)
+    untouched = untouched.filter(~Exists(Row.objects.filter(version=version.pk)))
+    if untouched.update(state=VersionState.CANCELLED, cancel_wanted=True, finished_at=timezone.now()):
+        return True
+    begun = Version.objects.filter(pk=version.pk, state__in=OPEN_STATES)
+    return bool(begun.update(cancel_wanted=True))
+
+
+def version_leave_bad_rows_out(*, version: Version, user: User | None) -> bool:
+    """Record that the bad rows are left out on purpose. False if there are none, or it was recorded before."""
+    bad = Version.objects.filter(
+        pk=version.pk, state=VersionState.READY, left_out_at=None, valid_rows__gt=0, rows__gt=F("valid_rows")
+    )
+    return bool(bad.update(left_out_at=timezone.now(), left_out_by=user))
+
+
+def dataset_archive(*, dataset: Dataset) -> bool:
+    """Take a data set out of the lists; nothing is deleted. False if it was archived before."""
+    return bool(Dataset.objects.filter(pk=dataset.pk, archived_at=None).update(archived_at=timezone.now()))
+
+
+def dataset_restore(*, dataset: Dataset) -> bool:
+    """Undo archiving. False if it was not archived."""
+    archived = Dataset.objects.filter(pk=dataset.pk, archived_at__isnull=False)
+    return bool(archived.update(archived_at=None))
