@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
-from django_tasks import Task
+from django_tasks.base import Task
 from django_tasks_db.models import DBTaskResult
 
 from evalsite.models import WorkerProcess
@@ -77,7 +77,9 @@ def is_alive(name: str) -> bool:
 
 def worker_alive(queue: str) -> bool:
     """Is there a worker that would take up work of this queue?"""
-    return any(is_alive(name) for name in WorkerProcess.objects.filter(queue=queue).values_list("owner", flat=True))
+    return any(
+        is_alive(name) for name in WorkerProcess.objects.filter(queue=queue).values_list("owner", flat=True)
+    )
 
 
 def beat(queue: str) -> None:

@@ -111,6 +111,8 @@ def database(config: Config) -> dict[str, object]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": config.data_dir / "evalsite.sqlite3",
         "CONN_MAX_AGE": None,
+        # A file, as in earnest: a database in memory would be shared by threads in another way.
+        "TEST": {"NAME": config.data_dir / "test.sqlite3"},
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,

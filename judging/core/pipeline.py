@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -39,8 +39,8 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     name: str
     min_score: float = 1
     max_score: float = 10
-    undefined: str = "strict"
-    sandbox: str = "batch"
+    undefined: Literal["strict", "lenient"] = "strict"
+    sandbox: Literal["batch", "item"] = "batch"
     preprocess: str = ""
     judges: tuple[JudgeModel, ...] = ()
     postprocess: str = ""

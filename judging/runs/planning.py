@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
@@ -71,7 +72,7 @@ def sampled_rows(run: Run) -> list[int] | None:
 
 
 def _insert_judgements(run: Run, rows: list[int] | None) -> int:
-    parameters: list[object] = [run.pk, True, run.pk, run.version_id, run.pk]
+    parameters: list[Any] = [run.pk, True, run.pk, run.version_id, run.pk]
     sampled = ""
     if rows is not None:
         postgres = connection.vendor == "postgresql"

@@ -16,11 +16,13 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connections
 
+from datasets.core.formats.names import Format
 from judging.core.judges.client import Clients
+from judging.core.judges.patience import RetryPolicy
 from judging.core.pipeline import MetricDefinition, Story, tell
 from judging.core.values import Outcome
 from judging.jails import make_jail, minimum_level
@@ -46,7 +48,7 @@ class ActiveRun:
     """A run that this pump works on."""
 
     pk: int
-    form: str
+    form: Format
     tools: dict[int, MetricTools]
     gate: Gate
     ahead: int  # how many stories may be started: enough to fill all slots while the next chunk is loaded
@@ -67,12 +69,19 @@ class Pump:
     """Works on every running run until nothing is left, its time is over, or `stop` is set."""
 
     def __init__(
-        self, owner: str, stop: threading.Event, *, life: float = LIFE_SECONDS, only: int | None = None
+        self,
+        owner: str,
+        stop: threading.Event,
+        *,
+        life: float = LIFE_SECONDS,
+        only: int | None = None,
+        policy: RetryPolicy = RetryPolicy(),
     ) -> None:
         self.owner = owner
         self.stop = stop
         self.ends = time.monotonic() + life
         self.only = only
+        self.policy = policy
         self.runs: dict[int, ActiveRun] = {}
         self.held: dict[int, HeldChunk] = {}
         self.done: deque[store.Judged] = deque()
@@ -131,9 +140,11 @@ class Pump:
         for frozen in RunMetric.objects.filter(run=run):
             metric = MetricDefinition.from_json(frozen.definition)
             lanes = [self.lanes.of(judge) for judge in metric.judges]
-            tools[frozen.pk] = MetricTools(metric, lanes, self.clients, self.jail, self.scripts, gate)
+            tools[frozen.pk] = MetricTools(
+                metric, lanes, self.clients, self.jail, self.scripts, gate, self.policy
+            )
             ahead += sum(lane.slots.ceiling for lane in lanes)
-        return ActiveRun(pk, run.version.format, tools, gate, ahead + planning.CHUNK)
+        return ActiveRun(pk, cast(Format, run.version.format), tools, gate, ahead + planning.CHUNK)
 
     async def _feed(self, run: ActiveRun) -> None:
         """Lease chunks as long as fewer stories are open than slots could take soon."""
@@ -239,7 +250,7 @@ class Pump:
         while (self.done or self.finished or self.given_back) and time.monotonic() < until:
             await self._flush()
         await self.clients.aclose()
-        await self._in_database(connection.close)
+        await self._in_database(connections.close_all)
         self.database.shutdown()
         self.scripts.shutdown()
         self.jail.close()
@@ -262,6 +273,13 @@ def runs_to_work_on(only: int | None) -> set[int]:
     return set(chosen.filter(state=RunState.RUNNING).values_list("pk", flat=True))
 
 
-def work(owner: str, *, stop: threading.Event, only: int | None = None, life: float = LIFE_SECONDS) -> None:
+def work(
+    owner: str,
+    *,
+    stop: threading.Event,
+    only: int | None = None,
+    life: float = LIFE_SECONDS,
+    policy: RetryPolicy = RetryPolicy(),
+) -> None:
     """Run one pump to its end, in this thread. `only`: for one run."""
-    asyncio.run(Pump(owner, stop, life=life, only=only).run())
+    asyncio.run(Pump(owner, stop, life=life, only=only, policy=policy).run())

@@ -18,6 +18,7 @@ import msgspec
 from django.db import connection, transaction
 from django.utils import timezone
 
+from datasets.core.formats.names import Format
 from datasets.core.variables import response_data, row_data
 from judging.core.pipeline import AskedJudge, Item, ScriptResult, Story
 from judging.runs.models import Chunk, Run, RunState
@@ -103,7 +104,7 @@ def release(chunks: Iterable[int], owner: str) -> None:
     Chunk.objects.filter(pk__in=list(chunks), owner=owner, done=False).update(owner="", lease_until=0)
 
 
-def load(leased: Leased, form: str) -> list[ToJudge]:
+def load(leased: Leased, form: Format) -> list[ToJudge]:
     """What is still to be judged of a chunk. Rows are decoded once, however many answers they have."""
     with connection.cursor() as cursor:
         cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from judging.core.jail.job import Failure as JailFailure
@@ -25,10 +25,6 @@ from judging.runs.lanes import Lane
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
-
-
-SUSPICIOUS = RetryPolicy()
-PATIENT = RetryPolicy(suspect_parameters=False)  # once an endpoint has answered, a 400 is about the prompt
 
 
 class Abandoned(Exception):
@@ -54,6 +50,7 @@ class MetricTools:
         jail: Jail,
         threads: ThreadPoolExecutor,
         gate: Gate,
+        policy: RetryPolicy,
     ) -> None:
         self.metric = metric
         self.lanes = lanes
@@ -61,6 +58,9 @@ class MetricTools:
         self.jail = jail
         self.threads = threads
         self.gate = gate
+        self.policy = policy
+        # Once an endpoint has answered, a refusal is about the prompt: nothing is left out to find its cause.
+        self.trusting = replace(policy, suspect_parameters=False)
         self.learnt: set[tuple[int, frozenset[str]]] = set()
         self._renders = [self._batched(self._render(number)) for number in range(len(metric.judges))]
         self._before = self._batched(self._preprocess)
@@ -68,6 +68,7 @@ class MetricTools:
         self._parsers = [
             make_parser(judge.parse, metric.min_score, metric.max_score) for judge in metric.judges
         ]
+        self._searches = [self._batched(self._search(parser)) for parser in self._parsers]
 
     async def preprocess(self, context: Context) -> ScriptResult:
         return await self._before(context)
@@ -103,7 +104,7 @@ class MetricTools:
             self.clients.of(lane.settings),
             lane.settings,
             request,
-            policy=PATIENT if lane.answered else SUSPICIOUS,
+            policy=self.trusting if lane.answered else self.policy,
             on_limit=lambda error: lane.slots.overloaded(error.retry_after),
         )
         if asked.reply is not None:

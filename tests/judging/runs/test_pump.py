@@ -8,16 +8,22 @@ import time
 import pytest
 
 from judging.core.judges import scripted
+from judging.core.judges.patience import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
+from judging.core.pipeline import Story
+from judging.core.values import Outcome
 from judging.runs import pump, services, store
-from judging.runs.models import Chunk, JudgeReply, Judgement, Run, RunState
+from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def work(run: Run, life: float = 60) -> Run:
-    pump.work("test:1:1", stop=threading.Event(), only=run.pk, life=life)
+SOON = RetryPolicy(base_seconds=0.01)
+
+
+def work(run: Run) -> Run:
+    pump.work("test:1:1", stop=threading.Event(), only=run.pk, policy=SOON)
     return Run.objects.get(pk=run.pk)
 
 
@@ -104,7 +110,7 @@ def test_scripts_run_before_and_after_the_judge() -> None:
         "Score: [[5]]",
         preprocess="def preprocess(data, resp):\n    data.extra = 'seen'\n    return 1\n",
         template="{{ data.extra }} {{ preprocess_result }}",
-        postprocess="def postprocess(judge_reqs, **kwargs):\n    return judge_reqs[0].messages[0].content == 'seen 1'\n",
+        postprocess="def postprocess(judge_reqs):\n    return judge_reqs[0].messages[0].content == 'seen 1'\n",
     )
     assert set(run.judgements.values_list("state", "value", "score")) == {("scored", "true", 1.0)}
 
@@ -130,7 +136,7 @@ def test_a_reply_with_nul_and_half_characters_is_stored() -> None:
 
 
 def test_a_paused_run_asks_no_further_and_goes_on_where_it_was() -> None:
-    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.05)) as judge:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
         run = a_run(a_version(a_project(), rows=200), a_metric(judge.url))
         worker = threading.Thread(target=work, args=(run,))
         worker.start()
@@ -147,7 +153,7 @@ def test_a_paused_run_asks_no_further_and_goes_on_where_it_was() -> None:
 
 
 def test_a_cancelled_run_keeps_what_was_judged() -> None:
-    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.05)) as judge:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
         run = a_run(a_version(a_project(), rows=200), a_metric(judge.url))
         worker = threading.Thread(target=work, args=(run,))
         worker.start()
@@ -201,9 +207,6 @@ def test_a_writer_that_lost_its_lease_writes_nothing() -> None:
         assert leased is not None
         items = store.load(leased, "judge_only")
         Chunk.objects.update(owner="two:2:2")
-        from judging.core.pipeline import Story
-        from judging.core.values import Outcome
-
         store.write([store.Judged(items[0], Story(Outcome("scored", 5)))], {leased.chunk}, "one:1:1")
     assert Judgement.objects.filter(state="scored").count() == 0
 

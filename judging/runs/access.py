@@ -1,0 +1,32 @@
+"""The one door to runs and their judgements: a function here returns the object or raises."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest
+
+from evalsite import access
+from evalsite.access import May
+from judging.runs.models import Judgement, Run
+
+
+def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEMENTS) -> Run:
+    """A run of the project called `slug`. Raises Http404 or PermissionDenied."""
+    project = access.get_project(request, slug, may)
+    run = Run.objects.select_related("version__dataset", "created_by").filter(project=project, pk=pk).first()
+    if run is None:
+        raise Http404
+    run.project = project
+    return run
+
+
+def get_judgement(
+    request: HttpRequest, slug: str, run_pk: int, pk: int, may: May = May.READ_JUDGEMENTS
+) -> Judgement:
+    """A judgement with its row, response, candidate and metric. Raises Http404 or PermissionDenied."""
+    run = get_run(request, slug, run_pk, may)
+    parts = ("row", "response", "candidate", "run_metric")
+    judgement = Judgement.objects.select_related(*parts).filter(run=run, pk=pk).first()
+    if judgement is None:
+        raise Http404
+    judgement.run = run
+    return judgement

@@ -1,0 +1,181 @@
+"""Which judgements of a run are meant: the filter that stands in the address of the list, of one judgement
+within it and of every download, and the queries that it becomes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Count, F, Func, Q, QuerySet, TextField
+from django.db.models.expressions import CombinedExpression
+from django.http import QueryDict
+from django.utils.http import urlencode
+
+from judging.runs.models import Judgement, JudgementState, Run
+
+CURRENT, OLDER, ALL = "current", "older", "all"
+ATTEMPTS = (CURRENT, OLDER, ALL)
+SORTS = ("position", "score", "-score", "seconds", "-seconds")
+UNSCORED = tuple(state for state in JudgementState.values if state != JudgementState.SCORED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What is asked for; '' and None mean anything. Candidate and metric go by name, so that an address can be read.
+
+    `least` ≤ score ≤ `most`, score < `below`; `value` is a category, true, false or a number.
+    """
+
+    candidate: str = ""
+    metric: str = ""
+    state: str = ""
+    reason: str = ""
+    flag: str = ""
+    value: str = ""
+    least: float | None = None
+    most: float | None = None
+    below: float | None = None
+    line: int | None = None
+    attempts: str = CURRENT
+    q: str = ""
+    sort: str = "position"
+
+    def query(self, **more: object) -> str:
+        """The address's query string, shortest form: '' or '?…'."""
+        default = Filters()
+        named = {name: getattr(self, name) for name in self.__slots__}
+        asked = {name: value for name, value in named.items() if value != getattr(default, name)}
+        asked |= {name: value for name, value in more.items() if value not in (None, "")}
+        return "?" + urlencode(asked) if asked else ""
+
+    @property
+    def by_figures(self) -> bool:
+        """Is everything that is asked for in the index of a run's figures?"""
+        return not (self.reason or self.flag or self.line or self.q) and self.attempts == CURRENT
+
+    @property
+    def narrow(self) -> bool:
+        """Does it ask for a state or a score, so that few judgements may be meant among many?"""
+        asked = (self.state, self.reason, self.value, self.least, self.most, self.below)
+        return any(value not in (None, "") for value in asked)
+
+
+class AnswerText(Func):
+    """The `content` of a response's JSON. What the database cannot read as JSON is searched as it stands."""
+
+    output_field = TextField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        template = "CASE WHEN JSON_VALID(%(expressions)s) THEN JSON_EXTRACT(%(expressions)s, '$.content') END"
+        return self.as_sql(compiler, connection, template=template, **extra)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        # PostgreSQL's json refuses NUL and half characters, which a response may hold as escapes.
+        template = (
+            r"CASE WHEN %(expressions)s ~* '\\u(0000|d[89a-f])' THEN %(expressions)s "
+            r"ELSE (%(expressions)s)::json ->> 'content' END"
+        )
+        return self.as_sql(compiler, connection, template=template, **extra)
+
+
+def matching(run: Run, filters: Filters) -> QuerySet[Judgement]:
+    """The judgements of `run` that are meant, in no order."""
+    found = Judgement.objects.filter(_attempts(filters), run=run)
+    if filters.attempts == CURRENT and filters.narrow:
+        # Named one by one, so that the index of the figures leads through metric and candidate to the state.
+        found = found.filter(
+            run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters), state__in=_states(filters)
+        )
+    else:
+        found = found.filter(_named(run, filters))
+    if filters.reason:
+        found = found.filter(reason=filters.reason)
+    if filters.flag:
+        found = found.filter(flags__contains=filters.flag)
+    if filters.line is not None:
+        found = found.filter(row__line=filters.line)
+    if filters.q:
+        found = found.alias(answer=AnswerText("response__raw")).filter(answer__icontains=filters.q)
+    return found.filter(_scores(filters))
+
+
+def _attempts(filters: Filters) -> Q:
+    return Q() if filters.attempts == ALL else Q(current=filters.attempts == CURRENT)
+
+
+def _named(run: Run, filters: Filters) -> Q:
+    named = Q()
+    if filters.metric:
+        named &= Q(run_metric__in=_metrics(run, filters))
+    if filters.candidate:
+        named &= Q(candidate__in=_candidates(run, filters))
+    return named & Q(state__in=_states(filters)) if filters.state or filters.reason else named
+
+
+def _metrics(run: Run, filters: Filters) -> list[int]:
+    found = run.metrics.filter(name=filters.metric) if filters.metric else run.metrics.all()
+    return list(found.values_list("pk", flat=True))
+
+
+def _candidates(run: Run, filters: Filters) -> list[int]:
+    found = run.run_candidates.all()
+    if filters.candidate:
+        found = found.filter(candidate__name=filters.candidate)
+    return list(found.values_list("candidate_id", flat=True))
+
+
+def _states(filters: Filters) -> tuple[str, ...]:
+    if filters.state:
+        return (filters.state,)
+    return UNSCORED if filters.reason else tuple(JudgementState.values)
+
+
+def _scores(filters: Filters) -> Q:
+    found = Q()
+    if filters.least is not None:
+        found &= Q(score__gte=filters.least)
+    if filters.most is not None:
+        found &= Q(score__lte=filters.most)
+    if filters.below is not None:
+        found &= Q(score__lt=filters.below)
+    return found & _value(filters.value) if filters.value else found
+
+
+def _value(text: str) -> Q:
+    if text in ("true", "false"):
+        return Q(value=text)
+    category = Q(value=json.dumps(text, ensure_ascii=False))
+    try:
+        return category | Q(score=float(text)) & ~Q(value__in=("true", "false"))
+    except ValueError:
+        return category
+
+
+def counts_by_state(run: Run, filters: Filters) -> dict[str, int]:
+    """{state: how many}, by all of the filter but the state itself."""
+    anyhow = replace(filters, state="", sort="position")
+    if anyhow == Filters():
+        return _run_counts(run)
+    found = matching(run, anyhow).order_by().values_list("state").annotate(Count("pk"))
+    return {state: count for state, count in found}
+
+
+def _run_counts(run: Run) -> dict[str, int]:
+    """The counters that are kept in the transactions that write judgements."""
+    counts = (run.scored, run.no_score, run.unparsed, run.errors, run.not_run)
+    return {state: count for state, count in zip(JudgementState.values, counts, strict=True) if count}
+
+
+def position_key(filters: Filters) -> F | CombinedExpression:
+    """What to sort positions by. Where few are meant, the +0 keeps the database from walking the whole run in the
+    order of its positions in search of them; it sorts what the index of the figures gives."""
+    return F("position") + 0 if filters.narrow and filters.by_figures else F("position")
+
+
+def with_query(query: QueryDict, *, drop: tuple[str, ...]) -> str:
+    """The query string less what belongs to one page of it: '' or '?…'."""
+    kept = query.copy()
+    for name in drop:
+        kept.pop(name, None)
+    return "?" + kept.urlencode() if kept else ""
