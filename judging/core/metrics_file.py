@@ -1,0 +1,291 @@
+"""The metrics file: YAML that names metrics and, to infer, candidates (spec: commands, "The metrics file").
+
+Texts may stand in files beside it, never outside its folder. Keys are named by environment variable only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from yaml.nodes import MappingNode, SequenceNode
+
+from judging.core.builtin import BUILTINS
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.settings import chat_url
+from judging.core.pipeline import JudgeModel, MetricDefinition, ParserSpec
+from judging.core.replies import ParserError, make_parser
+from judging.core.yaml_tree import Fields, Problem, Problems, compose, mappings
+
+MAX_FILE_BYTES = 2**20
+MAX_NAME = 200
+MAX_REPEATS = 100
+
+_ENTRY = ("data_name", "candidates", "metrics")
+_METRIC = ("name", "min_score", "max_score", "undefined", "sandbox", "pipeline")
+_CANDIDATE = ("name", "url", "model", "api_key_env", "n", "system_prompt", "generation_params")
+_STEP = ("type", "filename", "file_content", "judge_model")
+_TEMPLATE = ("judge_template_content", "judge_template_file", "builtin")
+_JUDGE = (
+    *("name", "source", "url", "model", "api_key_env", "system_prompt"),
+    *_TEMPLATE,
+    *("generation_params", "parse", "repeats", "both_orders"),
+)
+_STEPS = ("PREPROCESS", "JUDGE_MODEL", "POSTPROCESS", "RULES")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSpec:
+    """A candidate whose answers are to be inferred: `n` answers to each row."""
+
+    name: str
+    url: str
+    model: str
+    api_key_env: str = ""
+    n: int = 1
+    system_prompt: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsFile:
+    """What a metrics file asks for. Several entries are taken together; `data_name` is the first that is given."""
+
+    data_name: str
+    candidates: tuple[CandidateSpec, ...]
+    metrics: tuple[MetricDefinition, ...]
+
+
+class MetricsFileError(Exception):
+    """All that is wrong with a metrics file, by line."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+
+def read_metrics_file(text: str, folder: Path) -> MetricsFile:
+    """The metrics and candidates that `text` names; its files are looked for in `folder`.
+
+    Raises MetricsFileError with everything that is wrong, not the first only.
+    """
+    problems = Problems()
+    reader = _Reader(problems, folder)
+    root = compose(text, problems)
+    entries = [reader.entry(entry) for entry in _entries(root, problems)] if root is not None else []
+    found = MetricsFile(
+        next((name for name, _, _ in entries if name), ""),
+        tuple(candidate for _, candidates, _ in entries for candidate in candidates),
+        tuple(metric for _, _, metrics in entries for metric in metrics),
+    )
+    if problems.in_order():
+        raise MetricsFileError(problems.in_order())
+    return found
+
+
+def _entries(root: Any, problems: Problems) -> list[Fields]:
+    if isinstance(root, MappingNode):
+        return [Fields(root, _ENTRY, problems)]
+    if isinstance(root, SequenceNode) and root.value:
+        return list(mappings(root, _ENTRY, problems))
+    problems.add(root, "no_metrics")
+    return []
+
+
+class _Reader:
+    """Reads the parts of a file; remembers the names, which must differ across entries too."""
+
+    def __init__(self, problems: Problems, folder: Path) -> None:
+        self.problems, self.folder = problems, folder
+        self._named: set[tuple[str, str]] = set()
+
+    def entry(self, fields: Fields) -> tuple[str, list[CandidateSpec], list[MetricDefinition]]:
+        name = fields.text("data_name", most=MAX_NAME)
+        candidates = [self.candidate(one) for one in fields.items("candidates", _CANDIDATE)]
+        metrics = [self.metric(one) for one in fields.items("metrics", _METRIC, required=True)]
+        return name, candidates, metrics
+
+    def candidate(self, fields: Fields) -> CandidateSpec:
+        return CandidateSpec(
+            name=self._name(fields, "candidate"),
+            url=_url(fields),
+            model=fields.text("model", required=True, most=300),
+            api_key_env=_variable(fields),
+            n=fields.whole("n", 1, 1, 100),
+            system_prompt=fields.text("system_prompt") or None,
+            params=fields.json_object("generation_params"),
+        )
+
+    def metric(self, fields: Fields) -> MetricDefinition:
+        low, high = fields.number("min_score", 1), fields.number("max_score", 10)
+        if low >= high:
+            fields.wrong(
+                "max_score" if "max_score" in fields else "min_score", "empty_scale", low=low, high=high
+            )
+            low, high = 1, 10
+        steps = _Steps(self, low, high)
+        for step in fields.items("pipeline", _STEP, required=True):
+            steps.take(step)
+        return MetricDefinition(
+            name=self._name(fields, "metric"),
+            min_score=low,
+            max_score=high,
+            undefined="lenient" if _chosen(fields, "undefined", "strict", "lenient") else "strict",
+            sandbox="item" if _chosen(fields, "sandbox", "batch", "item") else "batch",
+            preprocess=steps.preprocess,
+            judges=tuple(steps.judges),
+            postprocess=steps.postprocess,
+        )
+
+    def _name(self, fields: Fields, kind: str) -> str:
+        name = fields.text("name", required=True, most=MAX_NAME).strip()
+        if (kind, name) in self._named:
+            fields.wrong("name", f"duplicate_{kind}", name=name)
+        self._named.add((kind, name))
+        return name
+
+    def judge(self, fields: Fields, low: float, high: float) -> JudgeModel:
+        if fields.text("source", "URL").upper() != "URL":
+            fields.wrong("source", "unknown_source", value=fields.text("source")[:80])
+        template, offered = self._template(fields)
+        parse = _parse(fields, offered, low, high)
+        if fields.flag("both_orders") and parse != "comparison":
+            fields.wrong("both_orders", "both_orders_without_comparison")
+        return JudgeModel(
+            name=fields.text("name", fields.text("model"), most=MAX_NAME),
+            template=template,
+            url=_url(fields),
+            model=fields.text("model", required=True, most=300),
+            api_key_env=_variable(fields),
+            system_prompt=fields.text("system_prompt") or None,
+            params=fields.json_object("generation_params"),
+            parse=parse,
+            repeats=fields.whole("repeats", 1, 1, MAX_REPEATS),
+            both_orders=fields.flag("both_orders"),
+        )
+
+    def _template(self, fields: Fields) -> tuple[str, str]:
+        """The template's text, and how its replies are read if nothing else is said."""
+        given = [name for name in _TEMPLATE if name in fields]
+        if len(given) != 1:
+            code = "several_templates" if given else "no_template"
+            fields.wrong(given[1] if given else "", code, options=", ".join(_TEMPLATE))
+            return "", "score"
+        if given == ["builtin"]:
+            chosen = BUILTINS.get(fields.text("builtin"))
+            if chosen is None:
+                fields.choice("builtin", tuple(BUILTINS), "")
+                return "", "score"
+            return chosen.source, chosen.parse
+        if given == ["judge_template_file"]:
+            return self.file(fields, "judge_template_file"), "score"
+        return fields.text("judge_template_content", required=True), "score"
+
+    def script(self, fields: Fields) -> str:
+        """The script of a step: in the file itself or beside it."""
+        given = [name for name in ("filename", "file_content") if name in fields]
+        if len(given) != 1:
+            fields.wrong(given[1] if given else "", "several_scripts" if given else "no_script")
+            return ""
+        return (
+            self.file(fields, "filename") if given == ["filename"] else fields.text(given[0], required=True)
+        )
+
+    def file(self, fields: Fields, name: str) -> str:
+        """The text of a file in the folder or below it; links are followed and must end there too."""
+        written = fields.text(name, required=True, most=1000)
+        if not written.strip():
+            return ""
+        folder = self.folder.resolve()
+        try:
+            path = (folder / written).resolve()
+            if not path.is_relative_to(folder):
+                fields.wrong(name, "file_outside", path=written)
+            elif not path.is_file():
+                fields.wrong(name, "file_missing", path=written)
+            elif path.stat().st_size > MAX_FILE_BYTES:
+                fields.wrong(name, "file_too_long", path=written, most=MAX_FILE_BYTES)
+            else:
+                text = path.read_text(encoding="utf-8-sig")
+                if not text.strip():
+                    fields.wrong(name, "blank")
+                return text
+        except UnicodeDecodeError:
+            fields.wrong(name, "file_not_utf8", path=written)
+        except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: links in a circle
+            fields.wrong(name, "file_unreadable", path=written)
+        return ""
+
+
+class _Steps:
+    """The steps of one pipeline in the only order that there is: preprocess, judge models, postprocess."""
+
+    def __init__(self, reader: _Reader, low: float, high: float) -> None:
+        self.reader, self.low, self.high = reader, low, high
+        self.preprocess = self.postprocess = ""
+        self.judges: list[JudgeModel] = []
+        self._last = -1
+
+    def take(self, fields: Fields) -> None:
+        kind = fields.text("type", required=True)
+        if kind not in _STEPS:
+            if kind:
+                fields.wrong("type", "not_an_option", value=kind[:80], options=", ".join(_STEPS))
+            return
+        if kind == "RULES":
+            fields.wrong("type", "rules_not_available")
+            return
+        self._check_order(fields, kind)
+        for foreign in ("filename", "file_content") if kind == "JUDGE_MODEL" else ("judge_model",):
+            if foreign in fields:
+                fields.wrong(foreign, "key_of_other_step", step=kind)
+        if kind == "PREPROCESS":
+            self.preprocess = self.reader.script(fields)
+        elif kind == "POSTPROCESS":
+            self.postprocess = self.reader.script(fields)
+        elif (judge := fields.mapping("judge_model", _JUDGE)) is not None:
+            self.judges.append(self.reader.judge(judge, self.low, self.high))
+
+    def _check_order(self, fields: Fields, kind: str) -> None:
+        place = _STEPS.index(kind)
+        if place < self._last:
+            fields.wrong("type", "step_out_of_order", step=kind, order=" → ".join(_STEPS[:3]))
+        elif place == self._last and kind != "JUDGE_MODEL":
+            fields.wrong("type", "step_twice", step=kind)
+        self._last = max(self._last, place)
+
+
+def _chosen(fields: Fields, name: str, usual: str, other: str) -> bool:
+    return fields.choice(name, (usual, other), usual) == other
+
+
+def _parse(fields: Fields, offered: str, low: float, high: float) -> ParserSpec:
+    parse: ParserSpec = fields.value("parse", offered)
+    try:
+        make_parser(parse, low, high)
+    except ParserError as error:
+        fields.wrong("parse", error.code, detail=error.detail)
+        return offered
+    return parse
+
+
+def _url(fields: Fields) -> str:
+    url = fields.text("url", required=True, most=1000).strip()
+    try:
+        if url:
+            chat_url(url)
+    except JudgeError:
+        fields.wrong("url", "bad_url")  # not quoted: it may hold a password
+    return url
+
+
+def _variable(fields: Fields) -> str:
+    """The name of an environment variable. What is none may be a key, so it is not quoted."""
+    name = fields.text("api_key_env").strip()
+    if name and not _VARIABLE.fullmatch(name):
+        fields.wrong("api_key_env", "no_variable_name")
+        return ""
+    return name

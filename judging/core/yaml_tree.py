@@ -1,0 +1,288 @@
+"""YAML as a tree whose every value knows its line, read field by field; all that is wrong is collected.
+
+Scalars follow YAML 1.2's core schema (`1e-3` is a number, `no` and `2024-01-01` are texts), so that generation
+parameters are what JSON would make of them. Aliases count as often as they are used, and their number is bounded.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+MAX_CHARACTERS = 4 * 2**20
+MAX_NODES = 50_000  # counted with every use of an alias
+MAX_DEPTH = 60
+
+_TAG = "tag:yaml.org,2002:"
+_NULL, _BOOL, _INT, _FLOAT, _STR, _MERGE = (
+    _TAG + name for name in ("null", "bool", "int", "float", "str", "merge")
+)
+_KINDS = {"map", "seq", "null", "bool", "int", "float", "str", "merge"}
+_TRUE, _FALSE = {"true", "yes", "on"}, {"false", "no", "off"}
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's composer with the scalars of YAML 1.2."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+
+for _tag, _pattern, _first in (
+    (_NULL, r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    (_BOOL, r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    (_INT, r"[-+]?[0-9]{1,300}", list("-+0123456789")),
+    (_FLOAT, r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", list("-+0123456789.")),
+    (_FLOAT, r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", list("-+.")),
+    (_MERGE, r"<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), _first)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong at a line (from 1); `params` are for the sentence that its reader's language makes of it."""
+
+    line: int
+    code: str
+    params: dict[str, str] = field(default_factory=dict)
+
+
+class Problems:
+    """What was found so far. A value that is wrong is reported here and read as its default."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+
+    def add(self, at: Node | int, code: str, /, **params: object) -> None:
+        line = at if isinstance(at, int) else at.start_mark.line + 1
+        self._found.append(Problem(line, code, {name: str(value) for name, value in params.items()}))
+
+    def in_order(self) -> tuple[Problem, ...]:
+        """By line, each once: what an alias repeats is wrong in one place only."""
+        unique: list[Problem] = []
+        for problem in sorted(self._found, key=lambda problem: problem.line):
+            if problem not in unique:
+                unique.append(problem)
+        return tuple(unique)
+
+
+def compose(text: str, problems: Problems) -> Node | None:
+    """The tree of a text that is one bounded YAML document; None if it is not, and why in `problems`."""
+    if len(text) > MAX_CHARACTERS:
+        problems.add(1, "too_long", most=MAX_CHARACTERS)
+        return None
+    try:
+        root: Node | None = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problems.add(
+            mark.line + 1 if mark else 1, "yaml_syntax", problem=error.problem or error.context or ""
+        )
+        return None
+    except yaml.reader.ReaderError as error:
+        problems.add(text[: error.position].count("\n") + 1, "yaml_syntax", problem=error.reason)
+        return None
+    except RecursionError:
+        problems.add(1, "too_deep", most=MAX_DEPTH)
+        return None
+    if root is None:
+        problems.add(1, "empty_file")
+        return None
+    return root if _is_bounded(root, problems) else None
+
+
+def _is_bounded(root: Node, problems: Problems) -> bool:
+    """Walks the tree as an expansion of all aliases would, and stops at the bounds."""
+    waiting, count = [(root, 1)], 0
+    while waiting:
+        node, depth = waiting.pop()
+        count += 1
+        if depth > MAX_DEPTH or count > MAX_NODES:
+            code = "too_deep" if depth > MAX_DEPTH else "too_many_values"
+            problems.add(node, code, most=MAX_DEPTH if depth > MAX_DEPTH else MAX_NODES)
+            return False
+        if node.tag.removeprefix(_TAG) not in _KINDS:
+            problems.add(node, "unknown_tag", tag=node.tag.removeprefix(_TAG)[:80])
+            return False
+        waiting += [(child, depth + 1) for child in _children(node)]
+    return True
+
+
+def _children(node: Node) -> Iterator[Node]:
+    if isinstance(node, SequenceNode):
+        yield from node.value
+    elif isinstance(node, MappingNode):
+        for key, value in node.value:
+            yield key
+            yield value
+
+
+def plain(node: Node, problems: Problems) -> Any:
+    """The node as JSON data: null, bool, int, finite float, str, list, dict."""
+    if isinstance(node, SequenceNode):
+        return [plain(item, problems) for item in node.value]
+    if isinstance(node, MappingNode):
+        return {name: plain(value, problems) for name, _, value in _pairs(node, problems)}
+    assert isinstance(node, ScalarNode)
+    return _scalar(node, problems)
+
+
+def _scalar(node: ScalarNode, problems: Problems) -> Any:
+    text: str = node.value
+    if node.tag == _NULL:
+        return None
+    if node.tag == _BOOL:
+        return text.lower() in _TRUE
+    try:
+        number = (
+            int(text)
+            if node.tag == _INT
+            else float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+        )
+    except ValueError:
+        return text
+    if node.tag == _FLOAT and not math.isfinite(number):
+        problems.add(node, "no_json_value", value=text)
+        return None
+    return number if node.tag in (_INT, _FLOAT) else text
+
+
+def _pairs(node: MappingNode, problems: Problems) -> Iterator[tuple[str, Node, Node]]:
+    """Name, key and value of each member; a merged (`<<`) one only where the mapping has none of its own."""
+    own: dict[str, tuple[Node, Node]] = {}
+    merged: dict[str, tuple[Node, Node]] = {}
+    for key, value in node.value:
+        if key.tag == _MERGE:
+            sources = value.value if isinstance(value, SequenceNode) else [value]
+            for source in sources:
+                _merge(source, merged, problems)
+        elif not isinstance(key, ScalarNode) or key.tag == _NULL:
+            problems.add(key, "key_is_no_text")
+        elif key.value in own:
+            problems.add(key, "duplicate_key", key=key.value, first=own[key.value][0].start_mark.line + 1)
+        else:
+            own[key.value] = (key, value)
+    for name, (key, value) in (merged | own).items():
+        yield name, key, value
+
+
+def _merge(source: Node, merged: dict[str, tuple[Node, Node]], problems: Problems) -> None:
+    if not isinstance(source, MappingNode):
+        problems.add(source, "not_a_mapping", key="<<")
+        return
+    for name, key, value in _pairs(source, problems):
+        merged.setdefault(name, (key, value))
+
+
+class Fields:
+    """One mapping, read field by field. What `known` does not name is an error at its line."""
+
+    def __init__(self, node: MappingNode, known: Collection[str], problems: Problems) -> None:
+        self.node, self.problems = node, problems
+        self._values: dict[str, Node] = {}
+        for name, key, value in _pairs(node, problems):
+            if name in known:
+                self._values[name] = value
+            else:
+                near = difflib.get_close_matches(name, known, 1)
+                problems.add(key, "unknown_key", key=name[:80], known=", ".join(known), near="".join(near))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def node_of(self, name: str) -> Node:
+        """The value's node, or the mapping's own where the field is absent: the line to complain about."""
+        return self._values.get(name, self.node)
+
+    def wrong(self, name: str, code: str, /, **params: object) -> None:
+        self.problems.add(self.node_of(name), code, key=name, **params)
+
+    def text(self, name: str, default: str = "", *, required: bool = False, most: int = 0) -> str:
+        """A scalar as it is written; `required` means present and not blank."""
+        value = self._values.get(name)
+        if value is None or (value.tag == _NULL and not required):
+            if required:
+                self.wrong(name, "missing_key")
+            return default
+        if not isinstance(value, ScalarNode) or value.tag == _NULL:
+            self.wrong(name, "not_a_text")
+            return default
+        text: str = value.value
+        if required and not text.strip():
+            self.wrong(name, "blank")
+        if most and len(text) > most:
+            self.wrong(name, "text_too_long", most=most)
+        return text
+
+    def choice(self, name: str, options: Collection[str], default: str) -> str:
+        value = self.text(name, default)
+        if value not in options:
+            self.wrong(name, "not_an_option", value=value[:80], options=", ".join(options))
+            return default
+        return value
+
+    def number(self, name: str, default: float) -> float:
+        value = self.value(name, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e15:
+            self.wrong(name, "not_a_number")
+            return default
+        return value
+
+    def whole(self, name: str, default: int, low: int, high: int) -> int:
+        value = self.value(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self.wrong(name, "not_a_whole_number", low=low, high=high)
+            return default
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        text = self.text(name, str(default)).lower()
+        if text not in _TRUE | _FALSE:
+            self.wrong(name, "not_true_or_false")
+        return text in _TRUE
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """Any JSON value; `default` if the field is absent or null."""
+        value = plain(self._values[name], self.problems) if name in self._values else None
+        return default if value is None else value
+
+    def json_object(self, name: str) -> dict[str, Any]:
+        value = self.value(name, {})
+        if not isinstance(value, dict):
+            self.wrong(name, "not_a_mapping")
+            return {}
+        return value
+
+    def mapping(self, name: str, known: Collection[str]) -> Fields | None:
+        """The mapping of that name; None where it is absent or none, which is an error."""
+        value = self._values.get(name)
+        if isinstance(value, MappingNode):
+            return Fields(value, known, self.problems)
+        self.wrong(name, "not_a_mapping" if value is not None else "missing_key")
+        return None
+
+    def items(self, name: str, known: Collection[str], *, required: bool = False) -> Iterator[Fields]:
+        """The mappings in the list of that name."""
+        value = self._values.get(name)
+        if isinstance(value, SequenceNode) and (value.value or not required):
+            yield from mappings(value, known, self.problems)
+        elif value is not None and not (value.tag == _NULL and not required):
+            self.wrong(name, "not_a_list")
+        elif required:
+            self.wrong(name, "missing_key")
+
+
+def mappings(sequence: SequenceNode, known: Collection[str], problems: Problems) -> Iterator[Fields]:
+    """The members of a list that are mappings; the others are errors."""
+    for item in sequence.value:
+        if isinstance(item, MappingNode):
+            yield Fields(item, known, problems)
+        else:
+            problems.add(item, "not_a_mapping", key="-")
