@@ -114,9 +114,14 @@ def _wire(item: RenderItem) -> dict[str, Any]:
         "preprocess_result": item.preprocess_result,
         "judge_resps": item.judge_resps,
         "judge_reqs": item.judge_reqs,
-        "min_score": item.min_score,
-        "max_score": item.max_score,
+        "min_score": _as_written(item.min_score),
+        "max_score": _as_written(item.max_score),
     }
+
+
+def _as_written(score: float) -> float:
+    """A whole number is shown without a point, however it was stored."""
+    return int(score) if score == int(score) else score
 
 
 def _rendered(reply: _Reply | None, failure: Failure | None) -> Rendered:

@@ -1,0 +1,133 @@
+"""manage.py render: one template over one row and answer of a file, with no database."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, ClassVar
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from datasets.core.reading import RawRow, read
+from datasets.core.variables import response_data, row_data
+from judging.core.jail.job import Failure
+from judging.core.jail.keeper import JailBroken
+from judging.core.jail.pool import Jail, JailRefused
+from judging.core.prompts import RenderItem, render
+from judging.core.scripts import run_preprocess
+from judging.jails import make_jail
+
+Pair = tuple[dict[str, Any], dict[str, Any]]
+
+
+class Command(BaseCommand):
+    help = "Render the template file TEMPLATE with a row of FILE and one of its answers."
+    requires_system_checks: ClassVar[list[str]] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("template", type=Path, metavar="TEMPLATE")
+        parser.add_argument("--row", type=int, metavar="LINE", help="the line where the row starts")
+        parser.add_argument("--model", metavar="NAME", help="whose answer")
+        parser.add_argument("--response", type=int, metavar="K", help="which of its answers, from 1")
+        parser.add_argument("--preprocess", type=Path, metavar="SCRIPT")
+        parser.add_argument("--min-score", type=score, default=1)
+        parser.add_argument("--max-score", type=score, default=10)
+        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+    def handle(self, *, file: Path, template: Path, **options: Any) -> None:
+        source = text_of(template)
+        script = text_of(options["preprocess"]) if options["preprocess"] else None
+        pair = chosen(file, options["row"], options["model"], options["response"])
+        try:
+            with make_jail() as jail:
+                document = rendered(jail, source, script, pair, (options["min_score"], options["max_score"]))
+        except (JailBroken, JailRefused) as error:
+            raise CommandError(f"The sandbox can't be used: {error}", returncode=2) from None
+        if options["json"]:
+            self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
+        elif document["prompt"] is not None:
+            self.stdout.write(document["prompt"], ending="")
+        if document["error"]:
+            raise CommandError(in_words(document["error"]), returncode=1)
+
+
+def score(text: str) -> float:
+    """An end of the scale; argparse turns a ValueError into wrong usage."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def text_of(path: Path) -> str:
+    """A template or script file as text; CommandError (status 2) if it can't be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", returncode=2) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{path}: is not UTF-8", returncode=2) from None
+
+
+def chosen(file: Path, line: int | None, model: str | None, number: int | None) -> Pair:
+    """The row and answer as templates see them; CommandError (status 2) if there is no such."""
+    try:
+        with read(file, digest=False) as reading:
+            row = next((row for row in reading if (row.valid if line is None else row.line == line)), None)
+            fmt = reading.survey.format
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}", returncode=2) from None
+    if row is None or fmt is None:
+        where = "has no valid row" if line is None else f"has no row that starts at line {line}"
+        raise CommandError(f"{file} {where}.", returncode=2)
+    if not row.valid:
+        raise CommandError(f"The row at line {line} has errors; manage.py validate names them.", returncode=2)
+    return row_data(row.data, fmt), response_data(answer_of(row, model, number))
+
+
+def answer_of(row: RawRow, model: str | None, number: int | None) -> str:
+    """JSON of the named answer; the first where none is named, an empty one where the row has none."""
+    answers = [answer for answer in row.responses if model is None or answer[0] == model]
+    if model is None:
+        answers = [answer for answer in answers if answer[0] == answers[0][0]]
+    if not row.responses and model is None and number is None:
+        return "{}"
+    wanted = number or 1
+    for _, index, text in answers:
+        if index == wanted:
+            return text
+    whose = f"of model {model!r}" if model is not None else "of any model"
+    raise CommandError(f"The row at line {row.line} has no answer {wanted} {whose}.", returncode=2)
+
+
+def rendered(
+    jail: Jail, source: str, script: str | None, pair: Pair, scores: tuple[float, float]
+) -> dict[str, Any]:
+    """The document of ``--json``."""
+    data, response = pair
+    result = None
+    if script is not None:
+        (ran,) = run_preprocess(jail, script, [pair])
+        if ran.failure:
+            return {"prompt": None, "preprocess_result": None, "undefined": [], "error": told(ran.failure)}
+        result = ran.result
+        data |= ran.changed["data"]
+        response |= ran.changed["response"]
+    item = RenderItem(data, response, result, min_score=scores[0], max_score=scores[1])
+    (made,) = render(jail, source, [item])
+    return {
+        "prompt": made.text,
+        "preprocess_result": result,
+        "undefined": list(dict.fromkeys(note.name for note in made.undefined)),
+        "error": told(made.error) if made.error else None,
+    }
+
+
+def told(failure: Failure) -> dict[str, Any]:
+    return {"line": failure.line, "message": failure.message}
+
+
+def in_words(error: dict[str, Any]) -> str:
+    return f"line {error['line']}: {error['message']}" if error["line"] else str(error["message"])
