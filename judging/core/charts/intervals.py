@@ -86,9 +86,7 @@ def _row(row: Interval, axis: Axis, y: float) -> tuple[str, float]:
 
 
 def _track(axis: Axis, y: float) -> str:
-    return element(
-        "line", class_="chart-track", x1=axis.left, x2=axis.right, y1=y, y2=y, stroke="currentColor"
-    )
+    return element("line", class_="chart-track", x1=axis.left, x2=axis.right, y1=y, y2=y, **FAINT)
 
 
 def _marks(row: Interval, axis: Axis, y: float) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Floats, Ints
+from .arrays import ROUNDING, Floats, Ints
 from .means import Estimate, estimate_mean
 from .quantiles import normal_quantile, t_quantile, t_two_sided
 
@@ -87,7 +87,8 @@ def items_needed(estimate: Estimate, wanted: float, level: float = 0.95, power: 
     variance, per_item = estimate.items * estimate.se**2, estimate.clusters / estimate.items
     normal = normal_quantile(0.5 + level / 2) + normal_quantile(power)
     n = max(math.ceil(2 / per_item), math.ceil(normal**2 * variance / wanted**2))
-    while _reach(n * per_item - 1, level, power) ** 2 * variance / n > wanted**2:
+    enough = wanted**2 * (1 + ROUNDING) / variance
+    while _reach(n * per_item - 1, level, power) ** 2 / n > enough:
         n += max(1, n // 1000)
     return n
 

@@ -36,7 +36,7 @@ def wilson(rate: float, n: float, level: float = 0.95) -> tuple[float, float]:
 
 
 def effective_size(estimate: Estimate, responses: int) -> float:
-    """How many independent trials a rate is worth: `n p (1 - p) / ((n - 1) se²)`, at most `responses`.
+    """How many independent trials a rate is worth: `1 + p (1 - p) / se²`, at most `responses`.
 
     With one response an item and no clusters that is n itself. Where nothing varies the design effect can't
     be seen; then only the independent units count. Source: Franco, Little, Louis and Slud, Journal of
@@ -47,8 +47,7 @@ def effective_size(estimate: Estimate, responses: int) -> float:
         return float(estimate.clusters)
     if estimate.se == 0:
         return float(responses)
-    size = estimate.items * rate * (1 - rate) / ((estimate.items - 1) * estimate.se**2)
-    return float(min(size, responses))
+    return float(min(1 + rate * (1 - rate) / estimate.se**2, responses))
 
 
 def estimate_rate(flags: Bools, items: Ints, clusters: Ints | None = None, level: float = 0.95) -> Rate:

@@ -1,0 +1,26 @@
+"""Texts and a reader for the charts under test."""
+
+from xml.etree import ElementTree
+
+from judging.core.charts import HistogramTexts, Interval, IntervalTexts, interval_chart
+
+SVG = "{http://www.w3.org/2000/svg}"
+INTERVAL_TEXTS = IntervalTexts("Title", "Description", "Score", "mean", "95 % interval", "bounds")
+HISTOGRAM_TEXTS = HistogramTexts("Title", "Description", "Score", "nothing scored")
+
+
+def drawn(svg):
+    """The parsed chart; fails where it is not well-formed XML."""
+    return ElementTree.fromstring(svg)
+
+
+def of_class(svg, name):
+    return [element for element in drawn(svg).iter() if element.get("class") == name]
+
+
+def texts(svg, name):
+    return ["".join(element.itertext()) for element in of_class(svg, name)]
+
+
+def intervals(*rows: Interval, **options):
+    return interval_chart("chart-1", rows, INTERVAL_TEXTS, **options)

@@ -1,0 +1,121 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from judging.core.statistics.columns import Metric
+from judging.core.statistics.document import NOTES, Cell, Pair, Report
+from judging.core.statistics.gather import gather
+from judging.core.statistics.report import report
+
+from .cast import columns, figures, judgements
+
+TWO = {"b": [3, 5, 8, 6], "a": [4, 5, 9, "?"]}
+
+
+def shuffled(given, seed=1):
+    order = np.random.default_rng(seed).permutation(given.row.size)
+    arrays = {
+        name: getattr(given, name)[order]
+        for name in given.__dataclass_fields__
+        if isinstance(getattr(given, name), np.ndarray)
+    }
+    return replace(given, **arrays)
+
+
+def test_the_document_has_the_keys_that_the_specification_names():
+    got = figures(TWO)
+    assert set(got) == set(Report.__annotations__)
+    assert Cell.__required_keys__ <= set(got["candidates"]["a"]["m"]) <= set(Cell.__annotations__)
+    assert set(got["pairs"][0]) == set(Pair.__annotations__)
+
+
+def test_the_document_is_strict_json_whatever_the_scores():
+    wild = {"a": [1e300, -1e300, "?"], "b": ["x", True, 5], "c": [], "d": [7, 7, 7]}
+    assert json.loads(json.dumps(figures(wild), allow_nan=False)) == figures(wild)
+
+
+def test_equal_judgements_in_any_order_give_the_same_document():
+    random = np.random.default_rng(5)
+    scores = {name: [tuple(random.random(3)) for _ in range(50)] for name in "abc"}
+    given = columns(scores, metric=Metric("m", 0, 1), clusters=[row // 3 for row in range(50)])
+    first, second = (report(each, run="r", dataset="d") for each in (given, shuffled(given)))
+    assert first == second
+
+
+def test_a_pair_is_named_in_alphabetical_order_and_compared_on_shared_items():
+    (pair,) = figures(TWO)["pairs"]
+    assert (pair["a"], pair["b"], pair["metric"], pair["items"]) == ("a", "b", "m", 3)
+    assert (pair["wins"], pair["ties"], pair["losses"]) == (2, 1, 0)
+    assert pair["difference"] == pytest.approx(2 / 3)
+
+
+def test_candidates_that_share_no_item_have_a_pair_without_figures():
+    (pair,) = figures({"a": [5, "?"], "b": ["?", 5]})["pairs"]
+    assert (pair["items"], pair["difference"], pair["p"], pair["p_holm"]) == (0, None, None, None)
+    assert pair["distinguishable"] is None
+
+
+def test_p_is_corrected_over_the_pairs_of_one_metric():
+    pairs = figures({"a": [1, 2, 3, 5], "b": [2, 4, 5, 6], "c": [9, 8, 9, 10]})["pairs"]
+    smallest = min(pairs, key=lambda pair: pair["p"])
+    assert smallest["p_holm"] == pytest.approx(3 * smallest["p"])
+
+
+def test_distinguishable_is_what_the_corrected_p_says():
+    pairs = figures({"a": [1, 2, 1, 2, 1], "b": [8, 9, 9, 9, 9], "c": [1, 2, 2, 1, 1]})["pairs"]
+    assert [pair["distinguishable"] for pair in pairs] == [True, False, True]
+
+
+def test_categories_have_no_pairs():
+    assert figures({"a": ["x", "y"], "b": ["x", "x"]})["pairs"] == []
+
+
+def test_a_wanted_difference_tells_the_items_needed():
+    (pair,) = figures(TWO, metric=Metric("m", 1, 10, wanted_difference=0.5))["pairs"]
+    assert pair["wanted_difference"] == 0.5
+    assert pair["items_needed"] > pair["items"]
+
+
+def test_metrics_do_not_mix():
+    rows = [*judgements({"a": [1, 3]}, "m"), *judgements({"a": [True, False, "?"]}, "n")]
+    given = gather(rows, {"n": Metric("n"), "m": Metric("m", 1, 10)}, {"a": "a"})
+    cells = report(given, run="r", dataset="d")["candidates"]["a"]
+    assert (cells["m"]["mean"], cells["n"]["rate"], cells["n"]["unparsed"]) == (2.0, 0.5, 1)
+
+
+def test_rows_are_those_judged_unless_the_run_covers_more():
+    given = columns({"a": [5, 6]})
+    assert report(given, run="r", dataset="d")["rows"] == 2
+    assert report(given, run="r", dataset="d", rows=80)["rows"] == 80
+
+
+def test_cost_is_handed_through():
+    assert report(columns({"a": [5]}), run="r", dataset="d", cost={"tokens": 3})["cost"] == {"tokens": 3}
+
+
+def test_a_response_judged_twice_is_refused():
+    twice = [*judgements({"a": [5]}), *judgements({"a": [6]})]
+    with pytest.raises(ValueError, match="two judgements"):
+        report(gather(twice, {"m": Metric("m")}, {"a": "a"}), run="r", dataset="d")
+
+
+def test_a_value_without_the_state_scored_is_refused():
+    with pytest.raises(ValueError, match="exactly if it is scored"):
+        report(
+            gather([("m", "a", 1, 1, "error", "5", None)], {"m": Metric("m")}, {"a": "a"}),
+            run="r",
+            dataset="d",
+        )
+
+
+def test_two_candidates_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="share a name"):
+        report(gather([], {"m": Metric("m")}, {1: "a", 2: "a"}), run="r", dataset="d")
+
+
+def test_every_note_that_occurs_is_listed():
+    cases = [[], [5], [5, 5], [1, 2], [1, 2, True], [99, 5]]
+    met = {note for case in cases for note in figures({"a": case})["candidates"]["a"]["m"]["notes"]}
+    assert met == set(NOTES) - {"few_clusters"}
