@@ -1,0 +1,91 @@
+from typing import Any
+
+import jinja2
+import pytest
+
+from judging.core.builtin import BUILTINS, NAMES, builtin
+from judging.core.replies import planted_verdict
+
+ENVIRONMENT = jinja2.Environment(
+    undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False
+)
+
+
+def rendered(name: str, content: str = "the answer", **fields: Any) -> str:
+    data = {"question": "the question", "gt": None, "ref_answer": None, "history": None} | {
+        key: value for key, value in fields.items() if key not in ("swapped", "max_score")
+    }
+    extra = {key: fields[key] for key in ("swapped",) if key in fields}
+    scale = {"min_score": 1.0, "max_score": fields.get("max_score", 10)}
+    return ENVIRONMENT.from_string(builtin(name).source).render(
+        data=data, response={"content": content}, **scale, **extra
+    )
+
+
+def names_of(*kinds: str) -> list[str]:
+    return [name for name in NAMES if BUILTINS[name].kind in kinds]
+
+
+def test_there_are_six_in_each_language() -> None:
+    assert [sum(one.language == language for one in BUILTINS.values()) for language in ("zh", "en")] == [6, 6]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_with_nothing_but_a_question_renders(name: str) -> None:
+    text = rendered(name, content="")
+    assert "the question" in text
+    assert "None" not in text
+
+
+@pytest.mark.parametrize("name", names_of("reference", "comparison"))
+def test_the_reference_is_the_uploaded_one_or_else_the_last_message(name: str) -> None:
+    assert "uploaded" in rendered(name, ref_answer="uploaded", gt="last")
+    assert "last" in rendered(name, gt="last")
+
+
+@pytest.mark.parametrize("name", names_of("reference", "comparison"))
+def test_without_a_reference_no_verdict_is_asked_for(name: str) -> None:
+    assert "[[" not in rendered(name)
+
+
+@pytest.mark.parametrize("name", names_of("score", "reference"))
+def test_a_scoring_prompt_asks_for_a_number_on_the_scale(name: str) -> None:
+    text = rendered(name, ref_answer="r", max_score=5)
+    assert ("评分:[[n]]" if name.endswith(".zh") else "Score: [[n]]") in text
+    assert (" 1（" in text and "到 5（" in text) or ("from 1 (" in text and "to 5 (" in text)
+
+
+@pytest.mark.parametrize("name", names_of("comparison"))
+def test_a_comparison_asks_for_one_of_five_verdicts(name: str) -> None:
+    text = rendered(name, ref_answer="r")
+    assert all(f"[[{verdict}]]" in text for verdict in ("A>>B", "A>B", "A=B", "B>A", "B>>A"))
+
+
+@pytest.mark.parametrize("name", names_of("comparison"))
+def test_the_reference_is_a_unless_swapped(name: str) -> None:
+    text = rendered(name, "response", ref_answer="ref")
+    assert text.index("\nref\n") < text.index("\nresponse\n")
+    swapped = rendered(name, "response", ref_answer="ref", swapped=True)
+    assert swapped.index("\nresponse\n") < swapped.index("\nref\n")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_conversation_is_shown_only_in_several_turns(name: str) -> None:
+    assert ("[USER] hello" in rendered(name, history="[USER] hello")) == name.startswith("multi_turn")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_answer_stands_between_fences(name: str) -> None:
+    before, after = rendered(name, ref_answer="r").split("the answer\n-----")
+    assert before.endswith("-----\n")
+    assert "ENDS" in after or "结束" in after
+
+
+@pytest.mark.parametrize("name", names_of("score", "reference"))
+def test_the_prompt_itself_holds_no_number_as_verdict(name: str) -> None:
+    assert not planted_verdict(rendered(name, ref_answer="r"))
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        builtin("nothing.en")
