@@ -47,7 +47,7 @@ def histogram_chart(
     for place, panel in enumerate(panels):
         x, y = PANEL_WIDTH * (place % columns), PANEL_HEIGHT * (place // columns)
         drawn = _panel(panel, texts, tallest)
-        parts.append(element("g", drawn, class_="chart-panel", transform=f"translate({x:g} {y:g})"))
+        parts.append(element("g", drawn, transform=f"translate({x:g} {y:g})"))
     total, bottom = PANEL_WIDTH * columns, PANEL_HEIGHT * math.ceil(len(panels) / columns)
     parts.append(
         label(

@@ -82,7 +82,7 @@ def _row(row: Interval, axis: Axis, y: float) -> tuple[str, float]:
     middle = y + LINE * len(names) + TRACK / 2
     marks = [_track(axis, middle), *_marks(row, axis, middle)]
     tip = element("title", text_of(f"{row.name}: {row.label}"))
-    return element("g", tip, *words, *marks, class_="chart-row"), middle + TRACK / 2 + GAP
+    return element("g", tip, *words, *marks), middle + TRACK / 2 + GAP
 
 
 def _track(axis: Axis, y: float) -> str:

@@ -44,7 +44,8 @@ def choose_bins(scores: Floats, low: float | None, high: float | None) -> Bins |
     first, last = min(ends), max(ends)
     whole = first.is_integer() and last.is_integer() and bool(np.all(scores == np.floor(scores)))
     if whole and last - first < MOST_INTEGER_BINS:
-        return Bins(first + np.arange(int(last - first) + 1), integral=True)
+        numbers = first + np.arange(int(last - first) + 1)
+        return Bins(numbers.astype(np.float64), integral=True)
     if not _divisible(first, last):
         return Bins(np.array([first, last]), integral=False)
     return Bins(np.array(multiples(first, last, nice_step((last - first) / EVEN_BINS))), integral=False)
