@@ -171,8 +171,8 @@ class _Reader:
         """The template's text, and how its replies are read if nothing else is said."""
         given = [name for name in _TEMPLATE if name in fields]
         if len(given) != 1:
-            code = "several_templates" if given else "no_template"
-            fields.wrong(given[1] if given else "", code, options=", ".join(_TEMPLATE))
+            wrong = "several_templates" if given else "no_template"
+            fields.wrong(given[1] if given else "", wrong, options=", ".join(_TEMPLATE))
             return "", "score"
         if given == ["builtin"]:
             chosen = BUILTINS.get(fields.text("builtin"))

@@ -1,0 +1,264 @@
+"""Codes of the core as sentences in the reader's language: what happened, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from judging.core.judges.errors import ERROR_CODES
+from judging.core.metrics_file import MetricsFileError
+from judging.core.yaml_tree import Problem
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+REASONS: dict[str, StrPromise] = {
+    # no connection came about
+    "bad_url": gettext_lazy(
+        "The endpoint's address is no http or https address. "
+        "Correct it in the endpoint; leave user names and passwords out of it."
+    ),
+    "bad_header": gettext_lazy(
+        "The key or an extra header holds a character that cannot be sent. "
+        "Enter it again, without line breaks and non-Latin characters."
+    ),
+    "bad_ca": gettext_lazy(
+        "The endpoint's own certificate authority is no readable PEM text. "
+        "Paste the whole certificate, from BEGIN to END."
+    ),
+    "certificate": gettext_lazy(
+        "The server's certificate is not trusted. "
+        "Check the address; for a server of your own, add its certificate authority to the endpoint."
+    ),
+    "connect": gettext_lazy(
+        "Nothing answers at the endpoint's address. Check the address and port, and that the model's server is running."
+    ),
+    "proxy": gettext_lazy("The proxy does not answer or refused. Check the proxy in the endpoint."),
+    "timeout_connect": gettext_lazy(
+        "The server could not be reached in time. Check the address, the network and whether a proxy is needed."
+    ),
+    # the reply did not come whole
+    "timeout_first_byte": gettext_lazy(
+        "The server took the request but did not begin to answer in time. "
+        "Try again when it is less busy, or allow more seconds in the endpoint."
+    ),
+    "timeout_idle": gettext_lazy("The reply stopped in its middle for too long. Try again."),
+    "timeout_whole": gettext_lazy(
+        "The reply took longer than a whole call may. Allow more seconds in the endpoint, or fewer tokens (max_tokens)."
+    ),
+    "cut": gettext_lazy("The connection ended before the reply was whole. Try again."),
+    # the server will not answer this request, ever
+    "bad_key": gettext_lazy("The server does not accept the key. Enter the key again in the endpoint."),
+    "forbidden": gettext_lazy(
+        "The server refuses this key what was asked. Check what the key is allowed to use."
+    ),
+    "quota": gettext_lazy("The account's quota or balance is used up. Top it up, then retry."),
+    "unknown_model": gettext_lazy(
+        "The server does not know this model. Check the model's name in the endpoint."
+    ),
+    "not_found": gettext_lazy(
+        "The server has nothing at this address. Check the path, for example whether /v1 belongs to it."
+    ),
+    "redirected": gettext_lazy(
+        "The server sends on to another address, which is not followed, because the key would go there too. "
+        "Enter the final address."
+    ),
+    "bad_request": gettext_lazy(
+        "The server does not accept the request. Its words say why; often it is a generation parameter."
+    ),
+    "refused_parameter": gettext_lazy(
+        "The server refuses a parameter that cannot be left out. Change the generation parameters."
+    ),
+    "context_too_long": gettext_lazy(
+        "The prompt is longer than the model can read. Shorten the template, or use a model with a larger context."
+    ),
+    "content_filter": gettext_lazy(
+        "The server's content filter withheld the reply. The text itself set it off; another judge model may answer."
+    ),
+    # the server would answer, later
+    "rate_limited": gettext_lazy(
+        "The server's rate limit was still exceeded after several tries. Lower the endpoint's concurrency, then retry."
+    ),
+    "overloaded": gettext_lazy(
+        "The server was still overloaded after several tries. Lower the endpoint's concurrency, then retry."
+    ),
+    "server_error": gettext_lazy("The server failed, also after several tries. Retry later."),
+    # a reply with nothing to read in it
+    "empty_reply": gettext_lazy("The judge model's reply is empty. Retry, or look at the request."),
+    "truncated": gettext_lazy(
+        "The judge model used up its tokens before it said anything outside its reasoning. Raise max_tokens."
+    ),
+    "bad_reply": gettext_lazy(
+        "What came back is not in the form of the OpenAI interface. "
+        "Check that the address is that of an OpenAI-compatible server."
+    ),
+    "too_long": gettext_lazy("The reply is longer than can be kept. Set max_tokens."),
+    # a reply without a score
+    "empty": gettext_lazy("Beside its thinking the judge's reply says nothing, so there is no score in it."),
+    "nothing_offered": gettext_lazy(
+        "No score was found in the judge's reply. Ask for its form in the template, or change how it is read."
+    ),
+    "out_of_range": gettext_lazy(
+        "The judge's last score lies outside the metric's scale, so it was not taken."
+    ),
+    "none_returned": gettext_lazy("The metric's last script returned None: no score was meant."),
+    # the prompt
+    "prompt_undefined": gettext_lazy(
+        "The template uses a name that this row or response does not have. "
+        "Correct the name, give it a default, or make the metric lenient."
+    ),
+    "prompt_syntax": gettext_lazy("The template has a syntax error. Correct it at the line named."),
+    "prompt_exception": gettext_lazy("The template failed on this item. Correct it at the line named."),
+    "prompt_timeout": gettext_lazy(
+        "The template took too long on this item and was ended. Look for a loop in it."
+    ),
+    "prompt_memory": gettext_lazy("The template needed more memory than an item may use."),
+    "prompt_output": gettext_lazy(
+        "The rendered prompt is longer than a prompt may be. Shorten what the template puts in."
+    ),
+    "prompt_killed": gettext_lazy("The template's process was ended while it rendered this item."),
+    "prompt_protocol": gettext_lazy(
+        "The process that renders the template answered with nonsense, so its result was not taken."
+    ),
+    "prompt_load": gettext_lazy("The template could not be loaded."),
+    "prompt_result": gettext_lazy("The template did not give a text."),
+    # a script
+    "script_syntax": gettext_lazy("The script has a syntax error. Correct it at the line named."),
+    "script_load": gettext_lazy("The script could not be loaded. Correct it at the line named."),
+    "script_exception": gettext_lazy("The script failed on this item. Correct it at the line named."),
+    "script_timeout": gettext_lazy("The script took too long on this item and was ended."),
+    "script_memory": gettext_lazy("The script needed more memory than an item may use."),
+    "script_output": gettext_lazy("The script gave back more than an item may hold."),
+    "script_result": gettext_lazy(
+        "The script returned something that is no result. Return a number, True or False, a text or None."
+    ),
+    "script_killed": gettext_lazy("The script's process was ended while it worked on this item."),
+    "script_protocol": gettext_lazy(
+        "The script's process answered with nonsense, so its result was not taken."
+    ),
+    "script_undefined": gettext_lazy("The script uses a name that is not defined."),
+    # the user's regular expression
+    "parser_timeout": gettext_lazy(
+        "The metric's regular expression took too long on this reply. Simplify it."
+    ),
+    "parser_memory": gettext_lazy(
+        "The metric's regular expression needed too much memory on this reply. Simplify it."
+    ),
+    "parser_output": gettext_lazy("The metric's regular expression found more text than a score can be."),
+    "parser_exception": gettext_lazy("The metric's regular expression failed on this reply. Correct it."),
+    "parser_syntax": gettext_lazy("The metric's regular expression could not be used. Correct it."),
+    "parser_load": gettext_lazy("The metric's regular expression could not be used. Correct it."),
+    "parser_result": gettext_lazy("The metric's regular expression found something that is no text."),
+    "parser_killed": gettext_lazy("The process that searched this reply was ended."),
+    "parser_protocol": gettext_lazy(
+        "The process that searched this reply answered with nonsense, so its result was not taken."
+    ),
+    "parser_undefined": gettext_lazy("The metric's regular expression could not be used. Correct it."),
+    # the run itself
+    "waiting": gettext_lazy("Not judged yet."),
+    "no_judge": gettext_lazy("The metric has no judge model and no script that gives a result. Add one."),
+    "key_missing": gettext_lazy(
+        "The environment variable that should hold the key is not set. Set it where the worker is started, then retry."
+    ),
+    "key_unreadable": gettext_lazy(
+        "The endpoint's stored key cannot be decrypted any more, because the site's own key has changed. "
+        "Enter the endpoint's key again."
+    ),
+    "internal": gettext_lazy(
+        "The program itself failed on this item. "
+        "The worker's log says where; retry, and report it if it stays."
+    ),
+}
+
+FILE_PROBLEMS: dict[str, StrPromise] = {
+    "too_long": gettext_lazy("The file is longer than %(most)s characters."),
+    "yaml_syntax": gettext_lazy("This is no YAML: %(problem)s."),
+    "too_deep": gettext_lazy("Values are nested deeper than %(most)s levels."),
+    "too_many_values": gettext_lazy("There are more than %(most)s values, each use of an alias counted."),
+    "unknown_tag": gettext_lazy("The YAML tag %(tag)s is not used here; write plain values."),
+    "empty_file": gettext_lazy("The file is empty; a list of {data_name, metrics} is wanted."),
+    "no_metrics": gettext_lazy("A list of {data_name, metrics}, or one such mapping, is wanted."),
+    "key_is_no_text": gettext_lazy("A key must be a plain text."),
+    "duplicate_key": gettext_lazy("“%(key)s” is here for the second time; the first is in line %(first)s."),
+    "unknown_key": gettext_lazy("“%(key)s” is not known here. Known are: %(known)s."),
+    "missing_key": gettext_lazy("“%(key)s” is missing."),
+    "blank": gettext_lazy("“%(key)s” is blank."),
+    "not_a_text": gettext_lazy("“%(key)s” must be a text."),
+    "text_too_long": gettext_lazy("“%(key)s” is longer than %(most)s characters."),
+    "not_a_number": gettext_lazy("“%(key)s” must be a number."),
+    "not_a_whole_number": gettext_lazy("“%(key)s” must be a whole number from %(low)s to %(high)s."),
+    "not_true_or_false": gettext_lazy("“%(key)s” must be true or false."),
+    "not_an_option": gettext_lazy("“%(key)s” is “%(value)s”; it must be one of: %(options)s."),
+    "not_a_mapping": gettext_lazy("A mapping (key: value) is wanted at “%(key)s”."),
+    "not_a_list": gettext_lazy("A list with at least one entry is wanted at “%(key)s”."),
+    "no_json_value": gettext_lazy("%(value)s cannot be sent as JSON."),
+    "empty_scale": gettext_lazy("The scale ends at %(high)s, which is not above its beginning, %(low)s."),
+    "duplicate_metric": gettext_lazy("There is a metric called “%(name)s” already; names must differ."),
+    "duplicate_candidate": gettext_lazy("There is a candidate called “%(name)s” already; names must differ."),
+    "unknown_source": gettext_lazy("The source “%(value)s” is not known; only URL is."),
+    "both_orders_without_comparison": gettext_lazy(
+        "“both_orders” works with comparisons only: add “parse: comparison”, or leave it out."
+    ),
+    "no_template": gettext_lazy("The judge model has no template; give one of: %(options)s."),
+    "several_templates": gettext_lazy(
+        "The judge model has several templates; give only one of: %(options)s."
+    ),
+    "no_script": gettext_lazy("The step has no script; give “filename” or “file_content”."),
+    "several_scripts": gettext_lazy("The step has two scripts; give either “filename” or “file_content”."),
+    "key_of_other_step": gettext_lazy("“%(key)s” does not belong to a step of type %(step)s."),
+    "step_out_of_order": gettext_lazy("%(step)s comes too late; the order is %(order)s."),
+    "step_twice": gettext_lazy("There is a second %(step)s; a pipeline has at most one."),
+    "rules_not_available": gettext_lazy(
+        "Steps of type RULES (scoring rules) are not available yet; use judge models or a script."
+    ),
+    "unknown_parser": gettext_lazy(
+        "“parse” must be score, comparison, {regex: …} or {json_path: …}; it is %(detail)s."
+    ),
+    "bad_regex": gettext_lazy("The regular expression cannot be used: %(detail)s."),
+    "bad_json_path": gettext_lazy(
+        "The JSON path cannot be used: %(detail)s. Write names with dots between, such as a.b."
+    ),
+    "bad_url": gettext_lazy("“%(key)s” is no http or https address without a password in it."),
+    "no_variable_name": gettext_lazy(
+        "“%(key)s” must name an environment variable, such as JUDGE_KEY. Never write the key itself."
+    ),
+    "file_outside": gettext_lazy("%(path)s lies outside the metrics file's folder; nothing outside is read."),
+    "file_missing": gettext_lazy("There is no file %(path)s beside the metrics file."),
+    "file_too_long": gettext_lazy("%(path)s is larger than %(most)s bytes."),
+    "file_not_utf8": gettext_lazy("%(path)s is not UTF-8 text; save it as UTF-8."),
+    "file_unreadable": gettext_lazy("%(path)s cannot be read."),
+}
+
+
+def reason_sentence(code: str, detail: str = "") -> str:
+    """Why a judgement has no score, what to do, and the words of the server or of Python, if there are any.
+
+    `code` is a judgement's reason or a call's error code; an unknown one is shown as it is.
+    """
+    sentence = str(REASONS.get(code) or code)
+    if not detail:
+        return sentence
+    words = {"sentence": sentence, "detail": detail}
+    if code in ERROR_CODES:
+        return _("%(sentence)s Details: %(detail)s") % words
+    return _("%(sentence)s (%(detail)s)") % words
+
+
+def metrics_file_sentences(error: MetricsFileError) -> list[str]:
+    """One line for each problem: its place, what is wrong, what is wanted."""
+    return [
+        _("line %(line)s: %(sentence)s") % {"line": problem.line, "sentence": _problem_sentence(problem)}
+        for problem in error.problems
+    ]
+
+
+def _problem_sentence(problem: Problem) -> str:
+    sentence = str(FILE_PROBLEMS[problem.code]) % problem.params
+    near = problem.params.get("near")
+    return (
+        _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": sentence, "near": near}
+        if near
+        else sentence
+    )

@@ -1,0 +1,99 @@
+"""Every code that can reach a reader has its sentence."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from django.utils import translation
+
+from judging.core import metrics_file, replies, yaml_tree
+from judging.core.jail import job
+from judging.core.judges.errors import ERROR_CODES
+from judging.core.metrics_file import MetricsFileError, read_metrics_file
+from judging.messages import FILE_PROBLEMS, REASONS, metrics_file_sentences, reason_sentence
+
+SOURCES = Path(__file__).parents[2] / "judging"
+JAIL_CODES = {*re.findall(r"``(\w+)``", (job.Failure.__doc__ or "").split("``message``")[0])} - {"code"}
+
+
+def codes_given_to(function_names: set[str], argument: int, *paths: Path) -> set[str]:
+    """The string constants that calls of these functions have at that place."""
+    found = set()
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and getattr(node.func, "attr", getattr(node.func, "id", "")) in function_names
+            ):
+                value = node.args[argument] if len(node.args) > argument else None
+                found |= {one.value for one in ast.walk(value or ast.Pass()) if isinstance(one, ast.Constant)}
+    return {code for code in found if isinstance(code, str) and code.strip("_") == code and code}
+
+
+def test_the_jail_tells_its_codes() -> None:
+    assert {"syntax", "timeout", "killed", "protocol"} <= JAIL_CODES
+
+
+@pytest.mark.parametrize("code", sorted(ERROR_CODES))
+def test_every_error_of_a_call_has_a_sentence(code: str) -> None:
+    assert code in REASONS
+
+
+@pytest.mark.parametrize("what", ["prompt", "script", "parser"])
+def test_every_failure_of_the_jail_has_a_sentence(what: str) -> None:
+    assert {f"{what}_{code}" for code in JAIL_CODES | {"undefined"}} <= set(REASONS)
+
+
+@pytest.mark.parametrize(
+    "code", [replies.EMPTY, replies.NOTHING_OFFERED, replies.OUT_OF_RANGE, "waiting", "none_returned"]
+)
+def test_every_reply_without_a_score_has_a_sentence(code: str) -> None:
+    assert code in REASONS
+
+
+def test_every_failure_that_the_engine_makes_has_a_sentence() -> None:
+    engine = [*(SOURCES / "runs").glob("*.py"), SOURCES / "core" / "pipeline.py"]
+    codes = codes_given_to({"Failure", "error", "unparsed"}, 0, *engine)
+    assert {"internal", "no_judge", "key_missing"} <= codes <= set(REASONS)
+
+
+def test_every_problem_of_a_metrics_file_has_a_sentence() -> None:
+    files = [Path(module.__file__ or "") for module in (metrics_file, yaml_tree)]
+    codes = codes_given_to({"wrong", "add"}, 1, *files)
+    parser_codes = codes_given_to({"ParserError"}, 0, Path(replies.__file__))
+    assert "unknown_key" in codes
+    assert (codes | parser_codes) <= set(FILE_PROBLEMS)
+
+
+@pytest.mark.parametrize("code", sorted(FILE_PROBLEMS))
+def test_no_sentence_is_kept_for_a_problem_that_is_not_told(code: str) -> None:
+    sources = "".join(
+        Path(module.__file__ or "").read_text() for module in (metrics_file, yaml_tree, replies)
+    )
+    assert f'"{code}"' in sources or code.startswith("duplicate_")
+
+
+def test_the_details_stand_behind_the_sentence() -> None:
+    with translation.override("en"):
+        assert reason_sentence("connect", "refused").endswith("Details: refused")
+        assert "(line 3)" in reason_sentence("prompt_syntax", "unexpected end (line 3)")
+
+
+def test_an_unknown_code_is_shown_as_it_is() -> None:
+    assert reason_sentence("of_tomorrow") == "of_tomorrow"
+
+
+def test_a_problem_is_told_with_its_line_and_what_was_meant() -> None:
+    with pytest.raises(MetricsFileError) as caught:
+        read_metrics_file("metrics:\n- {nme: a}", Path())
+    with translation.override("en"):
+        sentences = metrics_file_sentences(caught.value)
+    assert sentences[0].startswith("line 2: “nme” is not known here.")
+    assert sentences[0].endswith("Did you mean “name”?")
+
+
+def test_percent_signs_in_a_reason_do_no_harm() -> None:
+    assert "100 %(x)s" in reason_sentence("connect", "100 %(x)s")
