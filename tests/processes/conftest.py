@@ -1,0 +1,57 @@
+"""Real processes on the test's own database."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from evalsite.supervisor import manage
+
+
+class Processes:
+    """Starts manage.py commands that see the test's database; ends what is left."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.environment = {**os.environ, "DATA_DIR": str(data_dir), "DEMO_JUDGE": "0"}
+        self.started: list[subprocess.Popen[bytes]] = []
+        name = connection.settings_dict["NAME"]
+        if connection.vendor == "sqlite":
+            (data_dir / "evalsite.sqlite3").symlink_to(Path(str(name)).resolve())
+        else:
+            base = os.environ["DATABASE_URL"].rpartition("/")[0]
+            self.environment["DATABASE_URL"] = f"{base}/{name}"
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(manage(*arguments), env=self.environment, start_new_session=True)
+        self.started.append(process)
+        return process
+
+    def end_all(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture
+def processes(transactional_db: None, tmp_path: Path) -> Iterator[Processes]:
+    running = Processes(tmp_path)
+    yield running
+    running.end_all()
+    connection.close()
+
+
+def wait_until(true: Callable[[], object], seconds: float) -> float:
+    """Seconds that it took; fails if it does not happen in time."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() - began < seconds, f"it did not happen within {seconds} s"
+        time.sleep(0.02)
+    return time.monotonic() - began
