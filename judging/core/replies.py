@@ -94,7 +94,7 @@ _NO_SCORE_AFTER = r"(?![ *_]{0,6}分?[ *_]{0,6}[钟制之])"
 
 _BRACKETED = re.compile(rf"\[\[\s*({_SIGNED})\s*\]\]")
 _LABELLED = re.compile(
-    rf"(?:评分|得分|分数|打分|(?<![a-z])(?:score|rating))[\s*_]{{0,20}}[:=为][\s*_]{{0,20}}"
+    rf"(?:评分|得分|分数|打分|(?<![a-z])(?:score|rating))[\s*_]{{0,20}}(?:[:=为][\s*_]{{0,20}}){{1,3}}"
     rf"({_SIGNED})(?!\.?[0-9]){_NO_SCORE_AFTER}",
     re.IGNORECASE,
 )

@@ -102,13 +102,17 @@ def error_for_status(
 ) -> JudgeError:
     """The error that a response of status 3xx–5xx means; `body` may be cut or empty."""
     text = body.decode("utf-8", "replace")
+    retry_after = retry_after_seconds(headers, now)
     code = "redirected" if 300 <= status < 400 else _code(status, text)
+    if code == "quota" and retry_after is not None:
+        # Some call the calls of a minute a quota too, and then say when it will be filled again.
+        code = "rate_limited"
     refused = refused_parameters(text) if code == "bad_request" else frozenset()
     return ERROR_CODES["refused_parameter" if refused else code](
         "refused_parameter" if refused else code,
         headers.get("location", "") if code == "redirected" else server_words(text),
         status=status,
-        retry_after=retry_after_seconds(headers, now),
+        retry_after=retry_after,
         refused=refused,
     )
 

@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import math
 import random
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -133,6 +134,7 @@ class Server:
     refuses: frozenset[str] = frozenset()
     terse: bool = False  # refuses without saying what
     latency: Latency = Latency()
+    tls: ssl.SSLContext | None = None
     models: tuple[str, ...] = (MODEL,)
     keep: bool = True
     requests: list[Received] = field(default_factory=list)
@@ -145,10 +147,11 @@ class Server:
         server = web.Server(self._handle, access_log=None)
         self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port)
+        site = web.TCPSite(self._runner, host, port, ssl_context=self.tls)
         await site.start()
         bound = self._runner.addresses[0]
-        return f"http://{f'[{bound[0]}]' if ':' in bound[0] else bound[0]}:{bound[1]}/v1"
+        name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
+        return f"{'https' if self.tls else 'http'}://{name}:{bound[1]}/v1"
 
     async def stop(self) -> None:
         self._stopping.set()

@@ -75,7 +75,7 @@ def test_a_reply_that_is_one_json_object_is_read(content: str, expected: object)
 @pytest.mark.parametrize(
     "label", ["评分", "得分", "分数", "打分", "score", "Score", "RATING", "Overall rating"]
 )
-@pytest.mark.parametrize("mark", [":", "：", "=", "为", " : ", " = "])
+@pytest.mark.parametrize("mark", [":", "：", "=", "为", " : ", " = ", "为："])
 def test_a_labelled_number_is_read(label: str, mark: str) -> None:
     assert score(f"{label}{mark}8") == 8
 

@@ -68,6 +68,11 @@ def test_a_wrong_value_is_no_refused_parameter(message: str) -> None:
     assert code_for(400, message) == "bad_request"
 
 
+def test_a_quota_that_fills_again_is_a_rate_limit() -> None:
+    body = b'{"error": {"message": "You exceeded your current quota"}}'
+    assert error_for_status(429, {"retry-after": "20"}, body).code == "rate_limited"
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
