@@ -1,0 +1,48 @@
+"""Short ways to run a script body in a jail."""
+
+from textwrap import dedent, indent
+from typing import Any
+
+from judging.core.jail.pool import Jail
+from judging.core.scripts import ScriptOutcome, run_preprocess
+
+OUTSIDE = """
+import traceback
+modules = traceback.sys.modules
+os, socket, ctypes, signal, resource, mmap, sys = (
+    modules[name] for name in "os socket ctypes signal resource mmap sys".split()
+)
+thread = modules["_thread"]
+libc = ctypes.CDLL(None, use_errno=True)
+
+def call(function, *arguments):
+    if function(*arguments) == -1:
+        raise OSError(ctypes.get_errno(), "refused")
+
+def system_call(number, *arguments):
+    call(libc.syscall, ctypes.c_long(number), *arguments)
+"""
+
+
+def script(body: str, before: str = "") -> str:
+    return f"{before}\ndef preprocess(data, resp):\n{indent(dedent(body).strip(), '    ')}\n"
+
+
+def run(jail: Jail, source: str, count: int = 1, *, alone: bool = False) -> list[ScriptOutcome]:
+    """The script over items numbered from 0 in ``data.n``."""
+    items: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"n": n}, {"content": "answer"}) for n in range(count)
+    ]
+    return run_preprocess(jail, source, items, each_alone=alone)
+
+
+def result_of(jail: Jail, body: str, before: str = "") -> Any:
+    (outcome,) = run(jail, script(body, before))
+    assert outcome.failure is None, outcome.failure
+    return outcome.result
+
+
+def failure_of(jail: Jail, body: str, before: str = "") -> Any:
+    (outcome,) = run(jail, script(body, before))
+    assert outcome.failure is not None, outcome
+    return outcome.failure

@@ -1,0 +1,72 @@
+"""Who can touch whom: items of a batch, items alone, scripts after one another."""
+
+import pytest
+
+from judging.core.jail.pool import Jail
+from tests.judging.core.jail.scripting import OUTSIDE, result_of, run, script
+
+FORGE = """
+import json, struct
+def say(body):
+    os.write(3, struct.pack(">I", len(body)) + body)
+"""
+LIES = {
+    "a reply for the next item": """say(b'[0.1,["forged",{},"",false,null],null]')""",
+    "no JSON": "say(b'{')",
+    "an endless frame": "os.write(3, b'\\xff\\xff\\xff\\xff' + b'x' * 100)",
+    "NaN": "say(b'[NaN,null,null]')",
+    "a number beyond every range": "say(b'[0.1,[1e999,{},\"\",false,null],null]')",
+    "half a character": """say(b'[0.1,["\\\\ud800",{},"",false,null],null]')""",
+    "a NUL": """say(b'[0.1,["\\\\u0000",{},"",false,null],null]')""",
+    "a nest": "say(b'[0.1,[1,{\"data\":{\"x\":' + b'[' * 5000 + b']' * 5000 + b'}},\"\",false,null],null]')",
+    "another shape": "say(b'[0.1,{\"result\":1},null]')",
+    "an impossible time": "say(b'[-5,[1,{},\"\",false,null],null]')",
+    "half a frame": "os.write(3, b'\\0\\0')",
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
+def test_a_forged_reply_can_not_reach_another_item_that_is_run_alone(lie: str, jail: Jail) -> None:
+    source = script(f"if data.n == 1: {lie}\nreturn data.n", OUTSIDE + FORGE)
+    outcomes = run(jail, source, 3, alone=True)
+    assert [outcomes[0].result, outcomes[2].result] == [0, 2]
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
+def test_a_batch_of_lies_still_gives_one_outcome_an_item(lie: str, jail: Jail) -> None:
+    assert len(run(jail, script(f"{lie}\nreturn 1", OUTSIDE + FORGE), 5)) == 5
+    assert result_of(jail, "return 'the truth'") == "the truth"
+
+
+def test_module_variables_live_as_long_as_the_batch(jail: Jail) -> None:
+    outcomes = run(jail, script("seen.append(1)\nreturn len(seen)", "seen = []"), 3)
+    assert [one.result for one in outcomes] == [1, 2, 3]
+
+
+def test_items_that_run_alone_share_nothing(jail: Jail) -> None:
+    outcomes = run(jail, script("seen.append(1)\nreturn len(seen)", "seen = []"), 3, alone=True)
+    assert [one.result for one in outcomes] == [1, 1, 1]
+
+
+def test_nothing_of_a_script_is_left_for_the_next_one(jail: Jail) -> None:
+    run(jail, script("modules['json'].left = modules['builtins'].left = 1", OUTSIDE))
+    assert (
+        result_of(jail, "import json\nreturn hasattr(json, 'left') or 'left' in dir(__builtins__)") is False
+    )
+
+
+def test_random_numbers_differ_from_worker_to_worker(jail: Jail) -> None:
+    numbers = {result_of(jail, "import random\nreturn random.random()") for _ in range(3)}
+    assert len(numbers) == 3
+
+
+def test_the_dicts_that_were_given_stay_as_they_were(jail: Jail) -> None:
+    from judging.core.scripts import run_preprocess
+
+    data: dict[str, object] = {"list": [1]}
+    run_preprocess(jail, script("data.list.append(2)\ndata.new = 1"), [(data, {})])
+    assert data == {"list": [1]}
+
+
+def test_more_items_than_a_worker_takes_come_back_in_order(jail: Jail) -> None:
+    assert [one.result for one in run(jail, script("return data.n"), 1200)] == list(range(1200))

@@ -1,0 +1,104 @@
+"""Scripts that use more than their share; each ends for its item only."""
+
+import pytest
+
+from judging.core.jail.pool import Jail
+from tests.judging.core.jail.scripting import OUTSIDE, failure_of, result_of, run, script
+
+ENDLESS = {
+    "a loop": "while True: pass",
+    "a loop that swallows all": "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+    "a regular expression": "import re; re.match('(a*)*b', 'a' * 40)",
+    "one long calculation": "return 10 ** 10 ** 9",
+    "a call that never looks up": "import itertools; return sum(itertools.repeat(1))",
+    "a sleep": "import time; time.sleep(1000)",
+    "a wait for input": "modules['os'].read(3, 1)",
+}
+
+
+@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS.keys())
+def test_what_does_not_end_is_a_timeout(body: str, jail: Jail) -> None:
+    assert failure_of(jail, body, OUTSIDE).code == "timeout"
+
+
+def test_a_timeout_names_the_scripts_line(jail: Jail) -> None:
+    assert failure_of(jail, "x = 1\nwhile True:\n    x += 1").line in (4, 5)
+
+
+GREEDY = {
+    "one big text": "return len('x' * 10 ** 10)",
+    "a growing list": "kept = []\nwhile True: kept.append('x' * 10 ** 6)",
+    "a growing number": "return 1 << 10 ** 10",
+}
+
+
+@pytest.mark.parametrize("body", GREEDY.values(), ids=GREEDY.keys())
+def test_more_memory_than_allowed_is_a_failure_of_memory(body: str, jail: Jail) -> None:
+    assert failure_of(jail, body).code == "memory"
+
+
+def test_memory_is_free_again_for_the_next_item(jail: Jail) -> None:
+    source = script("return len('x' * (10 ** 10 if data.n == 0 else 10 ** 7))")
+    assert [one.result for one in run(jail, source, 2)] == [None, 10**7]
+
+
+def test_endless_recursion_is_an_exception_with_its_line(jail: Jail) -> None:
+    failure = failure_of(jail, "return f()", "def f():\n    return f()")
+    assert (failure.code, failure.line, failure.message[:14]) == ("exception", 2, "RecursionError")
+
+
+def test_recursion_past_pythons_own_limit_ends_for_its_item_only(jail: Jail) -> None:
+    body = "sys.setrecursionlimit(10 ** 9)\nreturn f([]) if data.n == 1 else data.n"
+    source = script(body, OUTSIDE + "def f(x):\n    return max([x], key=f)")
+    first, second, third = run(jail, source, 3)
+    assert (first.result, third.result) == (0, 2)
+    assert second.failure is not None
+
+
+DEADLY = {
+    "by leaving": "os._exit(0)",
+    "by a crash": "ctypes.string_at(0)",
+    "by aborting": "os.abort()",
+    "by raising SystemExit": "raise SystemExit",
+    "by closing everything it can": "os.closerange(0, 100); os._exit(1)",
+}
+
+
+@pytest.mark.parametrize("body", DEADLY.values(), ids=DEADLY.keys())
+def test_a_script_that_ends_its_worker_spoils_its_own_item_only(body: str, jail: Jail) -> None:
+    outcomes = run(jail, script(f"if data.n == 2: {body}\nreturn data.n", OUTSIDE), 5)
+    assert [one.result for one in outcomes] == [0, 1, None, 3, 4]
+    assert outcomes[2].failure is not None
+
+
+def test_every_item_may_kill_its_worker(jail: Jail) -> None:
+    outcomes = run(jail, script("os._exit(1)", OUTSIDE), 4)
+    assert [one.failure.code for one in outcomes if one.failure] == ["killed"] * 4
+
+
+def test_a_hung_item_is_the_only_one_blamed(jail: Jail) -> None:
+    outcomes = run(jail, script("return data.n != 1 or sum(repeat(1))", "from itertools import repeat"), 3)
+    assert [one.failure and one.failure.code for one in outcomes] == [None, "timeout", None]
+
+
+def test_printing_without_end_is_cut(jail: Jail) -> None:
+    (outcome,) = run(jail, script("for _ in range(100): print('x' * 10000)\nreturn 1"))
+    assert (outcome.result, outcome.printed_was_cut, len(outcome.printed)) == (1, True, 16 * 1024)
+
+
+def test_a_text_over_the_limit_is_no_result(jail: Jail) -> None:
+    assert failure_of(jail, "return 'x' * 70000").message == "preprocess returned a text of 70000 characters"
+
+
+def test_changed_fields_over_the_limit_are_a_failure_of_output(jail: Jail) -> None:
+    assert failure_of(jail, "data.long = 'x' * 100000").code == "output"
+
+
+def test_a_script_whose_own_top_level_does_not_end_fails_once_for_all_items(jail: Jail) -> None:
+    outcomes = run(jail, "while True: pass", 50)
+    assert {one.failure.code for one in outcomes if one.failure} == {"timeout"}
+    assert len(outcomes) == 50
+
+
+def test_a_jail_goes_on_after_every_bomb(jail: Jail) -> None:
+    assert result_of(jail, "return 'well'") == "well"

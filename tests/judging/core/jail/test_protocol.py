@@ -1,0 +1,98 @@
+import json
+import struct
+from typing import Any
+
+import pytest
+
+from judging.core.jail.job import Failure, Job
+from judging.core.jail.protocol import BrokenProtocol, Frames, frame, read_reply
+
+ANY: Job[Any] = Job("probe", "", object, {})
+TEXT: Job[str] = Job("probe", "", str, {})
+
+
+def frames_of(data: bytes, longest: int = 100) -> Frames:
+    frames = Frames(longest)
+    frames.add(data)
+    return frames
+
+
+def test_a_frame_is_its_length_and_its_json() -> None:
+    body = '{"a":"北"}'.encode()
+    assert frame({"a": "北"}) == struct.pack(">I", len(body)) + body
+
+
+def test_frames_are_cut_wherever_the_bytes_were() -> None:
+    frames, taken = Frames(100), []
+    for byte in frame([1]) + frame([2]):
+        frames.add(bytes([byte]))
+        taken.append(frames.take())
+    assert [one for one in taken if one] == [b"[1]", b"[2]"]
+
+
+@pytest.mark.parametrize("data", [b"", b"\0\0", b"\0\0\0\x05abcd"])
+def test_half_a_frame_waits_for_its_rest(data: bytes) -> None:
+    assert frames_of(data).take() is None
+
+
+def test_a_frame_that_is_too_long_is_refused_by_its_head() -> None:
+    with pytest.raises(BrokenProtocol):
+        frames_of(struct.pack(">I", 101)).take()
+
+
+def test_a_reply_holds_seconds_and_a_value() -> None:
+    assert read_reply(b'[0.5,"text",null]', TEXT) == (0.5, "text", None)
+
+
+def test_a_reply_may_hold_a_failure() -> None:
+    assert read_reply(b'[0,null,["load","why",3]]', TEXT)[2] == Failure("load", "why", 3)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[",
+        b"{}",
+        b"[0,1]",
+        b'[0,"a",null,1]',
+        b"[0,1,null]",
+        b'["0","a",null]',
+        b"[-1,null,null]",
+        b"[NaN,null,null]",
+        b"[1e999,null,null]",
+        b'[0,"\\ud800",null]',
+        b'[0,"\xed\xa0\x80",null]',
+        b'[0,"\\u0000",null]',
+        b'[0,null,["load","why"]]',
+        b'[0,null,["load","why","3"]]',
+    ],
+)
+def test_anything_else_breaks_the_protocol(body: bytes) -> None:
+    with pytest.raises(BrokenProtocol):
+        read_reply(body, TEXT)
+
+
+@pytest.mark.parametrize("depth", [300, 100_000])
+def test_a_nest_that_is_too_deep_breaks_the_protocol(depth: int) -> None:
+    with pytest.raises(BrokenProtocol):
+        read_reply(b"[0," + b"[" * depth + b"]" * depth + b",null]", ANY)
+
+
+def test_an_integer_of_thousands_of_digits_breaks_the_protocol() -> None:
+    with pytest.raises(BrokenProtocol):
+        read_reply(b"[0," + b"9" * 5000 + b",null]", ANY)
+
+
+def test_many_brackets_side_by_side_are_no_nest() -> None:
+    value = [[]] * 500
+    assert read_reply(json.dumps([0, value, None]).encode(), ANY)[1] == value
+
+
+def test_a_backslash_before_u0000_is_a_text_like_any_other() -> None:
+    assert read_reply(b'[0,"\\\\u0000",null]', TEXT)[1] == "\\u0000"
+
+
+def test_long_messages_of_failures_are_cut() -> None:
+    failure = read_reply(json.dumps([0, None, ["x" * 99, "y" * 9999, None]]).encode(), TEXT)[2]
+    assert failure == Failure("x" * 40, "y" * 2000)
