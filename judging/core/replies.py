@@ -209,6 +209,19 @@ def parse_comparison(content: str) -> Parsed:
     return Parsed(VERDICTS[verdict], evidence=f"[[{verdict}]]")
 
 
+def with_sides_swapped(
+    data: Mapping[str, Any], response: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """What any comparison's template sees when the response stands for the reference and the reverse.
+
+    None where one of the two is missing: then there is no other order to ask in.
+    """
+    reference, content = data.get("ref_answer") or data.get("gt"), response.get("content")
+    if not reference or not content:
+        return None
+    return {**data, "ref_answer": content, "gt": content}, {**response, "content": reference}
+
+
 def turned_back(value: int) -> int:
     """A verdict given with A and B swapped, as if they had not been."""
     return 6 - value

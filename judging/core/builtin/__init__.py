@@ -1,7 +1,6 @@
 """The built-in judge prompts: six, each in Chinese and English, as files beside this one.
 
-`swapped` (true, false or absent) makes a comparison show the response as A and the reference as B, for asking
-in both orders; the verdict is then to be turned back.
+In a comparison A is the reference and B the response; `replies.with_sides_swapped` exchanges them.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from judging.core.replies import (
     parse_score,
     planted_verdict,
     turned_back,
+    with_sides_swapped,
     without_thinking,
 )
 
@@ -254,6 +255,17 @@ def test_a_comparison_without_verdict_has_a_reason(content: str, reason: str) ->
 )
 def test_two_orders_make_one_verdict(first: int, second: int, combined: int) -> None:
     assert combine_orders(first, second) == combined
+
+
+def test_the_two_sides_are_exchanged_for_any_template() -> None:
+    data, response = {"ref_answer": None, "gt": "r", "q": 1}, {"content": "a", "extra": 2}
+    swapped = {"ref_answer": "a", "gt": "a", "q": 1}, {"content": "r", "extra": 2}
+    assert with_sides_swapped(data, response) == swapped
+
+
+@pytest.mark.parametrize(("reference", "content"), [(None, "a"), ("", "a"), ("r", ""), ("r", None)])
+def test_a_missing_side_cannot_be_exchanged(reference: str | None, content: str | None) -> None:
+    assert with_sides_swapped({"ref_answer": reference}, {"content": content}) is None
 
 
 def test_a_swapped_verdict_is_turned_back() -> None:
