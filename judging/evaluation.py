@@ -12,7 +12,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 
-from datasets.importing import import_version
+from datasets.importing import import_or_wait
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite import engine
@@ -95,9 +95,10 @@ def read_metrics(path: Path) -> tuple[tuple[MetricDefinition, ...], str]:
 def upload(project: Project, file: Path, label: str) -> Version:
     """Store and read the file in this process. Raises CannotStart where it has bad rows or cannot be read."""
     with file.open("rb") as stream:
-        version = dataset_upload(project=project, name=label or file.stem, file=stream, file_name=file.name, user=None)
-    import_version(version.pk, engine.owner())
-    version.refresh_from_db()
+        version = dataset_upload(
+            project=project, name=label or file.stem, file=stream, file_name=file.name, user=None
+        )
+    version = import_or_wait(version.pk, engine.owner())
     if not version.usable:
         raise CannotStart(
             f"{file} cannot be judged: {version.bad_rows} of {version.rows} rows have errors {version.problem}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 import time
 import urllib.error
@@ -27,7 +26,9 @@ class Command(BaseCommand):
     help = "Start the site: web, workers and, if wanted, the demo judge with the sample project. Ctrl-C ends all."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--web-only", action="store_true", help="the web process alone, in the foreground")
+        parser.add_argument(
+            "--web-only", action="store_true", help="the web process alone, in the foreground"
+        )
         parser.add_argument("--no-sample", action="store_true", help="make no sample project")
 
     def handle(self, *, web_only: bool, no_sample: bool, **options: Any) -> None:
@@ -46,8 +47,7 @@ class Command(BaseCommand):
         ]
         if config.demo_judge and not no_sample:
             port = import_string("judging.sample.prepare")()
-            judge = ["-m", "judging.core.judges.demo", "--host", "127.0.0.1", "--port", str(port)]
-            children.insert(0, Child("demo judge", [sys.executable, *judge], {"PYTHONPATH": str(settings.BASE_DIR)}))
+            children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port))))
         threading.Thread(target=self.say_when_ready, args=(config.host, config.port), daemon=True).start()
         Supervisor(children).run()
 
@@ -58,8 +58,12 @@ class Command(BaseCommand):
         while not answers(address):
             time.sleep(0.1)
         self.stdout.write(f"\n  evalsite is ready: {address}\n  Ctrl-C ends it.\n")
-        if not settings.LOCAL_MODE and not User.objects.exclude(password__startswith="!").exists():
-            self.stdout.write("  Nobody can sign in yet: make an account by  manage.py set_password NAME\n")
+        if not settings.LOCAL_MODE and not any(
+            user.has_usable_password() for user in User.objects.all()[:100]
+        ):
+            self.stdout.write(
+                "  Nobody can sign in yet. Make an administrator:  manage.py set_password NAME\n"
+            )
         self.stdout.flush()
 
 

@@ -15,7 +15,9 @@ from evalsite.accounts.models import User
 
 
 class Command(BaseCommand):
-    help = "Give an account a new password; an account that does not exist is made, as the site's administrator."
+    help = (
+        "Give an account a new password; an account that does not exist is made, as the site's administrator."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")

@@ -28,7 +28,9 @@ class Command(BaseCommand):
     help = "Work in the background: read uploads and judge. Without --queue, one process for each queue."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--queue", choices=engine.QUEUES, help="work for this queue only, in this process")
+        parser.add_argument(
+            "--queue", choices=engine.QUEUES, help="work for this queue only, in this process"
+        )
 
     def handle(self, *, queue: str | None, **options: Any) -> None:
         end_with_parent()

@@ -26,7 +26,9 @@ class Command(BaseCommand):
         parser.add_argument("--metrics", type=Path, metavar="YAML", help="the metrics file")
         parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder for the results")
         parser.add_argument("--name", default="", help="the run's name, unique in DATA_DIR")
-        parser.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped, by name or id")
+        parser.add_argument(
+            "--resume", metavar="RUN", help="go on with a run that was stopped, by name or id"
+        )
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *, out: Path, json: bool, **options: Any) -> None:
@@ -118,4 +120,3 @@ class Progress:
             sys.stderr.write(f"\r{now.done} of {now.total or '?'} judged, {now.errors} errors ")
             sys.stderr.flush()
         connection.close()
-

@@ -1,0 +1,23 @@
+"""manage.py demo_judge: the judge without a model, on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from evalsite.supervisor import end_with_parent
+from judging.core.judges import demo
+
+
+class Command(BaseCommand):
+    help = "Serve the demo judge: an OpenAI-compatible address that compares characters and says so."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8001)
+
+    def handle(self, *, host: str, port: int, **options: Any) -> None:
+        end_with_parent()
+        demo.main(["--host", host, "--port", str(port)])

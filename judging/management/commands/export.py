@@ -1,0 +1,38 @@
+"""manage.py export: every judgement of a run with what led to it, as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from judging.runs import export
+from judging.runs.models import Run
+from judging.runs.selectors import run_called
+from judging.runs.sheet import write_xlsx
+
+
+def write_csv(run: Run, path: Path) -> None:
+    export.write_lines(export.csv_lines(run), path)
+
+
+WRITERS = {"jsonl": export.write_jsonl, "csv": write_csv, "xlsx": write_xlsx}
+
+
+class Command(BaseCommand):
+    help = "Write every judgement of a run with what led to it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("run", help="its name or its number")
+        parser.add_argument("--format", choices=WRITERS, default="jsonl")
+        parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+
+    def handle(self, *, run: str, out: Path, **options: Any) -> None:
+        found = run_called(run)
+        if found is None:
+            raise CommandError(f"There is no run called {run} in this DATA_DIR.", returncode=2)
+        try:
+            WRITERS[options["format"]](found, out)
+        except OSError as error:
+            raise CommandError(f"{out} cannot be written: {error.strerror}.", returncode=2) from None
