@@ -42,7 +42,7 @@ class LocalVisitorMiddleware:
         except ValueError:
             return False
         return here and not request.path.startswith(
-            ("/sign-in", "/sign-out", f"/{settings.STATIC_URL.strip('/')}/")
+            ("/sign-in", "/sign-out", "/language", "/theme", f"/{settings.STATIC_URL.strip('/')}/")
         )
 
 

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from django import template
-from django.utils import formats, timezone
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext, pgettext
@@ -31,11 +31,11 @@ def _real(value: object) -> float | None:
 
 @register.filter
 def number(value: object) -> str:
-    """A count with the language's thousands: 12345 → 12,345."""
+    """A count with its thousands: 12345 → 12,345 (in Chinese too; Django would divide by ten thousands there)."""
     real = _real(value)
     if real is None:
         return NONE
-    return formats.number_format(int(real) if real == int(real) else real, force_grouping=True)
+    return f"{int(real):,}" if real == int(real) else f"{real:,}"
 
 
 @register.filter
@@ -70,9 +70,9 @@ def duration(seconds: object) -> str:
     real = _real(seconds)
     if real is None:
         return NONE
-    if real < 1:
+    if real < 0.9995:
         return gettext("%(n)s ms") % {"n": round(real * 1000)}
-    if real < 60:
+    if real < 59.95:
         return gettext("%(n)s s") % {"n": score(real, 1)}
     minutes, rest = divmod(round(real), 60)
     if minutes < 60:

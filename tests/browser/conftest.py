@@ -1,0 +1,91 @@
+"""A real Chromium against a real server. A test fails on any error in the browser's console, the policy's included."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import ConsoleMessage, Page
+from pytest_django.live_server_helper import LiveServer
+
+from evalsite.accounts.models import User
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    if CHROMIUM is None:
+        reason = "no Chromium on this machine (apt install chromium)"
+        if os.environ.get("EVALSITE_CI") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": QUIET}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
+    return {**browser_context_args, "locale": "en-GB", "viewport": {"width": 1280, "height": 800}}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _database_beside_an_event_loop() -> None:
+    """Playwright's loop runs in this thread; Django would refuse to touch the database beside it."""
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+
+@pytest.fixture
+def console() -> list[str]:
+    """What the browser complained of so far; a test that expects an error status clears it."""
+    return []
+
+
+@pytest.fixture
+def page(page: Page, console: list[str]) -> Iterator[Page]:
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            console.append(f"{message.text} ({message.location.get('url', '')})")
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: console.append(str(error)))
+    yield page
+    assert console == []
+
+
+@pytest.fixture
+def enter(page: Page, live_server: LiveServer) -> Callable[..., Page]:
+    """Sign a user in and open a path: enter(alice, "/p/physics/")."""
+
+    def sign_in(user: User, path: str = "/") -> Page:
+        client = Client()
+        client.force_login(user)
+        name = settings.SESSION_COOKIE_NAME
+        page.context.add_cookies(
+            [{"name": name, "value": client.cookies[name].value, "url": live_server.url}]
+        )
+        page.goto(live_server.url + path)
+        return page
+
+    return sign_in

@@ -1,0 +1,85 @@
+"""The cast: Alice is the project's analyst, Bob reviews, Rita rates, Adam administers, Charlie must see nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from evalsite.accounts.models import Membership, Project, Role, User
+
+PASSWORD = "correct horse battery"
+ClientOf = Callable[[User], Client]
+
+
+def person(name: str, **more: object) -> User:
+    return User.objects.create_user(username=name, password=PASSWORD, first_name=name.title(), **more)
+
+
+def member(name: str, project: Project, role: Role) -> User:
+    user = person(name)
+    Membership.objects.create(user=user, project=project, role=role)
+    return user
+
+
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings: LazySettings) -> None:
+    """The real hash is slow on purpose."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    return Project.objects.create(name="Physics", slug="physics")
+
+
+@pytest.fixture
+def alice(project: Project) -> User:
+    return member("alice", project, Role.ANALYST)
+
+
+@pytest.fixture
+def bob(project: Project) -> User:
+    return member("bob", project, Role.REVIEWER)
+
+
+@pytest.fixture
+def rita(project: Project) -> User:
+    return member("rita", project, Role.RATER)
+
+
+@pytest.fixture
+def adam(project: Project) -> User:
+    return member("adam", project, Role.ADMIN)
+
+
+@pytest.fixture
+def charlie(db: None) -> User:
+    """Belongs to a project of his own, and to no other."""
+    return member("charlie", Project.objects.create(name="Elsewhere", slug="elsewhere"), Role.ADMIN)
+
+
+@pytest.fixture
+def olga(db: None) -> User:
+    """A superuser: owns the site."""
+    return person("olga", is_superuser=True)
+
+
+@pytest.fixture
+def cast(alice: User, bob: User, rita: User, adam: User, charlie: User, olga: User) -> dict[str, User]:
+    """Everybody by name."""
+    return {user.username: user for user in (alice, bob, rita, adam, charlie, olga)}
+
+
+@pytest.fixture
+def client_of() -> ClientOf:
+    """A browser in which a user is signed in; of its answers errors are shown as pages, not raised."""
+
+    def signed_in(user: User) -> Client:
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return signed_in
