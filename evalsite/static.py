@@ -1,0 +1,15 @@
+"""Static files: hashed and compressed names once they are collected, plain names before (tests, development)."""
+
+from __future__ import annotations
+
+from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+
+class Storage(CompressedManifestStaticFilesStorage):
+    """Without a manifest there is nothing to look names up in: they stay as they are, and finders serve them."""
+
+    manifest_strict = False
+    support_js_module_import_aggregation = True  # our modules import each other by relative names
+
+    def stored_name(self, name: str) -> str:
+        return str(super().stored_name(name)) if self.hashed_files else name
