@@ -64,10 +64,12 @@ def read_prompt(text: str) -> Prompt:
         if name and size:
             parts.setdefault(name, text[fence.end() : position])
     said = "".join([*around, text[position:]])
-    low, high = _scale(said)
+    # What stands behind the last fence is the prompt's own; a question before it may name any numbers.
+    told = text[position:] if around else said
+    low, high = _scale(told)
     asks = "comparison" if "[[A>B]]" in said else "score" if "[[" in said or not around else "nothing"
     return Prompt(
-        chinese=bool(re.search(r"[\u4e00-\u9fff]", said)),
+        chinese=bool(re.search(r"[\u4e00-\u9fff]", told)),
         asks=asks,
         low=low,
         high=high,

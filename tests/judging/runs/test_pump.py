@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from django.db import connections
 
 from judging.core.judges import scripted
 from judging.core.judges.patience import RetryPolicy
@@ -25,6 +26,18 @@ SOON = RetryPolicy(base_seconds=0.01)
 def work(run: Run) -> Run:
     pump.work("test:1:1", stop=threading.Event(), only=run.pk, policy=SOON)
     return Run.objects.get(pk=run.pk)
+
+
+def at_work(run: Run, owner: str = "test:1:1") -> threading.Thread:
+    """A pump in a thread of its own."""
+
+    def target() -> None:
+        pump.work(owner, stop=threading.Event(), only=run.pk, policy=SOON)
+        connections.close_all()
+
+    thread = threading.Thread(target=target)
+    thread.start()
+    return thread
 
 
 def states(run: Run) -> set[tuple[str, str]]:
@@ -138,8 +151,7 @@ def test_a_reply_with_nul_and_half_characters_is_stored() -> None:
 def test_a_paused_run_asks_no_further_and_goes_on_where_it_was() -> None:
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
         run = a_run(a_version(a_project(), rows=200), a_metric(judge.url))
-        worker = threading.Thread(target=work, args=(run,))
-        worker.start()
+        worker = at_work(run)
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 20)
         assert services.run_pause(run)
         worker.join(10)
@@ -155,8 +167,7 @@ def test_a_paused_run_asks_no_further_and_goes_on_where_it_was() -> None:
 def test_a_cancelled_run_keeps_what_was_judged() -> None:
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
         run = a_run(a_version(a_project(), rows=200), a_metric(judge.url))
-        worker = threading.Thread(target=work, args=(run,))
-        worker.start()
+        worker = at_work(run)
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 20)
         assert services.run_cancel(run)
         worker.join(10)
@@ -186,14 +197,7 @@ def test_retrying_makes_new_attempts_of_what_failed_and_keeps_the_old() -> None:
 def test_two_pumps_share_a_run_without_judging_anything_twice() -> None:
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.02)) as judge:
         run = a_run(a_version(a_project(), rows=300), a_metric(judge.url))
-        stop = threading.Event()
-        workers = [
-            threading.Thread(target=pump.work, args=(f"test:{n}:1",), kwargs={"stop": stop, "only": run.pk})
-            for n in (1, 2)
-        ]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
+        for worker in (at_work(run, "test:1:1"), at_work(run, "test:2:1")):
             worker.join(60)
         assert len(judge.requests) == 600
     assert Run.objects.get(pk=run.pk).scored == 600

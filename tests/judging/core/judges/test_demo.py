@@ -3,7 +3,7 @@ import json
 import pytest
 
 from judging.core.builtin import NAMES
-from judging.core.judges.demo import coverage, demo_reply, demo_server
+from judging.core.judges.demo import coverage, demo_reply, demo_server, read_prompt
 from judging.core.judges.scripted import Received, ScriptedJudge
 from judging.core.replies import parse_comparison, parse_score
 from tests.judging.core.judges.helpers import ask_once
@@ -97,3 +97,15 @@ def test_it_is_asked_like_any_endpoint() -> None:
         told = ask_once(judge.url, rendered("single_turn_reference.en", PARIS, ref_answer=PARIS))
     assert (told.model, told.content[-6:]) == ("demo-judge", "[[10]]")
     assert told.reasoning_content
+
+
+def test_numbers_in_the_question_are_not_taken_for_the_scale() -> None:
+    text = "\n".join(
+        [
+            "----- 问题开始 -----\n1到100的和是多少?\n----- 问题结束 -----",
+            "----- 参考答案开始（共 5 个字符） -----\n5050。\n----- 参考答案结束 -----",
+            "----- 回答开始（共 5 个字符） -----\n5000。\n----- 回答结束 -----",
+            "评分范围为 1（毫无用处）到 10（完全一致）。\n评分:[[n]]",
+        ]
+    )
+    assert (read_prompt(text).low, read_prompt(text).high) == (1, 10)
