@@ -4,11 +4,13 @@ Constants are never folded: `{% if false %}{{ 'a' * 10**9 }}{% endif %}` costs n
 """
 
 import json
-from types import TracebackType
+from collections.abc import Iterator
+from types import GeneratorType, TracebackType
 from typing import Any
 
 from jinja2 import TemplateSyntaxError, Undefined, nodes
 from jinja2.compiler import CodeGenerator, Frame
+from jinja2.exceptions import SecurityError
 from jinja2.runtime import ChainableUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -151,6 +153,10 @@ class JailEnvironment(ImmutableSandboxedEnvironment):
             return obj[attribute]
         return super().getattr(obj, attribute)
 
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
+        """Refused where it is asked for, and not taken for a name that is only missing."""
+        raise SecurityError(f"{attribute!r} of a {type(obj).__name__} is out of reach for templates")
+
     def attribute(self, obj: Any, attribute: str, name: str, line: int) -> Any:
         return self._named(self.getattr(obj, attribute), name, line)
 
@@ -224,11 +230,17 @@ class Renderer:
 
     def _render(self, values: dict[str, Any], pieces: list[str], most: int) -> None:
         length = 0
-        for piece in self._template.root_render_func(self._template.new_context(values)):
+        flow = self._template.root_render_func(self._template.new_context(values))
+        for piece in flow:
             length += len(piece)
             if length > most:
-                raise Failed("output", f"more than {most} characters")
+                raise Failed("output", f"more than {most} characters", self._line_reached(flow))
             pieces.append(piece)
+
+    def _line_reached(self, flow: Iterator[str]) -> int | None:
+        """The template's line where a suspended render stands."""
+        frame = flow.gi_frame if isinstance(flow, GeneratorType) else None
+        return self._template.get_corresponding_lineno(frame.f_lineno) if frame else None
 
     def _undefined(self) -> list[tuple[Note, str]]:
         notes = self._notes.undefined.items()

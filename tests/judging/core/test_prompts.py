@@ -1,0 +1,306 @@
+"""What a template sees, sentence by sentence, and the bounds of a render."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from judging.core.jail.job import Limits
+from judging.core.jail.pool import Jail
+from judging.core.prompts import NameAt, Rendered, RenderItem, names_used, render
+
+MESSAGES = [{"role": "user", "content": "北京的气候如何?"}]
+
+
+@pytest.fixture(scope="module")
+def jail() -> Iterator[Jail]:
+    with Jail(Limits(seconds=0.3, memory_mb=128, output_kb=16)) as jail:
+        yield jail
+
+
+def rendered(
+    jail: Jail,
+    template: str,
+    data: dict[str, Any] | None = None,
+    response: dict[str, Any] | None = None,
+    **more: Any,
+) -> Rendered:
+    item = RenderItem({"messages": MESSAGES} | (data or {}), response, **more)
+    return render(jail, template, [item])[0]
+
+
+def text_of(jail: Jail, template: str, *given: Any, **more: Any) -> str:
+    made = rendered(jail, template, *given, **more)
+    assert made.text is not None, made.error
+    return made.text
+
+
+@pytest.mark.parametrize("name", ["question", "gt", "history", "ref_answer"])
+def test_standard_fields_of_data_are_none_when_absent(name: str, jail: Jail) -> None:
+    assert text_of(jail, f"{{{{ data.{name} }}}} {{{{ data['{name}'] }}}}") == "None None"
+
+
+def test_messages_are_a_list_to_walk(jail: Jail) -> None:
+    assert (
+        text_of(jail, "{% for m in data.messages %}{{ m.role }}:{{ m['content'] }}{% endfor %}")
+        == "user:北京的气候如何?"
+    )
+
+
+@pytest.mark.parametrize(
+    "expression", ["data.meta.tag", "data['meta'].tag", "data.meta['tag']", "data['meta']['tag']"]
+)
+def test_fields_answer_to_attribute_and_item(expression: str, jail: Jail) -> None:
+    assert text_of(jail, f"{{{{ {expression} }}}}", {"meta": {"tag": "x"}}) == "x"
+
+
+@pytest.mark.parametrize("name", ["items", "keys", "values", "get", "pop", "update", "copy"])
+def test_a_field_named_like_a_method_is_still_the_field(name: str, jail: Jail) -> None:
+    template = f"{{{{ data.{name} }}}} {{{{ response.{name} }}}} {{{{ data.deep.{name} }}}}"
+    assert text_of(jail, template, {name: 1, "deep": {name: 3}}, {name: 2}) == "1 2 3"
+
+
+def test_without_such_a_field_it_is_the_method(jail: Jail) -> None:
+    assert (
+        text_of(jail, "{% for k, v in data.meta.items() %}{{ k }}={{ v }};{% endfor %}", {"meta": {"a": 1}})
+        == "a=1;"
+    )
+
+
+@pytest.mark.parametrize("response", [None, {}, {"content": None}, {"content": ""}])
+def test_without_an_answer_content_is_empty(response: dict[str, Any] | None, jail: Jail) -> None:
+    assert text_of(jail, "[{{ response.content }}]", {}, response) == "[]"
+
+
+def test_reasoning_and_tool_calls_are_none_when_absent(jail: Jail) -> None:
+    assert (
+        text_of(jail, "{{ response.reasoning_content }} {{ response.tool_calls }}", {}, {"content": "x"})
+        == "None None"
+    )
+
+
+def test_other_fields_of_the_response_are_seen(jail: Jail) -> None:
+    assert text_of(jail, "{{ response.usage.tokens }}", {}, {"content": "x", "usage": {"tokens": 7}}) == "7"
+
+
+@pytest.mark.parametrize(
+    "expression", ["data.other", "response.other", "data['other']", "other", "data.meta.other"]
+)
+def test_any_other_name_is_undefined_and_an_error(expression: str, jail: Jail) -> None:
+    made = rendered(jail, f"\n{{{{ {expression} }}}}", {"meta": {}})
+    name = expression.replace("['", ".").replace("']", "")
+    assert (made.text, made.undefined) == (None, (NameAt(name, 2),))
+    assert made.error is not None
+    assert (made.error.code, made.error.line, made.error.message) == (
+        "undefined",
+        2,
+        f"'{name}' is undefined",
+    )
+
+
+def test_every_undefined_name_is_told_not_only_the_first(jail: Jail) -> None:
+    made = rendered(jail, "{{ data.a }}{{ data.b }}\n{{ data.a }}")
+    assert made.undefined == (NameAt("data.a", 1), NameAt("data.b", 1), NameAt("data.a", 2))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% if data.other %}x{% endif %}",
+        "{% for x in data.other %}x{% endfor %}",
+        "{{ data.other|upper }}",
+        "{{ data.other|length }}",
+        "{{ data.other + 1 }}",
+        "{{ data.other == 1 }}",
+        "{{ data.other.deeper }}",
+        "{{ data.other|tojson }}",
+        "{{ data.other and 1 }}",
+        "{{ 'x' * data.other }}",
+        "{{ data.other() }}",
+        "{% set x = data.other %}{{ x }}",
+    ],
+)
+def test_any_use_of_an_undefined_name_is_an_error(template: str, jail: Jail) -> None:
+    made = rendered(jail, template)
+    assert [made.text, made.undefined] == [None, (NameAt("data.other", 1),)]
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{ data.other is defined }}", "False"),
+        ("{{ data.other|default('x') }}", "x"),
+        ("{{ data.other|default('x', true) }}", "x"),
+        ("{% if data.other is undefined %}x{% endif %}", "x"),
+        ("{% if false %}{{ data.other }}{% endif %}", ""),
+    ],
+)
+def test_asking_whether_a_name_is_defined_is_no_use_of_it(template: str, text: str, jail: Jail) -> None:
+    assert rendered(jail, template) == Rendered(text)
+
+
+def test_lenient_leaves_undefined_names_blank_and_still_tells_them(jail: Jail) -> None:
+    (made,) = render(jail, "[{{ data.other }}{{ data.a.b.c }}]", [RenderItem({})], undefined="lenient")
+    assert made == Rendered("[]", (NameAt("data.other", 1), NameAt("data.a", 1)))
+
+
+def test_results_scores_and_earlier_judges_are_seen(jail: Jail) -> None:
+    template = "{{ preprocess_result }} {{ min_score }}-{{ max_score }}"
+    template += " {{ judge_resps[0].content }} {{ judge_reqs[-1].stream }}"
+    given = {
+        "judge_resps": ({"content": "8"},),
+        "judge_reqs": ({"stream": True},),
+        "preprocess_result": False,
+    }
+    assert text_of(jail, template, min_score=0.5, max_score=5.0, **given) == "False 0.5-5 8 True"
+
+
+def test_without_them_they_are_none_and_empty_lists(jail: Jail) -> None:
+    template = "{{ preprocess_result }} {{ min_score }} {{ max_score }} {{ judge_resps }} {{ judge_reqs }}"
+    assert text_of(jail, template) == "None 1 10 [] []"
+
+
+def test_tojson_escapes_neither_chinese_nor_html_and_keeps_order(jail: Jail) -> None:
+    value = {"b": "<b>北京</b> & 'x'", "a": [1, None, True]}
+    assert (
+        text_of(jail, "{{ data.v|tojson }}", {"v": value})
+        == '{"b": "<b>北京</b> & \'x\'", "a": [1, null, true]}'
+    )
+
+
+def test_tojson_can_indent(jail: Jail) -> None:
+    assert text_of(jail, "{{ data.v|tojson(indent=2) }}", {"v": [1]}) == "[\n  1\n]"
+
+
+def test_nothing_is_escaped(jail: Jail) -> None:
+    assert text_of(jail, "<b>{{ data.v }}</b>", {"v": "<i>&\"'"}) == "<b><i>&\"'</b>"
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("a\n", "a\n"),
+        ("a\n\n", "a\n\n"),
+        ("a", "a"),
+        ("  {% if true %}\n  a\n  {% endif %}\n", "  \n  a\n  \n"),
+        ("{%- if true -%}  a  {%- endif -%}", "a"),
+        ("{# gone #}\n", "\n"),
+        ("{% raw %}{{ x }}{% endraw %}", "{{ x }}"),
+        ("{{ '{{' }}", "{{"),
+        ("", ""),
+    ],
+)
+def test_blanks_and_newlines_are_kept_as_written(template: str, text: str, jail: Jail) -> None:
+    assert text_of(jail, template) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "None"), (True, "True"), (1.0, "1.0"), (10**30, "1" + "0" * 30)]
+)
+def test_values_render_as_in_jinja(value: Any, text: str, jail: Jail) -> None:
+    assert text_of(jail, "{{ data.v }}", {"v": value}) == text
+
+
+def test_names_that_are_none_where_they_are_shown_are_told(jail: Jail) -> None:
+    assert rendered(jail, "\n{{ data.gt }}{{ data.history or 'x' }}").none == (NameAt("data.gt", 2),)
+
+
+def test_the_answer_can_not_be_a_template(jail: Jail) -> None:
+    assert (
+        text_of(jail, "{{ response.content }}", {}, {"content": "{{ data.gt }}{% if"}) == "{{ data.gt }}{% if"
+    )
+
+
+def test_an_item_does_not_see_what_another_one_had(jail: Jail) -> None:
+    first, second = render(jail, "{{ data.x }}", [RenderItem({"x": 1}), RenderItem({})])
+    assert (first.text, second.text) == ("1", None)
+
+
+SYNTAX = [
+    ("{% if %}", 1),
+    ("a\n{{ data.", 2),
+    ("\n\n{% endfor %}", 3),
+    ("{{ x|nothing }}", 1),
+    ("a\n{% for x in y %}", 2),
+]
+
+
+@pytest.mark.parametrize(("template", "line"), SYNTAX)
+def test_a_syntax_error_names_its_line_for_every_item(template: str, line: int, jail: Jail) -> None:
+    made = render(jail, template, [RenderItem({}), RenderItem({})])
+    assert [(one.error.code, one.error.line) for one in made if one.error] == [("syntax", line)] * 2
+
+
+@pytest.mark.parametrize(
+    ("template", "code", "words"),
+    [
+        ("\n{% for i in range(10**9) %}x{% endfor %}", "exception", "Range too big"),
+        ("\n{{ 'x' * 10**10 }}", "memory", "memory"),
+        ("\n{{ 'x' * 10**5 }}", "output", "characters"),
+        (
+            "\n{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            "timeout",
+            "seconds",
+        ),
+        ("\n{{ 10 ** (10 ** 9) }}", "timeout", "seconds"),
+        ("{% macro f() %}\n{{ f() }}{% endmacro %}{{ f() }}", "exception", "RecursionError"),
+        ("\n{{ 1 / 0 }}", "exception", "ZeroDivisionError: division by zero"),
+        ("\n{{ data.messages.append(1) }}", "exception", "SecurityError"),
+        ("\n{{ ''.__class__.__mro__ }}", "exception", "SecurityError"),
+        ("\n{% include 'x' %}", "exception", "no loader"),
+    ],
+)
+def test_what_a_template_may_not_ends_with_a_clear_error(
+    template: str, code: str, words: str, jail: Jail
+) -> None:
+    error = rendered(jail, template).error
+    assert error is not None
+    assert (error.code, words in error.message) == (code, True)
+    assert error.line == 2
+
+
+def test_the_error_is_the_items_own(jail: Jail) -> None:
+    items = [RenderItem({"n": n}) for n in (1, 10**10, 2)]
+    assert [one.text for one in render(jail, "{{ 'x' * data.n }}", items)] == ["x", None, "xx"]
+
+
+def test_what_is_never_reached_costs_nothing(jail: Jail) -> None:
+    assert text_of(jail, "{% if false %}{{ 'a' * 10**9 }}{% endif %}ok") == "ok"
+
+
+@pytest.mark.parametrize("brackets", ["()", "[]"])
+def test_a_template_nested_without_end_is_an_error(brackets: str, jail: Jail) -> None:
+    template = "{{ " + brackets[0] * 20000 + brackets[1] * 20000 + " }}"
+    assert rendered(jail, template).error is not None
+
+
+def test_a_long_answer_may_be_shown_whole(jail: Jail) -> None:
+    answer = "答" * 100_000
+    assert text_of(jail, "{{ response.content }}", {}, {"content": answer}) == answer
+
+
+def test_halves_of_characters_never_leave_the_jail(jail: Jail) -> None:
+    made = rendered(jail, "{{ data.v }}", {"v": "\ud83d"})
+    assert made.text is None
+    assert made.error is not None
+
+
+def test_names_used_are_dotted_with_lines_and_without_locals() -> None:
+    template = "{{ data.question }}\n{{ response['content'].strip() }}"
+    template += "{% for m in data.messages %}{{ m.role }}{% endfor %}\n{{ x }}"
+    with Jail() as jail:
+        names, error = names_used(jail, template)
+    assert error is None
+    assert [(note.name, note.line) for note in names] == [
+        ("data.question", 1),
+        ("response.content", 2),
+        ("data.messages", 2),
+        ("x", 3),
+    ]
+
+
+def test_names_of_a_broken_template_are_its_syntax_error(jail: Jail) -> None:
+    names, error = names_used(jail, "\n{{ data.")
+    assert names == ()
+    assert error is not None
+    assert (error.code, error.line) == ("syntax", 2)
