@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from evalsite import health
+
 urlpatterns = [
+    path("healthz", health.alive),
+    path("readyz", health.ready),
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
+    path("p/<slug:slug>/datasets/", include("datasets.urls")),
+    path("p/<slug:slug>/runs/", include("judging.runs.urls")),
 ]
