@@ -75,10 +75,12 @@ def projects_where(request: HttpRequest, may: May) -> QuerySet[Project]:
     """The projects in which the request's user may do `may`: what `permissions` says, for all at once."""
     user, tried = request.user, request.session.get(VIEW_AS)
     allowed = [role for role, permitted in _OF_ROLE.items() if may in permitted]
-    if isinstance(user, User) and user.is_superuser:
+    if not isinstance(user, User):
+        return Project.objects.none()
+    if user.is_superuser:
         refused = tried in _OF_ROLE and tried not in allowed
         return Project.objects.none() if refused else projects_of(user)
-    return projects_of(user).filter(memberships__user_id=user.pk, memberships__role__in=allowed).distinct()
+    return projects_of(user).filter(memberships__user=user, memberships__role__in=allowed).distinct()
 
 
 def get_project(request: HttpRequest, slug: str, may: May) -> Project:

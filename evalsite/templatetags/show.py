@@ -183,4 +183,4 @@ def address(context: template.Context, **changes: object) -> str:
             query.pop(name, None)
         else:
             query[name] = str(value)
-    return "?" + query.urlencode()
+    return f"?{query.urlencode()}"
