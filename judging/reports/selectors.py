@@ -1,0 +1,78 @@
+"""Reading what a report is computed from: a run's current judgements as plain tuples, and what it cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from django.db.models import Count
+from django.utils import timezone
+
+from judging.core.pipeline import MetricDefinition
+from judging.core.statistics.columns import Metric
+from judging.core.statistics.gather import Judgement as Told
+from judging.core.values import SCORED
+from judging.review.models import Override
+from judging.runs.models import Judgement, JudgeReply, Run, RunMetric
+
+BATCH = 20_000  # tuples fetched at a time
+_COLUMNS = ("pk", "run_metric_id", "candidate_id", "row__line", "response__number", "state", "value")
+
+
+def current_judgements(run: Run, overrides: dict[int, str]) -> Iterator[Told]:
+    """The newest attempt at every response as `gather` wants it, with the reviewers' values in place of the first.
+
+    Streamed: a million judgements never stand in memory as Python objects.
+    """
+    found = Judgement.objects.filter(run=run, current=True, rater=None, other_response=None)
+    for pk, metric, candidate, line, number, state, value in found.values_list(*_COLUMNS).iterator(BATCH):
+        if pk in overrides:
+            yield metric, candidate, line, number, SCORED, overrides[pk], None
+        else:
+            yield metric, candidate, line, number, state, value, None
+
+
+def newest_overrides(run: Run) -> dict[int, str]:
+    """{judgement: the value that the newest override gave it, as JSON} for the current judgements."""
+    of_run = Override.objects.filter(judgement__run=run, judgement__current=True).order_by("pk")
+    return dict(of_run.values_list("judgement_id", "value"))
+
+
+def overridden(run: Run) -> Counter[tuple[str, str]]:
+    """How many current judgements stand overridden, by names of (candidate, metric)."""
+    judged = Judgement.objects.filter(run=run, current=True, overrides__isnull=False).order_by()
+    counted = judged.values_list("candidate__name", "run_metric__name").annotate(Count("pk", distinct=True))
+    return Counter({(candidate, metric): count for candidate, metric, count in counted})
+
+
+def count_overrides(run: Run) -> int:
+    """All that were ever written in this run: grows with every one."""
+    return Override.objects.filter(judgement__run=run).count()
+
+
+def metrics_of(run: Run) -> dict[int, Metric]:
+    """The run's metrics with their scales, in its order, by key."""
+    definitions = [(one.pk, MetricDefinition.from_json(one.definition)) for one in _metrics(run)]
+    return {pk: Metric(one.name, float(one.min_score), float(one.max_score)) for pk, one in definitions}
+
+
+def _metrics(run: Run) -> list[RunMetric]:
+    return list(run.metrics.order_by("number"))
+
+
+def candidates_of(run: Run) -> dict[int, str]:
+    """The names of the run's candidates, in the order of its data, by key."""
+    return dict(run.run_candidates.order_by("candidate").values_list("candidate_id", "candidate__name"))
+
+
+def retries_of(run: Run) -> int:
+    """Calls beyond the first of each question put to a judge model."""
+    asked = JudgeReply.objects.filter(judgement__run=run).count()
+    return max(0, run.calls - asked)
+
+
+def wall_seconds(run: Run) -> float | None:
+    """From the run's start to its end, or to now; None before it has started."""
+    if run.started_at is None:
+        return None
+    return max(0.0, ((run.finished_at or timezone.now()) - run.started_at).total_seconds())

@@ -1,0 +1,47 @@
+"""Runs whose judgements are known, judged by the real store without asking anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from datasets.models import Version
+from judging.core.pipeline import MetricDefinition, Story
+from judging.core.values import Outcome, Value, outcome_of_value
+from judging.runs import planning, store
+from judging.runs.models import Judgement, Run
+from tests.make import a_run
+
+OWNER = "test:1:1"
+Says = Callable[[Judgement], Value | Outcome | None]
+
+
+def a_judged_run(version: Version, says: Says, *names: str, **options: Any) -> Run:
+    """A finished run of metrics without judges; `says` gives each judgement's value or outcome."""
+    metrics = [MetricDefinition(name=name, postprocess="-") for name in names or ("quality",)]
+    run = a_run(version, *metrics, **options)
+    planning.plan(run.pk)
+    judge_all(run, says)
+    return Run.objects.get(pk=run.pk)
+
+
+def judge_all(run: Run, says: Says, chunks: int = 1000) -> None:
+    """Judge what is waiting, at most so many chunks of it."""
+    for _ in range(chunks):
+        leased = store.lease(run.pk, OWNER)
+        if leased is None:
+            return
+        waiting = store.load(leased, run.version.format)
+        found = Judgement.objects.select_related("row", "candidate", "response", "run_metric")
+        judgements = found.in_bulk([one.judgement for one in waiting])
+        told = [store.Judged(one, Story(outcome(says(judgements[one.judgement])))) for one in waiting]
+        store.write(told, [leased.chunk], OWNER)
+
+
+def outcome(said: Value | Outcome | None) -> Outcome:
+    return said if isinstance(said, Outcome) else outcome_of_value(said)
+
+
+def by_name(**scores: Value) -> Says:
+    """The candidate's score, whatever it answered."""
+    return lambda judgement: scores[judgement.candidate.name]
