@@ -15,11 +15,14 @@ from django.db import connection
 from evalsite.supervisor import manage
 
 
+SETTINGS = {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}  # a process of its own has no tests around it
+
+
 class Processes:
     """Starts manage.py commands that see the test's database; ends what is left."""
 
     def __init__(self, data_dir: Path) -> None:
-        self.environment = {**os.environ, "DATA_DIR": str(data_dir), "DEMO_JUDGE": "0"}
+        self.environment = {**os.environ, **SETTINGS, "DATA_DIR": str(data_dir), "DEMO_JUDGE": "0"}
         self.started: list[subprocess.Popen[bytes]] = []
         name = connection.settings_dict["NAME"]
         if connection.vendor == "sqlite":

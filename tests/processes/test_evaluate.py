@@ -1,0 +1,222 @@
+"""manage.py evaluate as a script sees it: a process, its two files, its status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from evalsite.supervisor import manage
+from judging.core.judges.scripted import Answer, Received, ScriptedJudge
+from tests.processes.conftest import SETTINGS, wait_until
+from tests.real_data import real_data
+
+pytestmark = pytest.mark.processes
+TEMPLATE = "[{{ data.id }}]\\n{{ response.content }}\\nScore: [[n]]"
+
+
+class Folder:
+    """A DATA_DIR and the files around it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.out = path / "out"
+        self.environment = {
+            **os.environ,
+            **SETTINGS,
+            "DATA_DIR": str(path / "data"),
+            "DATABASE_URL": "",
+            "JUDGE_KEY": "k-123456",
+        }
+
+    def metrics(self, url: str, template: str = TEMPLATE) -> Path:
+        path = self.path / "metrics.yaml"
+        path.write_text(
+            "data_name: physics\nmetrics:\n- name: quality\n  pipeline:\n  - type: JUDGE_MODEL\n    judge_model:\n"
+            f"      name: judge\n      source: URL\n      url: {url}\n      model: scripted\n"
+            f'      api_key_env: JUDGE_KEY\n      judge_template_content: "{template}"\n'
+        )
+        return path
+
+    def rows(self, count: int) -> Path:
+        path = self.path / "rows.jsonl"
+        with path.open("w") as file:
+            for number in range(count):
+                outputs = [{"model_name": "alpha", "responses": [{"content": f"answer {number}"}]}]
+                row = {
+                    "id": str(number),
+                    "messages": [{"role": "user", "content": "?"}],
+                    "model_outputs": outputs,
+                }
+                file.write(json.dumps(row) + "\n")
+        return path
+
+    def start(self, *arguments: object) -> subprocess.Popen[str]:
+        command = manage("evaluate", *map(str, arguments), "--out", str(self.out), "--json")
+        return subprocess.Popen(
+            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def evaluate(self, *arguments: object) -> tuple[int, dict[str, Any], str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=120)
+        return process.returncode, json.loads(out) if out else {}, err
+
+    def judgements(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.out / "judgements.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_a_file_is_judged_and_both_results_are_written(folder: Folder) -> None:
+    with ScriptedJudge(reply="Score: [[8]]", api_key="k-123456") as judge:
+        status, told, _ = folder.evaluate(folder.rows(5), "--metrics", folder.metrics(judge.url))
+        assert len(judge.requests) == 5
+    assert (status, told["judgements"], told["scored"]) == (0, 5, 5)
+    assert told["report"]["candidates"]["alpha"]["quality"]["mean"] == 8
+    assert json.loads((folder.out / "report.json").read_text()) == told["report"]
+    assert [one["line"] for one in folder.judgements()] == [1, 2, 3, 4, 5]
+
+
+def test_the_key_is_in_no_result(folder: Folder) -> None:
+    with ScriptedJudge(reply="Score: [[8]]", api_key="k-123456") as judge:
+        folder.evaluate(folder.rows(2), "--metrics", folder.metrics(judge.url))
+    assert "k-123456" not in (folder.out / "judgements.jsonl").read_text()
+    assert b"k-123456" not in (folder.path / "data" / "evalsite.sqlite3").read_bytes()
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(folder: Folder) -> None:
+    with ScriptedJudge(reply=lambda _: Answer(content="Score: [[8]]", delay=0.3)) as judge:
+        arguments = (folder.rows(600), "--metrics", folder.metrics(judge.url), "--name", "killed")
+        process = folder.start(*arguments)
+        wait_until(lambda: len(judge.requests) > 200, 30)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        status, told, _ = folder.evaluate("--resume", "killed")
+        asked = len(judge.requests)
+        again = folder.evaluate("--resume", told["run"])
+        assert len(judge.requests) == asked
+    assert (status, told["judgements"], told["scored"]) == (0, 600, 600)
+    assert again[1] == told
+    assert len({one["line"] for one in folder.judgements()}) == len(folder.judgements()) == 600
+
+
+def test_a_run_that_was_stopped_says_how_to_go_on(folder: Folder) -> None:
+    with ScriptedJudge(reply=lambda _: Answer(content="Score: [[8]]", delay=0.3)) as judge:
+        process = folder.start(folder.rows(600), "--metrics", folder.metrics(judge.url), "--name", "stopped")
+        wait_until(lambda: len(judge.requests) > 100, 30)
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+    told = json.loads(out)
+    assert process.returncode == 1
+    assert told["not_run"] > 0
+    assert "--resume" in err
+    assert sum(one["state"] == "not_run" for one in folder.judgements()) == told["not_run"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["absent.jsonl", "--metrics", "absent.yaml"], 2, "absent.jsonl"),
+        (["--metrics", "absent.yaml"], 2, "evaluate FILE"),
+        (["--resume", "nobody"], 1, "no run called nobody"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_sentence(
+    folder: Folder, arguments: list[str], status: int, sentence: str
+) -> None:
+    returned, _, err = folder.evaluate(*arguments)
+    assert returned == status
+    assert sentence in err
+    assert "Traceback" not in err
+
+
+def test_a_file_with_bad_rows_is_not_judged(folder: Folder) -> None:
+    rows = folder.rows(2)
+    rows.write_text(rows.read_text() + "{broken\n")
+    status, _, err = folder.evaluate(rows, "--metrics", folder.metrics("http://127.0.0.1:9"))
+    assert status == 1
+    assert "1 of 3 rows" in err
+
+
+def test_a_metrics_file_with_an_unknown_key_is_not_run(folder: Folder) -> None:
+    metrics = folder.metrics("http://127.0.0.1:9")
+    metrics.write_text(metrics.read_text().replace("      model:", "      modle:"))
+    status, _, err = folder.evaluate(folder.rows(2), "--metrics", metrics)
+    assert status == 1
+    assert "modle" in err
+    assert "Traceback" not in err
+
+
+def test_a_name_is_used_once(folder: Folder) -> None:
+    with ScriptedJudge(reply="Score: [[8]]") as judge:
+        arguments = (folder.rows(1), "--metrics", folder.metrics(judge.url), "--name", "once")
+        folder.evaluate(*arguments)
+        status, _, err = folder.evaluate(*arguments)
+    assert status == 1
+    assert "once" in err
+
+
+def test_no_process_is_left(folder: Folder) -> None:
+    with ScriptedJudge(reply="Score: [[8]]") as judge:
+        folder.evaluate(folder.rows(1), "--metrics", folder.metrics(judge.url))
+    wanted = f"DATA_DIR={folder.path / 'data'}".encode()
+    time.sleep(0.2)
+    assert not [
+        entry for entry in Path("/proc").iterdir() if entry.name.isdecimal() and wanted in environment(entry)
+    ]
+
+
+def environment(process: Path) -> bytes:
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_published_verdicts_give_the_published_means(folder: Folder) -> None:
+    upload = real_data("mtbench_llama2_upload.jsonl")
+    published = read_lines(real_data("mtbench_llama2_gpt4_judgments.jsonl"))
+    verdicts = {(f"mtbench-{one['question_id']}", one["model"]): one for one in published if one["turn"] == 1}
+    texts = {
+        (row["id"], output["responses"][0]["content"].strip()): verdicts[row["id"], output["model_name"]][
+            "judgment"
+        ]
+        for row in read_lines(upload)
+        for output in row["model_outputs"]
+    }
+
+    def published_verdict(asked: Received) -> str:
+        row, _, rest = asked.prompt.partition("]\n")
+        return str(texts[row[1:], rest.rpartition("\nScore: [[n]]")[0].strip()])
+
+    with ScriptedJudge(reply=published_verdict) as judge:
+        status, told, _ = folder.evaluate(upload, "--metrics", folder.metrics(judge.url))
+    scores = defaultdict(list)
+    for (_, model), one in verdicts.items():
+        scores[model].append(one["score"])
+    means = {name: metrics["quality"]["mean"] for name, metrics in told["report"]["candidates"].items()}
+    assert status == 0
+    assert means == pytest.approx({name: mean(values) for name, values in scores.items()}, abs=0.0005)
+
+
+def test_arena_hard_is_judged_whole(folder: Folder) -> None:
+    with ScriptedJudge(reply="Score: [[8]]") as judge:
+        upload = real_data("arena_hard_v01_upload.jsonl")
+        status, told, _ = folder.evaluate(upload, "--metrics", folder.metrics(judge.url))
+    assert (status, told["judgements"], told["scored"]) == (0, 1500, 1500)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]

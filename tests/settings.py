@@ -1,0 +1,14 @@
+"""The site's settings on a data folder that lives as long as the tests. What a developer's shell sets is left out."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_folder = tempfile.mkdtemp(prefix="evalsite-tests-")
+atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+for _name in ("HOST", "PORT", "DEBUG", "HTTPS", "ALLOWED_HOSTS", "SECRET_KEY"):
+    os.environ.pop(_name, None)
+os.environ["DATA_DIR"] = _folder
+
+from evalsite.settings import *  # noqa: E402, F403
