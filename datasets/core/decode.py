@@ -11,13 +11,14 @@ from typing import BinaryIO, Literal
 
 from datasets.core.findings import Finding, finding
 from datasets.core.kinds import SNIFFED_BYTES, other_kind
-from datasets.core.limits import Limits
+from datasets.core.limits import MEBIBYTE, Limits
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16", "gb18030"]
 Progress = Callable[[int], None]
 
 CHUNK = 256 * 1024
 STUB = 64
+TEXT_FOLDS = 500
 _GZIP = b"\x1f\x8b"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -68,14 +69,19 @@ class Upload:
 
     def chunks(self, progress: Progress | None = None) -> Iterator[bytes]:
         """The decompressed bytes; raises Unreadable at a cut gzip or beyond the limit, after what could be read."""
-        total = 0
+        room = limit = self._byte_limit()
         for chunk in self._unzipped(progress) if self.gzipped else self._raw(progress):
-            room = self.limits.file_bytes - total
-            total += len(chunk)
-            if total > self.limits.file_bytes:
+            if len(chunk) > room:
                 yield chunk[:room]
-                raise Unreadable(finding("file.too_large", limit=self.limits.file_bytes))
+                raise Unreadable(finding("file.too_large", limit=limit))
+            room -= len(chunk)
             yield chunk
+
+    def _byte_limit(self) -> int:
+        """A small archive that unfolds far beyond what text does is a bomb: it is given up early."""
+        if not self.gzipped:
+            return self.limits.file_bytes
+        return min(self.limits.file_bytes, max(256 * MEBIBYTE, TEXT_FOLDS * self.bytes))
 
     def head(self) -> bytes:
         """The first decompressed kilobytes."""

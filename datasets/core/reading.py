@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, utf8_chunks
-from datasets.core.findings import Finding, Ledger, Param, finding, printable
+from datasets.core.findings import CODES, Finding, Ledger, Param, finding, printable
 from datasets.core.formats.checks import Check, check_json_row
 from datasets.core.formats.csvrows import CsvTable
 from datasets.core.formats.csvtext import Record, broken_column, records
@@ -95,7 +95,8 @@ class Summary:
 
     @property
     def errors(self) -> bool:
-        return self.valid_rows < self.rows or any(found.severity == "error" for found in self.findings)
+        """Whether anything is an error, so that the version cannot be used as it is."""
+        return any(CODES[code].severity == "error" for code in self.counts)
 
 
 class Reading:

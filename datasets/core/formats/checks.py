@@ -34,7 +34,7 @@ class Check:
 
     def add(self, code: str, path: str | None, node: Node | None = None, **params: Param) -> None:
         column = node.column if node else None
-        self.found.append(finding(code, line=self.line, column=column, path=path, **params))
+        self.found.append(finding(code, line=self.line, column=column, path=path, repair=None, **params))
 
     @property
     def valid(self) -> bool:

@@ -85,6 +85,7 @@ class _Look:
     first_number: int = 0
     splitter: Splitter = field(default_factory=Splitter)
     spread: bool = False
+    stopped: tuple[Finding, ...] = ()
 
 
 def survey(upload: Upload, forced: Format | None = None) -> Survey:
@@ -103,8 +104,8 @@ def survey(upload: Upload, forced: Format | None = None) -> Survey:
                 look.rows += 1
                 break
             _look_at(block, look)
-    except Unreadable:
-        pass  # the reading proper reports it, after the rows before it
+    except Unreadable as trouble:
+        look.stopped = (trouble.found,)  # of a file with rows the reading proper says it, after those rows
     if is_csv:
         why = "csv_header" if forced is None else "forced"
         return Survey("csv", "legacy_csv", why, {}, encoding, decodes, found)
@@ -176,7 +177,9 @@ def _concluded(
     look: _Look, forced: Format | None, encoding: Encoding, decodes: bool, found: tuple[Finding, ...]
 ) -> Survey:
     if not look.rows or (look.rows == 1 and b"".join(look.first.split()) == b"[]"):
-        return Survey("none", None, "empty", {}, encoding, decodes, (*found, finding("file.empty")))
+        return Survey(
+            "none", None, "empty", {}, encoding, decodes, found + (look.stopped or (finding("file.empty"),))
+        )
     if look.spread or (look.rows == 1 and _is_one_array(look)):
         problem = finding("file.not_jsonl")
         return Survey("spread", forced, "spread", {}, encoding, decodes, (*found, problem))
@@ -185,6 +188,7 @@ def _concluded(
     if forced is None and detected is None and (look.votes.objects or not _looks_like_json(look)):
         shape: Shape = "jsonl" if look.votes.objects else "none"
         problem = finding("file.unknown_format")
+        found += look.stopped if shape == "none" else ()
         return Survey(
             shape, None, "unknown", {}, encoding, decodes, (*found, problem), look.rows, silent=True
         )

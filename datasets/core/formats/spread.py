@@ -23,11 +23,12 @@ _SPACED = {",": ", ", ":": ": "}
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One value of the stream on one line: the line and the column where it starts, and how many it covers."""
+    """One value of the stream, printed on one line: where it starts, how many lines it covers, where it ends."""
 
     line: int
     column: int
     lines: int
+    end_column: int
     text: str
 
 
@@ -47,6 +48,7 @@ class Splitter:
         self.first_line = 0
         self.arrays = 0
         self.spans_lines = False
+        self._values = 0
         self._wanted = "value"
         self._parts: list[str] = []
         self._start = (0, 0)
@@ -100,7 +102,7 @@ class Splitter:
         elif is_key:
             self._wanted = "colon"
         else:
-            self._done(number, pieces)
+            self._done(number, column + len(text) - 1, pieces)
 
     def _mark(self, text: str, number: int, column: int, pieces: list[Piece]) -> None:
         if text == ":" and self._wanted == "colon":
@@ -110,8 +112,10 @@ class Splitter:
             self._wanted = "key_or_end" if self.open[-1] == "{" else "value_or_end"
             if self._level():
                 self._write(", ")
+        elif text == "," and not self.open and self._values:
+            pass  # objects with commas between them, as cut out of an array
         elif self._closes(text):
-            self._close(text, number, pieces)
+            self._close(text, number, column, pieces)
         else:
             raise NotSpread(number, column)
 
@@ -122,7 +126,7 @@ class Splitter:
             and self._wanted in ("separator", "key_or_end", "value_or_end")
         )
 
-    def _close(self, text: str, number: int, pieces: list[Piece]) -> None:
+    def _close(self, text: str, number: int, column: int, pieces: list[Piece]) -> None:
         inside = self._level() > 0
         self.open.pop()
         if not inside:
@@ -131,14 +135,15 @@ class Splitter:
         if self._parts and self._parts[-1] == ", ":
             self._parts.pop()
         self._write(text)
-        self._done(number, pieces)
+        self._done(number, column, pieces)
 
-    def _done(self, number: int, pieces: list[Piece]) -> None:
+    def _done(self, number: int, end: int, pieces: list[Piece]) -> None:
         """A value has ended; at the top it is a piece."""
         self._wanted = "separator" if self.open else "value"
         if self._level() == 0:
             line, column = self._start
-            pieces.append(Piece(line, column, number - line + 1, "".join(self._parts)))
+            pieces.append(Piece(line, column, number - line + 1, end, "".join(self._parts)))
+            self._values += 1
             self._parts, self.size = [], 0
 
     def _level(self) -> int:

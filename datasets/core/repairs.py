@@ -1,0 +1,243 @@
+"""Repairs: one uploaded file in, a mended file out, streamed. What was fine comes out byte for byte.
+
+Each repair may be run again without changing anything more. A compressed upload comes out unpacked; one in UTF-16 or
+GB18030 comes out in UTF-8, whichever repair it was.
+"""
+
+import codecs
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.findings import finding
+from datasets.core.formats.detect import Survey, survey
+from datasets.core.formats.names import model_key
+from datasets.core.formats.spread import NotSpread, Piece, Splitter
+from datasets.core.limits import Limits
+from datasets.core.modelrepairs import merged, renamed
+from datasets.core.textrepairs import CommaStripper, without_comment
+
+REPAIRS = (
+    "to_utf8",
+    "strip_comments",
+    "strip_trailing_commas",
+    "to_jsonl",
+    "unify_model_names",
+    "merge_models",
+)
+"""In the order in which they are run."""
+CHOICES = frozenset({"unify_model_names"})
+"""The repairs that need a value."""
+WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A repair's name, and for `unify_model_names` the name that shall stand."""
+
+    name: str
+    value: str = ""
+
+
+def repair_file(source: Path, target: Path, repairs: Sequence[Repair], limits: Limits | None = None) -> None:
+    """Runs `repairs` in their proper order, `source` → `target` (another file); raises OSError, Unreadable.
+
+    `target` is written under another name first: it is whole, or it is not there.
+    """
+    ordered = sorted(repairs, key=lambda repair: REPAIRS.index(repair.name))
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".repair-") as folder:
+        current = source
+        for number, repair in enumerate(ordered or [Repair("to_utf8")]):
+            following = Path(folder) / str(number)
+            _run(current, following, repair, limits or Limits())
+            if current != source:
+                current.unlink()
+            current = following
+        current.replace(target)
+
+
+def _run(source: Path, target: Path, repair: Repair, limits: Limits) -> None:
+    upload = Upload(source, limits)
+    try:
+        seen = survey(upload)
+        with target.open("wb") as file:
+            for part in _STEPS[repair.name](upload, seen, repair.value):
+                file.write(part)
+    finally:
+        upload.close()
+
+
+def _as_it_is(upload: Upload) -> Iterator[bytes]:
+    yield from _whole(upload.chunks())
+
+
+def _whole(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """What can be read of a cut or damaged archive; its finding is told when the file is validated."""
+    try:
+        yield from parts
+    except Unreadable as stopped:
+        if stopped.found.code != "file.encoding":
+            raise
+
+
+def _lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
+    """Physical lines in UTF-8 with their line ends."""
+    ends_open = b""
+    for block in blocks(_whole(utf8_chunks(upload, seen.encoding or "utf-8")), upload.limits.row_bytes):
+        if block.oversized:
+            raise Unreadable(
+                finding("row.too_large", line=min(block.oversized), limit=upload.limits.row_bytes)
+            )
+        ends_open = b"" if block.text.endswith(b"\n") else b"\n"
+        for index, line in enumerate(block.lines):
+            last = ends_open and index == len(block.lines) - 1
+            yield line if last else line + b"\n"
+
+
+def _by_line(upload: Upload, seen: Survey, change: Callable[[str], str | None]) -> Iterator[bytes]:
+    """Each line that is text but no JSON, without its line end, through `change`; None drops the line."""
+    if seen.encoding == "utf-8-sig":
+        yield codecs.BOM_UTF8
+    for line in _lines(upload, seen):
+        text = None if _is_json(line) else _text(line)
+        if text is None:
+            yield line
+            continue
+        body = text.rstrip("\r\n")
+        changed = change(body)
+        if changed is not None:
+            yield (changed + text[len(body) :]).encode()
+
+
+def _is_json(source: bytes) -> bool:
+    try:
+        msgspec.json.decode(source, type=msgspec.Raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _text(line: bytes) -> str | None:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _to_utf8(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+    if seen.encoding in ("utf-16", "gb18030"):
+        yield from _whole(utf8_chunks(upload, seen.encoding))
+    else:
+        yield from _as_it_is(upload)
+
+
+def _strip_comments(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+    if seen.shape in ("jsonl", "spread"):
+        yield from _by_line(upload, seen, without_comment)
+    else:
+        yield from _as_it_is(upload)
+
+
+def _strip_trailing_commas(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+    if seen.shape == "jsonl":
+        yield from _by_line(upload, seen, CommaStripper(rows=True).feed)
+    elif seen.shape == "spread":
+        yield from _commas_across_lines(upload, seen)
+    else:
+        yield from _as_it_is(upload)
+
+
+def _commas_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
+    stripper = CommaStripper(rows=False)
+    if seen.encoding == "utf-8-sig":
+        yield codecs.BOM_UTF8
+    for line in _lines(upload, seen):
+        yield stripper.feed(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    yield stripper.rest().encode("utf-8", "surrogateescape")
+
+
+def _to_jsonl(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+    if seen.shape != "spread":
+        yield from _as_it_is(upload)
+        return
+    splitter = Splitter()
+    unfinished: list[bytes] = []
+    lines = enumerate(_lines(upload, seen), 1)
+    for number, raw in lines:
+        line = raw.decode("utf-8", "surrogateescape")
+        unfinished.append(raw)
+        try:
+            pieces = splitter.feed(number, line)
+        except NotSpread:
+            break
+        for piece in pieces:
+            yield _on_one_line(piece, line).encode("utf-8", "surrogateescape") + b"\n"
+        if pieces or not splitter.active:
+            begun = line[pieces[-1].end_column :].lstrip(", ") if pieces and splitter.size else ""
+            unfinished = [begun.encode("utf-8", "surrogateescape")] if begun else []
+    yield from unfinished
+    yield from (raw for _, raw in lines)
+
+
+def _on_one_line(piece: Piece, line: str) -> str:
+    """A value as it stands if it is whole and right on one line, else printed anew."""
+    standing = line[piece.column - 1 : piece.end_column]
+    if piece.lines > 1:
+        return piece.text
+    return standing if _is_json(standing.encode("utf-8", "surrogateescape")) else piece.text
+
+
+def _unify_model_names(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+    wanted = model_key(value)
+    yield from _by_row(
+        upload,
+        seen,
+        lambda names: any(name != value and model_key(name) == wanted for name in names),
+        lambda text: renamed(text, value),
+    )
+
+
+def _merge_models(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+    yield from _by_row(upload, seen, lambda names: len(set(names)) < len(names), merged)
+
+
+class _Named(msgspec.Struct):
+    model_name: str
+
+
+class _Entries(msgspec.Struct):
+    model_outputs: list[_Named]
+
+
+_decode_entries = msgspec.json.Decoder(_Entries).decode
+
+
+def _by_row(
+    upload: Upload, seen: Survey, concerned: Callable[[list[str]], bool], change: Callable[[str], str]
+) -> Iterator[bytes]:
+    """Rows through `change` whose models' names are `concerned`."""
+    if seen.shape != "jsonl":
+        yield from _as_it_is(upload)
+        return
+    if seen.encoding == "utf-8-sig":
+        yield codecs.BOM_UTF8
+    for line in _lines(upload, seen):
+        try:
+            names = [entry.model_name for entry in _decode_entries(line).model_outputs]
+            yield change(line.decode()).encode() if concerned(names) else line
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            yield line  # not a row with models; the next validation says what it is
+
+
+_STEPS: dict[str, Callable[[Upload, Survey, str], Iterator[bytes]]] = {
+    "to_utf8": _to_utf8,
+    "strip_comments": _strip_comments,
+    "strip_trailing_commas": _strip_trailing_commas,
+    "to_jsonl": _to_jsonl,
+    "unify_model_names": _unify_model_names,
+    "merge_models": _merge_models,
+}

@@ -1,0 +1,249 @@
+"""manage.py validate: what an upload would say about a file, and its repairs, without a database."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from datasets.core.decode import Unreadable
+from datasets.core.findings import Finding
+from datasets.core.formats.names import model_key
+from datasets.core.reading import Progress, RawRow, Summary, read
+from datasets.core.repairs import CHOICES, REPAIRS, WITHOUT_CHOICE, Repair, repair_file
+from datasets.messages import message
+
+WRONG_USAGE = 2
+HAS_ERRORS = 1
+SHOWN_PER_CODE = 10
+EXCERPT = 60
+LONGEST_KEPT = 100_000
+
+
+class Command(BaseCommand):
+    help = "Validate a file as an upload would, and write a repaired copy of it."
+    requires_system_checks = ()
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("--fix", type=Path, metavar="OUT", help="write the repaired file here")
+        parser.add_argument(
+            "--repair",
+            nargs="+",
+            action="extend",
+            metavar="NAME[=VALUE]",
+            help=f"only these repairs: {', '.join(REPAIRS)} (default: all that need no value)",
+        )
+        parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON document")
+
+    def handle(
+        self, *, file: Path, fix: Path | None, repair: list[str] | None, as_json: bool, **options: Any
+    ) -> None:
+        with translation.override(terminal_language()):
+            summary, fixed, sources = self._validated(file, fix, repair)
+            if as_json:
+                self.stdout.write(json.dumps(document(summary, fixed), ensure_ascii=not _writes_unicode()))
+            else:
+                self.stdout.write(_encodable(readable(file.name, summary, fixed, sources)))
+        if summary.errors:
+            sys.exit(HAS_ERRORS)
+
+    def _validated(
+        self, file: Path, fix: Path | None, repair: list[str] | None
+    ) -> tuple[Summary, Summary | None, dict[int, str]]:
+        try:
+            repairs = wanted_repairs(fix, repair)
+            summary, sources = read_through(file, _progress())
+            if fix is None:
+                return summary, None, sources
+            check_choices(repairs, summary)
+            if fix.exists() and fix.samefile(file):
+                raise ValueError(_("OUT is the file itself; name another one."))
+            repair_file(file, fix, repairs)
+            return summary, read_through(fix, None)[0], sources
+        except OSError as error:
+            reason = error.strerror or error
+            raise CommandError(f"{error.filename or file}: {reason}", returncode=WRONG_USAGE) from None
+        except Unreadable as error:
+            raise CommandError(message(error.found), returncode=WRONG_USAGE) from None
+        except ValueError as error:
+            raise CommandError(str(error), returncode=WRONG_USAGE) from None
+
+
+def wanted_repairs(fix: Path | None, named: list[str] | None) -> list[Repair]:
+    """The repairs asked for; raises ValueError with a sentence for a name or a value that is wrong."""
+    if named is None:
+        return [Repair(name) for name in WITHOUT_CHOICE]
+    if fix is None:
+        raise ValueError(_("--repair needs --fix OUT: where shall the repaired file go?"))
+    repairs = []
+    for text in named:
+        name, _equals, value = text.partition("=")
+        if name not in REPAIRS:
+            raise ValueError(
+                _("There is no repair “%(name)s”; there are: %(names)s.")
+                % {"name": name, "names": ", ".join(REPAIRS)}
+            )
+        if (name in CHOICES) != bool(value.strip()):
+            needs = (
+                _("“%(name)s” needs a value: %(name)s=NAME.")
+                if name in CHOICES
+                else _("“%(name)s” takes no value.")
+            )
+            raise ValueError(needs % {"name": name})
+        repairs.append(Repair(name, value))
+    return repairs
+
+
+def check_choices(repairs: list[Repair], summary: Summary) -> None:
+    """Raises ValueError if a name to unify to is like none of the file's."""
+    keys = {model_key(name) for name in summary.models}
+    for repair in repairs:
+        if repair.name == "unify_model_names" and model_key(repair.value) not in keys:
+            raise ValueError(
+                _("No model of this file is called “%(name)s” or alike; there are: %(names)s.")
+                % {"name": repair.value, "names": ", ".join(summary.models) or "–"}
+            )
+
+
+def read_through(file: Path, progress: Progress | None) -> tuple[Summary, dict[int, str]]:
+    """The file's summary, and by line the source of the first rows that are no JSON, to be shown."""
+    sources: dict[int, str] = {}
+    with read(file, progress=progress, digest=False) as reading:
+        for row in reading:
+            if not row.valid and len(sources) < SHOWN_PER_CODE and _is_no_json(row):
+                sources[row.line] = row.raw
+        return reading.summary, sources
+
+
+def _is_no_json(row: RawRow) -> bool:
+    if len(row.source) > LONGEST_KEPT:
+        return False
+    try:
+        json.loads(row.source)
+        msgspec.json.decode(row.source)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def document(summary: Summary, fixed: Summary | None) -> dict[str, Any]:
+    """What --json prints; spec'd key by key."""
+    return {
+        "format": summary.format,
+        "encoding": summary.encoding,
+        "rows": summary.rows,
+        "valid_rows": summary.valid_rows,
+        "counts": summary.counts,
+        "findings": [_found(found) for found in summary.findings],
+        "models": summary.models,
+        "fields": summary.fields,
+        "fixed": {"rows": fixed.rows, "valid_rows": fixed.valid_rows} if fixed else None,
+    }
+
+
+def _found(found: Finding) -> dict[str, Any]:
+    return {
+        "line": found.line,
+        "column": found.column,
+        "path": found.path,
+        "code": found.code,
+        "severity": found.severity,
+        "message": message(found),
+        "repair": found.repair,
+    }
+
+
+def readable(name: str, summary: Summary, fixed: Summary | None, sources: dict[int, str]) -> str:
+    """The same for people: a head, the findings by code, and what the repaired file holds."""
+    lines = [
+        _("%(name)s: format %(format)s, %(encoding)s, %(valid)s of %(rows)s rows valid")
+        % {
+            "name": name,
+            "format": summary.format or _("unknown"),
+            "encoding": summary.encoding or _("no text"),
+            "valid": summary.valid_rows,
+            "rows": summary.rows,
+        }
+    ]
+    for code, count in summary.counts.items():
+        lines += ["", *_section(code, count, [one for one in summary.findings if one.code == code], sources)]
+    if fixed:
+        lines += [
+            "",
+            _("The repaired file: %(valid)s of %(rows)s rows valid")
+            % {"valid": fixed.valid_rows, "rows": fixed.rows},
+        ]
+    return "\n".join(lines)
+
+
+def _section(code: str, count: int, findings: list[Finding], sources: dict[int, str]) -> list[str]:
+    severity = _("error") if findings and findings[0].severity == "error" else _("warning")
+    lines = [f"{severity} {code} × {count}"]
+    for found in findings[:SHOWN_PER_CODE]:
+        lines += [f"  {_place(found)}{message(found)}{_mend(found)}", *_caret(found, sources)]
+    if count > SHOWN_PER_CODE:
+        lines.append("  " + _("… and %(more)s more") % {"more": count - SHOWN_PER_CODE})
+    return lines
+
+
+def _place(found: Finding) -> str:
+    place = ":".join(str(part) for part in (found.line, found.column) if part is not None)
+    named = [part for part in (place, found.path) if part]
+    return f"{' '.join(named)}: " if named else ""
+
+
+def _mend(found: Finding) -> str:
+    return f" [--repair {found.repair}]" if found.repair else ""
+
+
+def _caret(found: Finding, sources: dict[int, str]) -> list[str]:
+    """The source around a place that is no JSON, and a caret under it."""
+    if found.code != "json.invalid" or found.line not in sources or found.column is None:
+        return []
+    text = "".join(sign if sign.isprintable() else " " for sign in sources[found.line])
+    start = max(0, found.column - 1 - EXCERPT // 2)
+    before = text[start : found.column - 1]
+    width = sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in before)
+    return ["    " + text[start : start + EXCERPT].rstrip(), "    " + " " * width + "^"]
+
+
+def terminal_language() -> str:
+    """The language of the one who reads, from the environment, if the program speaks it; else the settings'."""
+    for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        wanted = os.environ.get(name, "").split(":")[0].split(".")[0].replace("_", "-")
+        try:
+            return translation.get_supported_language_variant(wanted)
+        except LookupError:
+            continue
+    return translation.get_language() or "en"
+
+
+def _progress() -> Progress | None:
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, whole: int) -> None:
+        sys.stderr.write(f"\r{done * 100 // max(1, whole)} %" + ("\r     \r" if done >= whole else ""))
+        sys.stderr.flush()
+
+    return show
+
+
+def _writes_unicode() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def _encodable(text: str) -> str:
+    """`text` as the terminal can show it: what its encoding lacks is escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,54 @@
+"""Published data sets, where this machine has them."""
+
+import json
+
+import pytest
+
+from datasets.core.formats.csvtext import records
+from datasets.core.reading import read
+from tests.real_data import real_data
+
+SPECTRUM = ("comma_in_quotes", "empty", "empty_crlf", "escaped_quotes", "json", "newlines", "newlines_crlf")
+SPECTRUM += ("quotes_and_newlines", "simple", "simple_crlf", "utf8")
+
+
+@pytest.mark.parametrize("name", SPECTRUM)
+def test_csv_spectrum_is_read_as_it_says(name: str) -> None:
+    source = real_data(f"csv-spectrum/csvs/{name}.csv").read_bytes()
+    if name.endswith(
+        "_crlf"
+    ):  # some copies have lost the line ends that the name and the expectation speak of
+        source = source.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    lines = source.split(b"\n")
+    numbered = ((number, line + b"\n", False) for number, line in enumerate(lines, 1))
+    header, *found = [record.fields for record in records(numbered, 10_000)]
+    expected = json.loads(real_data(f"csv-spectrum/json/{name}.json").read_bytes())
+    assert [dict(zip(header, fields, strict=True)) for fields in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "fmt", "rows", "counts"),
+    [
+        ("belle_zh_upload.jsonl", "infer_and_judge", 1000, {"ref_answer.some_missing": 1}),
+        ("arena_hard_v01_upload.jsonl", "judge_only", 500, {}),
+        (
+            "mtbench_llama2_upload.jsonl",
+            "judge_only",
+            80,
+            {"response.blank": 1, "ref_answer.some_missing": 1},
+        ),
+        ("mtbench_llama2_legacy_2turn.llama2_chat_7b.jsonl", "legacy_jsonl", 80, {}),
+    ],
+)
+def test_a_published_set_is_read_whole(name: str, fmt: str, rows: int, counts: dict[str, int]) -> None:
+    result = read(real_data(name)).summary
+    assert (result.format, result.rows, result.valid_rows, result.counts) == (fmt, rows, rows, counts)
+
+
+def test_published_answers_come_out_as_they_went_in() -> None:
+    file = real_data("arena_hard_v01_upload.jsonl")
+    given = [json.loads(line) for line in file.read_bytes().split(b"\n") if line]
+    for row, original in zip(read(file), given, strict=True):
+        answers = [r for output in original.pop("model_outputs") for r in output["responses"]]
+        assert [json.loads(text) for _, _, text in row.responses] == answers
+        assert json.loads(row.data) == original

@@ -1,0 +1,247 @@
+"""Repairs mend what they name, touch nothing else, and may be run again without effect."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from datasets.core.reading import Summary, read
+from datasets.core.repairs import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
+from tests.datasets.core.helpers import ANSWER, jsonl, judged, row
+
+# The judge-only example of the format's documentation, as printed there.
+PRINTED = """\
+{
+"messages":
+[
+{
+"role": "user",
+"content": "你好"
+},
+{
+"role": "assistant",
+"content": "你好,有什么可以帮助你"
+},
+{
+"role": "user",
+"content": "16+16等于几"
+}
+],
+"ref_answer": "答案等于32",
+"id": "141234314",
+"max_tokens": 1024,
+"temperature": 0.7,
+"top_p": 0.9,
+"top_k": 50,
+"model_outputs": // 上方是原有数据集的字段
+// 本字段用于记录各模型的输出,类型为列表,列表每个对象都包含
+// model_name: 模型名
+// responses: 该模型的输出
+[
+{
+"model_name": "llama3",
+"responses":
+[
+{
+"content": "The answer is 32."
+},
+{
+"content": "32 is the answer."
+},
+]
+},
+{
+"model_name": "qwen3",
+"responses":
+[
+{
+"content": "The answer is 32.",
+"reasoning_content": "Wait..."
+},
+{
+"content": "The answer is 32.",
+"reasoning_content": "Thinking..."
+}
+]
+}
+]
+}
+"""
+TRICKY = row(
+    url="http://x//y", note="a, ]", sign="# not a comment", sep="a\u2028b", big=12345678901234567890123
+)
+
+
+def repaired(folder: Path, source: bytes, *names: str, value: str = "") -> bytes:
+    before, after = folder / "before", folder / "after"
+    before.write_bytes(source)
+    chosen = names or WITHOUT_CHOICE
+    repair_file(
+        before, after, [Repair(name, value if name == "unify_model_names" else "") for name in chosen]
+    )
+    return after.read_bytes()
+
+
+def validated(folder: Path, source: bytes) -> Summary:
+    file = folder / "validated"
+    file.write_bytes(source)
+    return read(file).summary
+
+
+def test_the_example_of_the_documentation_comes_out_right(tmp_path: Path) -> None:
+    assert validated(tmp_path, PRINTED.encode()).counts == {"file.not_jsonl": 1}
+    (line,) = repaired(tmp_path, PRINTED.encode()).decode().splitlines()
+    mended = json.loads(line)
+    assert list(mended) == [
+        *("messages", "ref_answer", "id", "max_tokens", "temperature", "top_p", "top_k", "model_outputs")
+    ]
+    assert [len(output["responses"]) for output in mended["model_outputs"]] == [2, 2]
+
+
+def test_the_mended_example_is_valid_and_judge_only(tmp_path: Path) -> None:
+    result = validated(tmp_path, repaired(tmp_path, PRINTED.encode()))
+    assert (result.format, result.rows, result.valid_rows, result.counts) == ("judge_only", 1, 1, {})
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+def test_a_fine_file_comes_out_byte_for_byte(name: str, tmp_path: Path) -> None:
+    source = b"\xef\xbb\xbf" + jsonl(TRICKY, judged(url="http://x", n=1.50)) + b"\r\n" + jsonl(row(a=1))[:-1]
+    assert repaired(tmp_path, source, name, value="lark") == source
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("strip_comments", '// note\n{"a": "//"} // note\n', '{"a": "//"}\n'),
+        ("strip_comments", '{"a": 1} # note\r\n', '{"a": 1}\r\n'),
+        ("strip_comments", "{'a': 'http://x'}\n", "{'a': 'http://x'}\n"),
+        ("strip_comments", '{"a": "unfinished // x\n', '{"a": "unfinished // x\n'),
+        ("strip_trailing_commas", '{"a": [1, 2, ], }\n', '{"a": [1, 2 ] }\n'),
+        ("strip_trailing_commas", '{"a": ",]"},\n{"b": 1},\n', '{"a": ",]"}\n{"b": 1}\n'),
+        ("strip_trailing_commas", '{"a": [1,,]}\n', '{"a": [1,,]}\n'),
+        ("strip_trailing_commas", "{'a': ',]',}\n", "{'a': ',]',}\n"),
+        ("strip_trailing_commas", '{"a": [1,\n]\n}\n', '{"a": [1\n]\n}\n'),
+        ("to_jsonl", '[{"a":  1.0},\n{"b": 2}]', '{"a":  1.0}\n{"b": 2}\n'),
+        ("to_jsonl", '{\n "a": [1,\n 2]}\n{"b":3}', '{"a": [1, 2]}\n{"b":3}\n'),
+        ("to_jsonl", '{"a": // x\n1,\n}', '{"a": 1}\n'),
+    ],
+)
+def test_a_repair_does_what_it_says(name: str, before: str, after: str, tmp_path: Path) -> None:
+    assert repaired(tmp_path, before.encode(), name).decode() == after
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "gb18030"])
+def test_other_encodings_become_utf8(encoding: str, tmp_path: Path) -> None:
+    source = jsonl(row(note="问题,答案与历史"))
+    assert repaired(tmp_path, source.decode().encode(encoding), "to_utf8") == source
+
+
+def test_an_archive_comes_out_unpacked(tmp_path: Path) -> None:
+    assert repaired(tmp_path, gzip.compress(jsonl(row()))) == jsonl(row())
+
+
+def test_a_csv_with_what_looks_like_comments_is_left_alone(tmp_path: Path) -> None:
+    source = b"prompt,response\n# one,two // three\n"
+    assert repaired(tmp_path, source) == source
+
+
+def outputs(*entries: dict[str, Any]) -> bytes:
+    return jsonl(judged(model_outputs=list(entries), n=10**30))
+
+
+def entry(name: str, *contents: str, **more: Any) -> dict[str, Any]:
+    return {"model_name": name, "responses": [{"content": content} for content in contents], **more}
+
+
+def merge(folder: Path, *entries: dict[str, Any]) -> list[dict[str, Any]]:
+    mended = json.loads(repaired(folder, outputs(*entries), "merge_models"))
+    assert mended["n"] == 10**30
+    return mended["model_outputs"]  # type: ignore[no-any-return]
+
+
+def test_two_entries_of_a_model_become_one_with_all_answers(tmp_path: Path) -> None:
+    given_entries = (entry("lark", "a"), entry("wren", "b"), entry("lark", "c", "d"), entry("lark"))
+    assert merge(tmp_path, *given_entries) == [entry("lark", "a", "c", "d"), entry("wren", "b")]
+
+
+def test_further_keys_are_kept_unless_they_contradict(tmp_path: Path) -> None:
+    assert merge(tmp_path, entry("lark", "a"), entry("lark", "b", t=1)) == [entry("lark", "a", "b", t=1)]
+    apart = (entry("lark", "a", t=2), entry("lark", "b", t=1))
+    assert merge(tmp_path, *apart) == list(apart)
+
+
+def test_names_that_are_alike_become_the_chosen_one(tmp_path: Path) -> None:
+    source = outputs(entry("Qwen-3", "a"), entry("lark", "Qwen-3"))
+    after = repaired(tmp_path, source, "unify_model_names", value="qwen 3")
+    assert after == source.replace(b'"model_name": "Qwen-3"', b'"model_name": "qwen 3"')
+
+
+def test_what_cannot_be_split_is_left_where_it_broke(tmp_path: Path) -> None:
+    after = repaired(tmp_path, b'[{"a":\n1},\n{"b": 2}, {"c": 3\n{"d": 4}]\n', "to_jsonl")
+    assert after == b'{"a": 1}\n{"b": 2}\n{"c": 3\n{"d": 4}]\n'
+
+
+lines = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "{",
+                "}",
+                "[",
+                "]",
+                '"a": 1,',
+                '"a": [1, 2,],',
+                "// note",
+                "# x",
+                '{"a": "// x, ]"},',
+                "\u2028",
+                "\r",
+            ),
+            *(
+                "'",
+                "“",
+                '"',
+                ",",
+                " ,",
+                "",
+                json.dumps(row()),
+                json.dumps(judged()),
+                json.dumps(judged()) + ", // x",
+            ),
+            json.dumps(judged(model_outputs=[ANSWER, ANSWER])),
+            *("prompt,response", "é,\xff"),
+        ]
+    ),
+    max_size=7,
+)
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines,
+    st.sampled_from([*((name,) for name in REPAIRS), WITHOUT_CHOICE]),
+    st.sampled_from(["utf-8", "latin-1", "utf-16"]),
+)
+def test_a_repair_of_a_repaired_file_changes_nothing(
+    tmp_path: Path, parts: list[str], names: tuple[str, ...], encoding: str
+) -> None:
+    source = "\n".join(parts).encode(encoding, "ignore")
+    once = repaired(tmp_path, source, *names, value="Lark")
+    assert repaired(tmp_path, once, *names, value="Lark") == once
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())), min_size=1, max_size=3
+    )
+)
+def test_what_is_printed_over_lines_reads_back_equal(tmp_path: Path, fields: list[dict[str, Any]]) -> None:
+    given_rows = [{**one, **row()} for one in fields]
+    source = json.dumps(given_rows, indent=1).encode()
+    mended = repaired(tmp_path, source).decode("utf-8", "surrogatepass").split("\n")[:-1]
+    assert [list(json.loads(line).items()) for line in mended] == [list(one.items()) for one in given_rows]

@@ -1,0 +1,152 @@
+"""manage.py validate, as scripts use it: a process, its status, its document."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets.core.findings import CODES, Finding, finding
+from datasets.messages import JSON_PROBLEMS, SENTENCES, message
+
+ROOT = Path(__file__).parents[2]
+GOOD = '{"messages": [{"role": "user", "content": "?"}]}\n'
+BAD = '{"messages": [{"role": "user", "content": "!"}],}\n'
+KEYS = ["format", "encoding", "rows", "valid_rows", "counts", "findings", "models", "fields", "fixed"]
+
+
+def validate(folder: Path, *words: str, language: str = "en_US.UTF-8") -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "DATA_DIR": str(folder / "data"),
+        "LANG": language,
+        "PYTHONIOENCODING": "utf-8",
+    }
+    for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES"):
+        environment.pop(name, None)
+    command = [sys.executable, "manage.py", "validate", *words]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8"
+    )
+
+
+def file(folder: Path, text: str) -> str:
+    path = folder / "rows.jsonl"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def document(ran: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    return json.loads(ran.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("text", "status"), [(GOOD, 0), (GOOD + BAD, 1), (GOOD * 2, 0)])
+def test_the_status_says_whether_there_are_errors(text: str, status: int, tmp_path: Path) -> None:
+    ran = validate(tmp_path, file(tmp_path, text), "--json")
+    assert (ran.returncode, list(document(ran)), ran.stderr) == (status, KEYS, "")
+
+
+def test_a_finding_has_its_seven_keys(tmp_path: Path) -> None:
+    (found,) = document(validate(tmp_path, file(tmp_path, GOOD + BAD), "--json"))["findings"]
+    assert found.pop("message").startswith("This line is not JSON")
+    assert found == {
+        "line": 2,
+        "column": 48,
+        "path": None,
+        "code": "json.invalid",
+        "severity": "error",
+        "repair": "strip_trailing_commas",
+    }
+
+
+def test_the_document_describes_the_input_and_fixed_the_output(tmp_path: Path) -> None:
+    out = tmp_path / "fixed.jsonl"
+    ran = validate(tmp_path, file(tmp_path, GOOD + BAD), "--fix", str(out), "--json")
+    assert (ran.returncode, document(ran)["valid_rows"]) == (1, 1)
+    assert document(ran)["fixed"] == {"rows": 2, "valid_rows": 2}
+    assert out.read_text() == GOOD + BAD.replace(",}", "}")
+
+
+def test_only_the_named_repairs_are_made(tmp_path: Path) -> None:
+    out = tmp_path / "fixed.jsonl"
+    ran = validate(tmp_path, file(tmp_path, BAD), "--fix", str(out), "--repair", "strip_comments", "--json")
+    assert (document(ran)["fixed"], out.read_text()) == ({"rows": 1, "valid_rows": 0}, BAD)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--repair", "to_utf8"],
+        ["--fix", "OUT", "--repair", "nonsense"],
+        ["--fix", "OUT", "--repair", "unify_model_names"],
+        ["--fix", "OUT", "--repair", "unify_model_names=lark"],
+        ["--fix", "OUT", "--repair", "to_utf8=x"],
+        ["--fix", "IN"],
+        ["--nonsense"],
+    ],
+)
+def test_wrong_usage_ends_with_two_and_a_sentence(words: list[str], tmp_path: Path) -> None:
+    source = file(tmp_path, GOOD)
+    places = {"OUT": str(tmp_path / "out"), "IN": source}
+    ran = validate(tmp_path, source, *(places.get(word, word) for word in words), "--json")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_file_that_cannot_be_opened_ends_with_two_and_a_sentence(tmp_path: Path) -> None:
+    ran = validate(tmp_path, str(tmp_path / "nowhere"), "--json")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "nowhere" in ran.stderr
+
+
+def test_people_see_a_caret_under_the_place(tmp_path: Path) -> None:
+    shown = validate(tmp_path, file(tmp_path, GOOD + '{"名": “x”}\n')).stdout.splitlines()
+    (at,) = [index for index, line in enumerate(shown) if line.strip() == "^"]
+    assert shown[at - 1].strip() == '{"名": “x”}'
+    assert shown[at].index("^") == 4 + len('{"名": ') + 1
+
+
+def test_every_code_has_a_sentence() -> None:
+    assert set(SENTENCES) == set(CODES)
+
+
+PARAMS: dict[str, Any] = dict.fromkeys(
+    (
+        "name",
+        "met",
+        "limit",
+        "format",
+        "role",
+        "model",
+        "names",
+        "absent",
+        "rows",
+        "fewest",
+        "most",
+        "missing",
+        "first",
+    ),
+    "7",
+)
+SPECIAL = {
+    "json.invalid": {"reason": "unexpected", "wanted": "colon"},
+    "csv.header": {"problem": "twice"},
+    "csv.columns": {"wanted": 2},
+    "file.other_kind": {"kind": "pdf"},
+    "field.type_varies": {"types": "string, number"},
+}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_sentence_can_be_said_and_ends(code: str) -> None:
+    found: Finding = finding(code, line=1, path="a", **{**PARAMS, **SPECIAL.get(code, {})})
+    assert message(found).endswith(".")
+
+
+def test_json_problems_ask_for_nothing_but_what_was_met_and_wanted() -> None:
+    for sentence in JSON_PROBLEMS.values():
+        assert str(sentence) % {"met": "7", "wanted": "8"}
