@@ -154,16 +154,14 @@ class Script:
         printed = Printed(self._most_printed)
         printed.write(self._printed_at_load)
         self._printed_at_load = ""
-        result, changed, failure = None, None, None
+        result, changed = None, None
+        failure: WireFailure | None = None
         try:
             with printing_to(printed):
                 result, changed = self._call(raw)
         except BaseException as error:  # whatever a script raises is this item's answer
-            failure = self._described(error)
+            failure = describe(error, line_of)
         return [result, changed, without_places(printed.getvalue()), printed.was_cut, failure]
-
-    def _described(self, error: BaseException) -> WireFailure:
-        return describe(error, line_of)
 
     def _call(self, raw: bytes) -> tuple[Any, dict[str, dict[str, Any]]]:
         text = raw.decode("utf-8", "surrogatepass")
@@ -187,13 +185,13 @@ def filled(item: dict[str, Any]) -> dict[str, Any]:
         item["data"].setdefault(name, None)
     if item["resp"].get("content") is None:
         item["resp"]["content"] = ""
-    for response in (item["resp"], *item.get("judge_resps", ())):
+    for name in ("judge_reqs", "judge_resps", "judge_models"):
+        several = item.setdefault(name, [])
+        item[name[:-1]] = several[-1] if several else None
+    for response in (item["resp"], *item["judge_resps"]):
         if "error" not in response:
             response.setdefault("reasoning_content", None)
             response.setdefault("tool_calls", None)
-    for name in ("judge_req", "judge_resp", "judge_model"):
-        several = item.get(f"{name}s")
-        item[name] = several[-1] if several else None
     return item
 
 
@@ -206,8 +204,7 @@ def wanted(
     named: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            extra = [other for other in given if other not in named and other not in positional]
-            named += extra if kind == "postprocess" else []
+            named += [other for other in given if other not in named and other not in positional]
         elif parameter.kind is not parameter.VAR_POSITIONAL and name in given:
             (positional if parameter.kind is parameter.POSITIONAL_ONLY else named).append(name)
         elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.default is parameter.empty:

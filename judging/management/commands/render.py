@@ -94,7 +94,7 @@ def answer_of(row: RawRow, model: str | None, number: int | None) -> str:
         answers = [answer for answer in answers if answer[0] == answers[0][0]]
     if not row.responses and model is None and number is None:
         return "{}"
-    wanted = number or 1
+    wanted = 1 if number is None else number
     for _, index, text in answers:
         if index == wanted:
             return text

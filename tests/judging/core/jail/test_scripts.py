@@ -1,0 +1,298 @@
+"""Preprocess and postprocess as their writers know them."""
+
+from typing import Any
+
+import pytest
+
+from judging.core.jail.pool import Jail
+from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
+from tests.judging.core.jail.scripting import failure_of, result_of, run, script
+
+ANSWERS = {
+    "judge_reqs": [{"messages": [], "stream": True}, {"messages": [], "n": 2}],
+    "judge_resps": [{"content": "[[A>B]]"}, {"content": None, "error": "gone"}],
+    "judge_models": [
+        {"name": "one", "judge_template_content": "t"},
+        {"name": "two", "judge_template_content": "t"},
+    ],
+    "data": {"messages": []},
+    "resp": {"content": "x"},
+}
+
+
+def preprocess(jail: Jail, source: str, data: dict[str, Any], resp: dict[str, Any]) -> ScriptOutcome:
+    (outcome,) = run_preprocess(jail, source, [(data, resp)])
+    return outcome
+
+
+def postprocess(jail: Jail, source: str) -> ScriptOutcome:
+    (outcome,) = run_postprocess(jail, source, [ANSWERS])
+    return outcome
+
+
+@pytest.mark.parametrize(
+    "declared", ["data, resp", "data, resp, **kwargs", "resp", "data", "", "**kwargs", "resp, /, data=1"]
+)
+def test_a_script_is_called_with_the_parameters_that_it_declares(declared: str, jail: Jail) -> None:
+    assert preprocess(jail, f"def preprocess({declared}):\n    return 1", {}, {}).result == 1
+
+
+def test_preprocess_has_nothing_more_in_kwargs_than_it_was_promised(jail: Jail) -> None:
+    assert (
+        preprocess(jail, "def preprocess(data, resp, **kwargs):\n    return len(kwargs)", {}, {}).result == 0
+    )
+
+
+def test_postprocess_has_the_last_judge_in_kwargs(jail: Jail) -> None:
+    source = """
+def postprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs):
+    assert sorted(kwargs) == ["judge_model", "judge_req", "judge_resp"]
+    assert kwargs["judge_resp"] is judge_resps[-1]
+    return f'{kwargs["judge_req"].n} {kwargs["judge_resp"].error} {kwargs["judge_model"]["name"]}'
+"""
+    assert postprocess(jail, source).result == "2 gone two"
+
+
+def test_postprocess_may_ask_for_less(jail: Jail) -> None:
+    assert (
+        postprocess(jail, "def postprocess(judge_resps):\n    return judge_resps[0].content").result
+        == "[[A>B]]"
+    )
+
+
+def test_judge_replies_have_the_standard_fields_and_a_failed_one_its_error(jail: Jail) -> None:
+    source = "def postprocess(judge_resps):\n    return str([dict(one) for one in judge_resps])"
+    fine = {"content": "[[A>B]]", "reasoning_content": None, "tool_calls": None}
+    assert postprocess(jail, source).result == str([fine, {"content": None, "error": "gone"}])
+
+
+def test_a_parameter_that_is_not_given_is_named_when_loading(jail: Jail) -> None:
+    (outcome,) = run(jail, "\ndef preprocess(data, other):\n    return 1")
+    assert outcome.failure is not None
+    assert (outcome.failure.code, outcome.failure.line) == ("load", 2)
+    assert "'other'" in outcome.failure.message
+
+
+@pytest.mark.parametrize("name", ["messages", "ref_answer", "gt", "question", "history"])
+def test_standard_fields_of_data_are_none_when_absent(name: str, jail: Jail) -> None:
+    assert result_of(jail, f"return data['{name}'] is None and data.{name} is None") is True
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("content", ""), ("reasoning_content", None), ("tool_calls", None)]
+)
+def test_standard_fields_of_resp_when_absent(name: str, value: object, jail: Jail) -> None:
+    outcome = preprocess(jail, script(f"return resp.{name} == {value!r}"), {}, {"content": None})
+    assert outcome.result is True
+
+
+WRITES = {
+    "data.x = 1": {"x": 1},
+    "data['x'] = 1": {"x": 1},
+    "data.deep.inner.x = 1": {"deep": {"inner": {"x": 1}}},
+    "data.x = {}\ndata.x.y = 1\ndata['x']['z'] = 2": {"x": {"y": 1, "z": 2}},
+    "data['x'] = {}\ndata['x'].y = 1": {"x": {"y": 1}},
+    "x = {}\ndata.x = x\nx['y'] = 1": {"x": {"y": 1}},
+    "data.list[0].x = 1": {"list": [{"x": 1}]},
+    "data.list.append(None)": {"list": [{}, None]},
+    "data.n = True": {"n": True},
+    "data.n = 1.0": {"n": 1.0},
+    "data.n = 1": {},
+    "del data.n": {"n": None},
+    "data.pop('n')": {"n": None},
+    "data.x = (1, 2)": {"x": [1, 2]},
+    "data.update(x=None)": {"x": None},
+    "data.list[0] = {}": {},
+}
+
+
+@pytest.mark.parametrize(("body", "changed"), WRITES.items())
+def test_changed_fields_are_told(body: str, changed: dict[str, Any], jail: Jail) -> None:
+    data = {"n": 1, "deep": {"inner": {}}, "list": [{}]}
+    outcome = preprocess(jail, script(body), data, {})
+    assert (outcome.failure, repr(outcome.changed["data"])) == (None, repr(changed))
+
+
+def test_changes_of_the_response_are_told_apart(jail: Jail) -> None:
+    outcome = preprocess(jail, script("resp.clean = resp.content.strip()"), {}, {"content": " x "})
+    assert outcome.changed == {"data": {}, "response": {"clean": "x"}}
+
+
+def test_large_uploaded_integers_pass_unharmed(jail: Jail) -> None:
+    outcome = preprocess(
+        jail, script("data.deep.x = 1\nreturn str(data.big)"), {"big": 10**40, "deep": {"n": 10**40}}, {}
+    )
+    assert (outcome.result, outcome.changed["data"]) == (str(10**40), {"deep": {"n": 10**40, "x": 1}})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "{1}",
+        "b''",
+        "float('nan')",
+        "{1: 2}",
+        "lambda: 1",
+        "'\\ud800'",
+        "'\\0'",
+        "2 ** 63",
+        "[[float('inf')]]",
+        "1j",
+    ],
+)
+def test_a_field_that_is_no_json_value_is_an_error_that_names_it(value: str, jail: Jail) -> None:
+    failure = failure_of(jail, f"data.x = {value}")
+    assert (failure.code, failure.message[:6]) == ("result", "data.x")
+
+
+def test_a_field_that_holds_itself_is_an_error(jail: Jail) -> None:
+    assert failure_of(jail, "data.x = []\ndata.x.append(data.x)").code == "result"
+
+
+@pytest.mark.parametrize("value", [True, False, 0, -(2**63), 2**63 - 1, 1.5, "文", "", None])
+def test_results_come_back_exactly(value: object, jail: Jail) -> None:
+    assert repr(result_of(jail, f"return {value!r}")) == repr(value)
+
+
+WRONG = {
+    "[1]": "list [1]",
+    "{}": "dict {}",
+    "float('nan')": "float nan",
+    "-float('inf')": "float -inf",
+    "2 ** 63": "an integer beyond 64 bits",
+    "10 ** 5000": "an integer beyond 64 bits",
+    "b'x'": "bytes b'x'",
+    "'\\ud800'": "a text with half a character or a NUL in it",
+    "[0] * 1000": "list " + "[" + "0, " * 33 + "…",
+}
+
+
+@pytest.mark.parametrize(("value", "words"), WRONG.items())
+def test_any_other_result_is_an_error_that_says_what_came_back(value: str, words: str, jail: Jail) -> None:
+    failure = failure_of(jail, f"return {value}")
+    assert (failure.code, failure.message) == ("result", f"preprocess returned {words}")
+
+
+def test_an_exception_has_the_scripts_line_and_message(jail: Jail) -> None:
+    failure = failure_of(jail, "import json\nreturn json.loads('{')")
+    assert (failure.code, failure.line) == ("exception", 4)
+    assert failure.message.startswith("JSONDecodeError: Expecting property name")
+
+
+def test_a_text_of_an_exception_may_itself_be_broken(jail: Jail) -> None:
+    failure = failure_of(jail, "raise E", "class E(Exception):\n    def __str__(self): 1 / 0")
+    assert failure.message == "E: (its text can't be shown)"
+
+
+def test_what_was_printed_is_kept_also_when_it_fails(jail: Jail) -> None:
+    (outcome,) = run(jail, script("print('one', 2)\nraise ValueError"))
+    assert (outcome.printed, outcome.failure and outcome.failure.message) == ("one 2\n", "ValueError")
+
+
+def test_printed_tracebacks_show_no_path_of_the_server(jail: Jail) -> None:
+    (outcome,) = run(
+        jail, script("import json, traceback\ntry: json.loads('{')\nexcept ValueError: traceback.print_exc()")
+    )
+    assert 'File "<script>"' in outcome.printed
+    assert 'File "/' not in outcome.printed
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "line"),
+    [
+        ("def preprocess(data:\n    pass", "syntax", 1),
+        ("x = 1\n  y = 2", "syntax", 2),
+        ("x = '\0'", "syntax", None),
+        ("x = 1", "load", None),
+        ("preprocess = 1", "load", None),
+        ("\n\nimport os", "exception", 3),
+        ("1 / 0", "exception", 1),
+        ("", "load", None),
+    ],
+)
+def test_a_script_that_does_not_load_says_why(source: str, code: str, line: int | None, jail: Jail) -> None:
+    outcomes = run(jail, source, 2)
+    assert [(one.failure.code, one.failure.line) for one in outcomes if one.failure] == [(code, line)] * 2
+
+
+MODULES = """re json math cmath decimal fractions statistics random string textwrap unicodedata difflib datetime time
+calendar collections itertools functools operator bisect heapq copy enum dataclasses typing types abc contextlib
+hashlib base64 binascii html urllib.parse xml.etree.ElementTree csv io ast tokenize traceback uuid zlib"""
+
+
+@pytest.mark.parametrize("name", MODULES.split())
+def test_the_listed_modules_can_be_imported(name: str, jail: Jail) -> None:
+    assert result_of(jail, "return 1", f"import {name}") == 1
+
+
+USES = {
+    "datetime.datetime.strptime('2024', '%Y').year": 2024,
+    "hashlib.sha256(b'x').hexdigest()[:4]": "2d71",
+    "hashlib.md5(b'x').hexdigest()[:4]": "9dd4",
+    "'文'.encode('gbk').hex()": "cec4",
+    "xml.etree.ElementTree.fromstring('<a>b</a>').text": "b",
+    "html.unescape('&lt;')": "<",
+    "urllib.parse.quote('文')": "%E6%96%87",
+    "len(str(uuid.uuid4()))": 36,
+    "statistics.mean([1, 2, 3])": 2,
+    "str(decimal.Decimal('0.1') * 3)": "0.3",
+    "'\\N{BULLET}'": "•",
+    "zlib.decompress(zlib.compress(b'x')).decode()": "x",
+    "time.localtime(0).tm_year in (1969, 1970)": True,
+    "difflib.SequenceMatcher(None, 'ab', 'ac').ratio()": 0.5,
+    "list(csv.reader(io.StringIO('a,b')))[0][1]": "b",
+    "len(list(tokenize.generate_tokens(io.StringIO('x').readline)))": 3,
+    "ast.literal_eval('[1]')[0]": 1,
+    "dataclasses.make_dataclass('A', ['x'])(1).x": 1,
+    "copy.deepcopy(data).n": 0,
+    "json.loads(json.dumps(data))['n']": 0,
+}
+
+
+@pytest.mark.parametrize(("expression", "value"), USES.items())
+def test_the_listed_modules_work_behind_the_walls(expression: str, value: object, jail: Jail) -> None:
+    assert (
+        result_of(jail, f"return {expression}", "\n".join(f"import {name}" for name in MODULES.split()))
+        == value
+    )
+
+
+CLEAN = r"""
+import re
+pairs = [("<think>", "</think>"), ("<Think>", "</Think>")]
+def remove_cot(text: str, cot_pairs=None) -> str:
+    ret = text
+    for t0, t1 in cot_pairs or pairs:
+        ret = re.sub(f"{t0}.*?{t1}", "", ret, flags=re.DOTALL)
+    return ret.strip()
+def preprocess(data: dict, resp: dict) -> bool | int | str | float | None:
+    resp["clean"] = remove_cot(resp["content"])
+    return resp["clean"]
+"""
+COMPARE = r"""
+import re
+from typing import Optional
+ans_map = {"A>>B": 1, "A>B": 2, "A=B": 3, "B>A": 4, "B>>A": 5}
+def postprocess(judge_reqs: list[dict], judge_resps: list[dict], judge_models, data, resp, **kwargs) -> Optional[int]:
+    matches = re.findall(r"\[\[(A>>B|A>B|A=B|B>A|B>>A)\]\]", judge_resps[0]["content"])
+    return ans_map.get(matches[-1] if matches else None)
+"""
+
+
+def test_a_script_that_takes_the_thinking_out(jail: Jail) -> None:
+    outcome = preprocess(jail, CLEAN, {}, {"content": "<think>hm\n</think> 24"})
+    assert (outcome.result, outcome.changed["response"]) == ("24", {"clean": "24"})
+
+
+def test_a_script_that_reads_the_last_comparison(jail: Jail) -> None:
+    assert postprocess(jail, COMPARE).result == 2
+
+
+def test_a_dataclass_of_the_scripts_own_works(jail: Jail) -> None:
+    before = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    x: int"
+    assert result_of(jail, "return P(3).x", before) == 3
+
+
+def test_seconds_are_the_items_own(jail: Jail) -> None:
+    quick, slow = run(jail, script("for _ in range(10 ** 6 * data.n): pass"), 2)
+    assert quick.seconds < slow.seconds
