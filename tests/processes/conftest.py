@@ -14,7 +14,6 @@ from django.db import connection
 
 from evalsite.supervisor import manage
 
-
 SETTINGS = {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}  # a process of its own has no tests around it
 
 

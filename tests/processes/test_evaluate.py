@@ -7,15 +7,14 @@ import os
 import signal
 import subprocess
 import time
-from collections import defaultdict
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import pytest
 
 from evalsite.supervisor import manage
-from judging.core.judges.scripted import Answer, Received, ScriptedJudge
+from judging.core.judges.scripted import Answer, ScriptedJudge
+from tests import mtbench
 from tests.processes.conftest import SETTINGS, wait_until
 from tests.real_data import real_data
 
@@ -186,29 +185,13 @@ def environment(process: Path) -> bytes:
 
 
 def test_published_verdicts_give_the_published_means(folder: Folder) -> None:
-    upload = real_data("mtbench_llama2_upload.jsonl")
-    published = read_lines(real_data("mtbench_llama2_gpt4_judgments.jsonl"))
-    verdicts = {(f"mtbench-{one['question_id']}", one["model"]): one for one in published if one["turn"] == 1}
-    texts = {
-        (row["id"], output["responses"][0]["content"].strip()): verdicts[row["id"], output["model_name"]][
-            "judgment"
-        ]
-        for row in read_lines(upload)
-        for output in row["model_outputs"]
-    }
-
-    def published_verdict(asked: Received) -> str:
-        row, _, rest = asked.prompt.partition("]\n")
-        return str(texts[row[1:], rest.rpartition("\nScore: [[n]]")[0].strip()])
-
-    with ScriptedJudge(reply=published_verdict) as judge:
-        status, told, _ = folder.evaluate(upload, "--metrics", folder.metrics(judge.url))
-    scores = defaultdict(list)
-    for (_, model), one in verdicts.items():
-        scores[model].append(one["score"])
+    published = mtbench.verdicts()
+    rows = mtbench.rows_that_name_their_model(folder.path / "mtbench.jsonl")
+    with ScriptedJudge(reply=mtbench.judge(published)) as judge:
+        status, told, _ = folder.evaluate(rows, "--metrics", folder.metrics(judge.url, mtbench.TEMPLATE))
     means = {name: metrics["quality"]["mean"] for name, metrics in told["report"]["candidates"].items()}
     assert status == 0
-    assert means == pytest.approx({name: mean(values) for name, values in scores.items()}, abs=0.0005)
+    assert means == pytest.approx(mtbench.published_means(published), abs=0.0005)
 
 
 def test_arena_hard_is_judged_whole(folder: Folder) -> None:
@@ -216,7 +199,3 @@ def test_arena_hard_is_judged_whole(folder: Folder) -> None:
         upload = real_data("arena_hard_v01_upload.jsonl")
         status, told, _ = folder.evaluate(upload, "--metrics", folder.metrics(judge.url))
     assert (status, told["judgements"], told["scored"]) == (0, 1500, 1500)
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
