@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from django.conf import LazySettings
 from django.test import Client
 
 from evalsite.accounts.models import Membership, Project, Role, User
@@ -22,12 +21,6 @@ def member(name: str, project: Project, role: Role) -> User:
     user = person(name)
     Membership.objects.create(user=user, project=project, role=role)
     return user
-
-
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: LazySettings) -> None:
-    """The real hash is slow on purpose."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

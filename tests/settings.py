@@ -4,11 +4,15 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 _folder = tempfile.mkdtemp(prefix="evalsite-tests-")
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
-for _name in ("HOST", "PORT", "DEBUG", "HTTPS", "ALLOWED_HOSTS", "SECRET_KEY"):
+for _name in ("HOST", "PORT", "DEBUG", "HTTPS", "ALLOWED_HOSTS", "SECRET_KEY", "TIME_ZONE"):
     os.environ.pop(_name, None)
 os.environ["DATA_DIR"] = _folder
+(Path(_folder) / "static").mkdir()  # WhiteNoise complains of a missing one
 
 from evalsite.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose

@@ -62,7 +62,7 @@ function ask(form, submitter) {
   const answers = document.createElement("form");
   answers.method = "dialog";
   answers.className = "row";
-  for (const [value, text, look] of [["yes", submitter?.textContent.trim() || "OK", "danger"], ["", form.dataset.keep || "×", "quiet"]]) {
+  for (const [value, text, look] of [["yes", submitter?.textContent.trim() || "OK", "danger"], ["", form.dataset.keep || document.body.dataset.close, "quiet"]]) {
     const button = document.createElement("button");
     button.value = value;
     button.className = `button ${look}`;

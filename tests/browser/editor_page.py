@@ -1,0 +1,33 @@
+"""Addresses of the site and one page with an editor on it, for the tests of the editor itself."""
+
+from django.http import HttpRequest, HttpResponse
+from django.template import engines
+from django.urls import path
+
+from evalsite.urls import urlpatterns as site
+
+PAGE = """{% extends "base.html" %}
+{% block styles %}{% include "components/editor_assets.html" %}{% endblock %}
+{% block content %}
+  <form method="post">{% csrf_token %}
+    <label for="prompt">Prompt</label>
+    <code-editor language="jinja">
+      <textarea id="prompt" name="prompt" hx-post="/editor/" hx-trigger="input changed delay:50ms"
+        hx-target="#preview" hx-swap="textContent">{{ text }}</textarea>
+    </code-editor>
+    <button id="send">Send</button>
+  </form>
+  <div id="preview">{{ sent }}</div>
+{% endblock %}"""
+
+
+def editor(request: HttpRequest) -> HttpResponse:
+    """Shows an editor; answers what was sent."""
+    sent = request.POST.get("prompt", "")
+    if request.headers.get("HX-Request"):
+        return HttpResponse(sent.upper())
+    context = {"text": "Judge {% raw %}{{ resp.content }}{% endraw %}", "sent": sent}
+    return HttpResponse(engines["django"].from_string(PAGE).render(context, request))
+
+
+urlpatterns = [path("editor/", editor), *site]

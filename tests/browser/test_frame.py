@@ -1,0 +1,72 @@
+"""The frame of the site in a real browser, under the policy."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evalsite.accounts.models import User
+from tests.conftest import PASSWORD
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Enter = Callable[..., Page]
+
+
+def test_signing_in_leads_to_the_page_that_was_asked_for(
+    page: Page, live_server: LiveServer, olga: User
+) -> None:
+    page.goto(f"{live_server.url}/projects/new/")
+    page.get_by_label("Username").fill("olga")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page).to_have_url(f"{live_server.url}/projects/new/")
+
+
+def test_dark_colours_are_chosen_at_once_and_kept(enter: Enter, alice: User) -> None:
+    page = enter(alice)
+    page.get_by_text("Alice").click()
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_chinese_is_one_click_away(enter: Enter, alice: User) -> None:
+    page = enter(alice)
+    page.get_by_role("button", name="中文").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("模型答得怎么样？")
+
+
+def test_the_question_mark_lists_the_keys_but_not_while_one_types(enter: Enter, adam: User) -> None:
+    page = enter(adam, "/p/physics/people/")
+    page.get_by_label("User name").first.press("?")
+    expect(page.locator("#keys")).to_be_hidden()
+    page.locator("h1").click()
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+
+
+def test_removing_somebody_is_asked_first(enter: Enter, adam: User, rita: User) -> None:
+    page = enter(adam, "/p/physics/people/")
+    remove = page.get_by_role("row", name="rita").get_by_role("button", name="Remove")
+    remove.click()
+    page.get_by_role("dialog").get_by_role("button", name="Keep").click()
+    expect(page.get_by_role("row", name="rita")).to_be_visible()
+    remove.click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("row", name="rita")).to_be_hidden()
+
+
+@pytest.mark.parametrize("path", ["/", "/p/physics/", "/p/physics/people/", "/password/"])
+def test_no_page_is_wider_than_a_phone(enter: Enter, adam: User, path: str) -> None:
+    page = enter(adam)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(page.url.rstrip("/") + path)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_the_skip_link_is_the_first_stop(enter: Enter, alice: User) -> None:
+    page = enter(alice)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
