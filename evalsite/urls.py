@@ -12,5 +12,6 @@ urlpatterns = [
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
+    path("p/<slug:slug>/endpoints/", include("judging.metrics.endpoint_urls")),
     path("p/<slug:slug>/runs/", include("judging.runs.urls")),
 ]

@@ -1,0 +1,39 @@
+"""The one door to endpoints and metrics: a function here returns the object or raises."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest
+
+from evalsite import access
+from evalsite.access import May
+from judging.metrics.models import Endpoint, Metric, MetricVersion
+
+
+def get_endpoint(request: HttpRequest, slug: str, endpoint_id: int, may: May) -> Endpoint:
+    """An endpoint of the project called `slug`. Raises Http404 or PermissionDenied."""
+    project = access.get_project(request, slug, may)
+    endpoint = Endpoint.objects.filter(project=project, pk=endpoint_id).first()
+    if endpoint is None:
+        raise Http404
+    return endpoint
+
+
+def get_metric(request: HttpRequest, slug: str, metric_id: int, may: May = May.METRICS) -> Metric:
+    """A metric of the project called `slug`. Raises Http404 or PermissionDenied."""
+    project = access.get_project(request, slug, may)
+    metric = Metric.objects.filter(project=project, pk=metric_id).first()
+    if metric is None:
+        raise Http404
+    return metric
+
+
+def get_metric_version(
+    request: HttpRequest, slug: str, metric_id: int, number: int, may: May = May.METRICS
+) -> MetricVersion:
+    """Version `number` of a metric of the project called `slug`. Raises Http404 or PermissionDenied."""
+    metric = get_metric(request, slug, metric_id, may)
+    version = MetricVersion.objects.filter(metric=metric, number=number).select_related("created_by").first()
+    if version is None:
+        raise Http404
+    version.metric = metric
+    return version

@@ -1,0 +1,147 @@
+"""«Test connection»: asks the endpoint, within bounds that a web thread can bear, and says what was found."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from evalsite.secrets import Undecryptable
+from judging.core.judges.probe import Probe, probe
+from judging.core.judges.settings import JudgeSettings, Timeouts
+from judging.core.pipeline import JudgeModel
+from judging.messages import reason_sentence
+from judging.metrics.models import Endpoint
+from judging.runs.lanes import judge_settings
+
+TIMEOUTS = Timeouts(connect=5.0, first_byte=20.0, idle=10.0, whole=25.0)
+ALTOGETHER = 40.0  # seconds, with all that is tried again
+MAX_MODELS_KEPT = 200
+
+# Each test holds a web thread while it waits: some must be left for everybody else.
+_turns = threading.BoundedSemaphore(2)
+
+
+def try_endpoint(endpoint: Endpoint) -> dict[str, Any]:
+    """What a short question found out, as JSON-able `probe` of the endpoint. Raises nothing."""
+    try:
+        settings = endpoint_settings(endpoint)
+    except Undecryptable:
+        return failed("key_unreadable")
+    if not _turns.acquire(timeout=10):
+        return failed("busy_here")
+    try:
+        return asyncio.run(_probed(replace(settings, timeouts=TIMEOUTS)))
+    finally:
+        _turns.release()
+
+
+async def _probed(settings: JudgeSettings) -> dict[str, Any]:
+    started = time.perf_counter()
+    try:
+        async with asyncio.timeout(ALTOGETHER):
+            return as_kept(await probe(settings))
+    except TimeoutError:
+        return failed("timeout_whole") | {"seconds": time.perf_counter() - started}
+
+
+def endpoint_settings(endpoint: Endpoint) -> JudgeSettings:
+    """How the endpoint is asked, by itself. Raises Undecryptable."""
+    judge = JudgeModel(name="", template="", url=endpoint.url, model=endpoint.model, params=endpoint.params)
+    return judge_settings(judge, endpoint)
+
+
+def failed(code: str, detail: str = "") -> dict[str, Any]:
+    return {"ok": False, "code": code, "detail": detail, "refuses": [], "models": []}
+
+
+def as_kept(found: Probe) -> dict[str, Any]:
+    """The probe as it is stored: no request, no key."""
+    return {
+        "ok": found.ok,
+        "code": found.error.code if found.error else "",
+        "detail": found.error.message if found.error else "",
+        "refuses": sorted(found.refuses),
+        "streams": found.streams,
+        "reasoning": found.reasoning,
+        "usage": found.usage,
+        "model": found.model or "",
+        "seconds": round(found.seconds, 3),
+        "models": list(found.models[:MAX_MODELS_KEPT]),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a test found, in words. `kind` is that of a notice; `facts` are name and value."""
+
+    kind: str
+    title: str
+    text: str
+    refusals: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    hint: str = ""
+
+
+def told(endpoint: Endpoint) -> Told | None:
+    """The words for what the last test found; None if there was none."""
+    found = endpoint.probe
+    if not found:
+        return None
+    if not found["ok"]:
+        text = _busy() if found["code"] == "busy_here" else reason_sentence(found["code"], found["detail"])
+        return Told("error", _("It does not work yet"), text, hint=_model_hint(endpoint))
+    refusals = tuple(refusal_sentence(name) for name in found["refuses"])
+    title = _("It works, with less than was asked for") if refusals else _("It works")
+    text = _("Runs leave out what the server refuses.") if refusals else ""
+    return Told("success", title, text, refusals, _facts(found), _model_hint(endpoint))
+
+
+def refusal_sentence(name: str) -> str:
+    """What it means that a server refuses a parameter."""
+    sentences = {
+        "stream": _(
+            "It refuses stream: a reply comes whole, not piece by piece, so slow ones show nothing until they end."
+        ),
+        "separate_reasoning": _(
+            "It refuses separate_reasoning: where the model thinks aloud, look for it in the reply."
+        ),
+        "stream_options": _("It refuses stream_options: tokens may not be counted."),
+        "temperature": _("It refuses temperature: the model's own is used, so verdicts may vary more."),
+        "max_tokens": _("It wants max_completion_tokens in place of max_tokens; that is changed by itself."),
+    }
+    return sentences.get(name) or _("It refuses %(name)s.") % {"name": name}
+
+
+def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    yes, no = _("yes"), _("no")
+    facts = [
+        (_("Model that answered"), found["model"]),
+        (_("Streams"), yes if found["streams"] else no),
+        (_("Gives its reasoning"), yes if found["reasoning"] else _("not in this short reply")),
+        (_("Counts tokens"), yes if found["usage"] else no),
+    ]
+    return tuple((name, value) for name, value in facts if value)
+
+
+def _model_hint(endpoint: Endpoint) -> str:
+    """Models that the server offers, where the one that is set is not among them."""
+    offered = endpoint.probe.get("models", [])
+    if not offered or endpoint.model in offered:
+        return ""
+    names = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
+    sentence = ngettext(
+        "The server's list has one model, another than the one set here: %(names)s",
+        "The server's list has %(n)s models, and the one set here is not among them: %(names)s",
+        len(offered),
+    )
+    return sentence % {"n": len(offered), "names": names}
+
+
+def _busy() -> str:
+    return _("Other connections are being tested right now. Try again in a few seconds.")

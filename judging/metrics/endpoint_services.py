@@ -1,0 +1,79 @@
+"""Everything that changes endpoints, and what a test of the connection found."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from evalsite.accounts.models import Project, User
+from evalsite.secrets import encrypt
+from judging.metrics.endpoint_forms import EndpointData
+from judging.metrics.models import Endpoint
+
+
+def endpoint_create(*, project: Project, data: EndpointData, user: User | None) -> Endpoint:
+    """A new endpoint. Raises ValidationError if the project has one of that name."""
+    endpoint = Endpoint(project=project, created_by=user)
+    return _written(endpoint, data)
+
+
+def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
+    """The endpoint as `data` has it; secrets that it leaves out stay. Raises ValidationError as above.
+
+    What a test found is forgotten where it may no longer hold.
+    """
+    if (endpoint.url, endpoint.model) != (data.url, data.model):
+        endpoint.refuses, endpoint.probe, endpoint.probed_at = [], {}, None
+    return _written(endpoint, data)
+
+
+def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
+    for name in (
+        "name",
+        "url",
+        "model",
+        "ca_pem",
+        "params",
+        "concurrency",
+        "first_byte_seconds",
+        "whole_seconds",
+    ):
+        setattr(endpoint, name, getattr(data, name))
+    if data.key is not None:
+        endpoint.key_encrypted = encrypt(data.key)
+    if data.headers is not None:
+        endpoint.headers_encrypted = encrypt(json.dumps(data.headers) if data.headers else "")
+    if data.proxy is not None:
+        endpoint.proxy_encrypted = encrypt(data.proxy)
+    try:
+        with transaction.atomic():
+            endpoint.save()
+    except IntegrityError:
+        taken = _(
+            "There is an endpoint called “%(name)s” already, perhaps an archived one. Choose another name."
+        )
+        raise ValidationError({"name": taken % {"name": data.name}}) from None
+    return endpoint
+
+
+def endpoint_archive(*, endpoint: Endpoint) -> None:
+    """Out of the lists; runs and metrics that use it keep it."""
+    Endpoint.objects.filter(pk=endpoint.pk, archived_at=None).update(archived_at=timezone.now())
+
+
+def endpoint_restore(*, endpoint: Endpoint) -> None:
+    """Back into the lists."""
+    Endpoint.objects.filter(pk=endpoint.pk).update(archived_at=None)
+
+
+def endpoint_remember_test(*, endpoint: Endpoint, found: dict[str, Any]) -> None:
+    """Keep what a test found; what the server refuses replaces what was known before only if it answered."""
+    endpoint.probe, endpoint.probed_at = found, timezone.now()
+    if found["ok"]:
+        endpoint.refuses = found["refuses"]
+    endpoint.save(update_fields=["probe", "probed_at", "refuses"])

@@ -1,0 +1,152 @@
+"""The pages about endpoints: administrators look after them, analysts see and test them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsite import access
+from evalsite.access import May, signed_in
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.settings import chat_url
+from judging.metrics import connection, endpoint_services, selectors
+from judging.metrics.access import get_endpoint
+from judging.metrics.endpoint_forms import EndpointForm
+from judging.metrics.models import Endpoint
+
+secrets_unlogged = sensitive_post_parameters("key", "headers", "proxy")
+
+
+@login_required
+@require_GET
+def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
+    """The project's endpoints, or those that were archived."""
+    project = access.get_project(request, slug, May.USE_ENDPOINTS)
+    archived = request.GET.get("archived") == "1"
+    found = selectors.endpoints_of(project, archived=archived)
+    return render(request, "endpoints/list.html", {"endpoints": found, "archived": archived})
+
+
+@login_required
+@require_GET
+def endpoint(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """One endpoint and what its last test found; nothing secret."""
+    found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
+    context = {
+        "endpoint": found,
+        "final_address": final_address(found.url),
+        "told": connection.told(found),
+        "metrics": selectors.metrics_that_use(found),
+    }
+    return render(request, "endpoints/endpoint.html", context)
+
+
+@secrets_unlogged
+@login_required
+def create(request: HttpRequest, slug: str) -> HttpResponse:
+    project = access.get_project(request, slug, May.MANAGE)
+    form = EndpointForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = endpoint_services.endpoint_create(
+                project=project, data=form.result(), user=signed_in(request)
+            )
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            return _saved(request, slug, made)
+    return _form(request, form, None)
+
+
+@secrets_unlogged
+@login_required
+def edit(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    form = EndpointForm(request.POST or None, endpoint=found)
+    if request.method == "POST" and form.is_valid():
+        try:
+            endpoint_services.endpoint_edit(endpoint=found, data=form.result())
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            return _saved(request, slug, found)
+    return _form(request, form, found)
+
+
+def _form(request: HttpRequest, form: EndpointForm, endpoint: Endpoint | None) -> HttpResponse:
+    url = str(form["url"].value() or "")
+    models = endpoint.probe.get("models", []) if endpoint else []
+    context = {
+        "form": form,
+        "endpoint": endpoint,
+        "url": url,
+        "final_address": final_address(url),
+        "models": models,
+    }
+    return render(request, "endpoints/edit.html", context, status=422 if form.errors else 200)
+
+
+def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
+    messages.success(request, _("“%(name)s” is saved.") % {"name": endpoint.name})
+    if "test" in request.POST:
+        found = connection.try_endpoint(endpoint)
+        endpoint_services.endpoint_remember_test(endpoint=endpoint, found=found)
+    return redirect("endpoints:endpoint", slug, endpoint.pk)
+
+
+@login_required
+@require_POST
+def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Ask the endpoint a short question, and say what came of it."""
+    found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
+    endpoint_services.endpoint_remember_test(endpoint=found, found=connection.try_endpoint(found))
+    if request.headers.get("HX-Request") != "true":
+        return redirect("endpoints:endpoint", slug, found.pk)
+    context = {"endpoint": found, "told": connection.told(found)}
+    return render(request, "endpoints/_connection.html", context)
+
+
+@login_required
+@require_GET
+def address(request: HttpRequest, slug: str) -> HttpResponse:
+    """Where requests would go, while the address is typed."""
+    access.get_project(request, slug, May.MANAGE)
+    url = request.GET.get("url", "")[:1000]
+    return render(request, "endpoints/_address.html", {"url": url, "final_address": final_address(url)})
+
+
+@login_required
+@require_POST
+def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Out of the lists; nothing is deleted."""
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    endpoint_services.endpoint_archive(endpoint=found)
+    text = _(
+        "“%(name)s” is archived: new metrics cannot choose it; what uses it goes on. It can be restored."
+    )
+    messages.success(request, text % {"name": found.name})
+    return redirect("endpoints:endpoint", slug, found.pk)
+
+
+@login_required
+@require_POST
+def restore(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Back into the lists."""
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    endpoint_services.endpoint_restore(endpoint=found)
+    messages.success(request, _("“%(name)s” can be used again.") % {"name": found.name})
+    return redirect("endpoints:endpoint", slug, found.pk)
+
+
+def final_address(url: str) -> str:
+    """Where requests go; '' for what is no address."""
+    try:
+        return chat_url(url)
+    except JudgeError:
+        return ""

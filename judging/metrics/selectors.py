@@ -1,0 +1,62 @@
+"""Reading endpoints, metrics and the rows that a preview shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from evalsite.accounts.models import Project
+from judging.core.pipeline import MetricDefinition
+from judging.metrics.models import Endpoint, Metric, MetricVersion
+
+
+@dataclass(frozen=True, slots=True)
+class MetricLine:
+    """A metric as the list shows it: with its newest version, read."""
+
+    metric: Metric
+    version: MetricVersion
+    definition: MetricDefinition
+    judges: str
+
+
+def endpoints_of(project: Project, *, archived: bool = False) -> QuerySet[Endpoint]:
+    """The project's endpoints by name."""
+    return Endpoint.objects.filter(project=project, archived_at__isnull=not archived).order_by("name")
+
+
+def metrics_of(project: Project, *, archived: bool = False) -> list[MetricLine]:
+    """The project's metrics by name, each with its newest version."""
+    metrics = Metric.objects.filter(project=project, archived_at__isnull=not archived).order_by("name")
+    newest = newest_versions(list(metrics))
+    names = dict(Endpoint.objects.filter(project=project).values_list("pk", "name"))
+    return [_line(metric, newest[metric.pk], names) for metric in metrics if metric.pk in newest]
+
+
+def _line(metric: Metric, version: MetricVersion, names: dict[int, str]) -> MetricLine:
+    definition = MetricDefinition.from_json(version.definition)
+    judges = (names.get(judge.endpoint or 0) or judge.name or judge.model for judge in definition.judges)
+    return MetricLine(metric, version, definition, ", ".join(judges))
+
+
+def newest_versions(metrics: list[Metric]) -> dict[int, MetricVersion]:
+    """The newest version of each metric, by the metric's id."""
+    found = MetricVersion.objects.filter(metric__in=metrics).select_related("created_by").order_by("number")
+    return {version.metric_id: version for version in found}
+
+
+def newest_version(metric: Metric) -> MetricVersion:
+    """Raises MetricVersion.DoesNotExist for a metric without any, which no service makes."""
+    return MetricVersion.objects.filter(metric=metric).select_related("created_by").latest("number")
+
+
+def versions_of(metric: Metric) -> QuerySet[MetricVersion]:
+    """All versions of a metric, newest first."""
+    return MetricVersion.objects.filter(metric=metric).select_related("created_by").order_by("-number")
+
+
+def metrics_that_use(endpoint: Endpoint) -> list[MetricLine]:
+    """Metrics, not archived, whose newest version asks this endpoint."""
+    lines = metrics_of(endpoint.project)
+    return [line for line in lines if any(judge.endpoint == endpoint.pk for judge in line.definition.judges)]
