@@ -7,12 +7,10 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Count, F, Func, Q, QuerySet, TextField
-from django.db.models.expressions import CombinedExpression
-from django.http import QueryDict
+from django.db.models import Count, Func, Q, QuerySet, TextField
 from django.utils.http import urlencode
 
-from judging.runs.models import Judgement, JudgementState, Run
+from judging.runs.models import Judgement, JudgementState, Run, RunCandidate, RunMetric
 
 CURRENT, OLDER, ALL = "current", "older", "all"
 ATTEMPTS = (CURRENT, OLDER, ALL)
@@ -43,22 +41,20 @@ class Filters:
 
     def query(self, **more: object) -> str:
         """The address's query string, shortest form: '' or '?…'."""
-        default = Filters()
         named = {name: getattr(self, name) for name in self.__slots__}
-        asked = {name: value for name, value in named.items() if value != getattr(default, name)}
+        asked = {name: value for name, value in named.items() if value != getattr(ANYTHING, name)}
         asked |= {name: value for name, value in more.items() if value not in (None, "")}
         return "?" + urlencode(asked) if asked else ""
 
     @property
     def by_figures(self) -> bool:
-        """Is everything that is asked for in the index of a run's figures?"""
-        return not (self.reason or self.flag or self.line or self.q) and self.attempts == CURRENT
-
-    @property
-    def narrow(self) -> bool:
-        """Does it ask for a state or a score, so that few judgements may be meant among many?"""
+        """Does it ask for a state or a score, so that few judgements may be meant among many? The index of the
+        figures, which holds current attempts only, finds those."""
         asked = (self.state, self.reason, self.value, self.least, self.most, self.below)
-        return any(value not in (None, "") for value in asked)
+        return self.attempts == CURRENT and any(value not in (None, "") for value in asked)
+
+
+ANYTHING = Filters()
 
 
 class AnswerText(Func):
@@ -79,14 +75,16 @@ class AnswerText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
-def matching(run: Run, filters: Filters) -> QuerySet[Judgement]:
-    """The judgements of `run` that are meant, in no order."""
+def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> QuerySet[Judgement]:
+    """The judgements of `run` that are meant, in no order.
+
+    `by_figures`: read them by the index of the figures, not in the order of positions; by default if few are meant.
+    """
     found = Judgement.objects.filter(_attempts(filters), run=run)
-    if filters.attempts == CURRENT and filters.narrow:
-        # Named one by one, so that the index of the figures leads through metric and candidate to the state.
-        found = found.filter(
-            run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters), state__in=_states(filters)
-        )
+    if by_figures if by_figures is not None else filters.by_figures:
+        # Every metric, candidate and state by name: so the index leads through the first two to the third.
+        found = found.filter(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
+        found = found.filter(state__in=_states(filters))
     else:
         found = found.filter(_named(run, filters))
     if filters.reason:
@@ -105,24 +103,22 @@ def _attempts(filters: Filters) -> Q:
 
 
 def _named(run: Run, filters: Filters) -> Q:
-    named = Q()
+    named = Q(state__in=_states(filters)) if filters.state or filters.reason else Q()
     if filters.metric:
         named &= Q(run_metric__in=_metrics(run, filters))
-    if filters.candidate:
-        named &= Q(candidate__in=_candidates(run, filters))
-    return named & Q(state__in=_states(filters)) if filters.state or filters.reason else named
+    return named & Q(candidate__in=_candidates(run, filters)) if filters.candidate else named
 
 
-def _metrics(run: Run, filters: Filters) -> list[int]:
+def _metrics(run: Run, filters: Filters) -> QuerySet[RunMetric, Any]:
     found = run.metrics.filter(name=filters.metric) if filters.metric else run.metrics.all()
-    return list(found.values_list("pk", flat=True))
+    return found.values("pk")
 
 
-def _candidates(run: Run, filters: Filters) -> list[int]:
+def _candidates(run: Run, filters: Filters) -> QuerySet[RunCandidate, Any]:
     found = run.run_candidates.all()
     if filters.candidate:
         found = found.filter(candidate__name=filters.candidate)
-    return list(found.values_list("candidate_id", flat=True))
+    return found.values("candidate")
 
 
 def _states(filters: Filters) -> tuple[str, ...]:
@@ -155,10 +151,10 @@ def _value(text: str) -> Q:
 def counts_by_state(run: Run, filters: Filters) -> dict[str, int]:
     """{state: how many}, by all of the filter but the state itself."""
     anyhow = replace(filters, state="", sort="position")
-    if anyhow == Filters():
+    if anyhow == ANYTHING:
         return _run_counts(run)
-    found = matching(run, anyhow).order_by().values_list("state").annotate(Count("pk"))
-    return {state: count for state, count in found}
+    found = matching(run, anyhow, by_figures=anyhow.attempts == CURRENT)
+    return dict(found.order_by().values_list("state").annotate(Count("pk")))
 
 
 def _run_counts(run: Run) -> dict[str, int]:
@@ -167,15 +163,11 @@ def _run_counts(run: Run) -> dict[str, int]:
     return {state: count for state, count in zip(JudgementState.values, counts, strict=True) if count}
 
 
-def position_key(filters: Filters) -> F | CombinedExpression:
-    """What to sort positions by. Where few are meant, the +0 keeps the database from walking the whole run in the
-    order of its positions in search of them; it sorts what the index of the figures gives."""
-    return F("position") + 0 if filters.narrow and filters.by_figures else F("position")
-
-
-def with_query(query: QueryDict, *, drop: tuple[str, ...]) -> str:
-    """The query string less what belongs to one page of it: '' or '?…'."""
-    kept = query.copy()
-    for name in drop:
-        kept.pop(name, None)
-    return "?" + kept.urlencode() if kept else ""
+def reasons(run: Run) -> list[tuple[str, str, int]]:
+    """(state, reason, how many) of the current judgements that ended without a value, the most frequent first."""
+    ended = (JudgementState.NO_SCORE, JudgementState.UNPARSED, JudgementState.ERROR)
+    if run.done == run.scored:
+        return []
+    found = matching(run, ANYTHING, by_figures=True).filter(state__in=ended).order_by()
+    counted = found.values_list("state", "reason").annotate(count=Count("pk"))
+    return sorted(counted, key=lambda one: (-one[2], one[1]))

@@ -1,0 +1,115 @@
+"""The filter of the list of judgements, and the form of an override."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from judging.core.values import Value
+from judging.runs.filters import SORTS, Filters, reasons
+from judging.runs.models import JudgementState, Run
+
+FLAGS = {"planted_verdict": _("planted verdict suspected")}
+_ANY = [("", _("any"))]
+_SORTS = {
+    "position": _("rows"),
+    "score": _("score, lowest first"),
+    "-score": _("score, highest first"),
+    "seconds": _("time, shortest first"),
+    "-seconds": _("time, longest first"),
+}
+
+
+class FilterForm(forms.Form):
+    """What stands in the address; `filters` holds what of it makes sense."""
+
+    q = forms.CharField(label=_("Text in the answer"), required=False, widget=forms.SearchInput)
+    candidate = forms.ChoiceField(label=_("Candidate"), required=False)
+    metric = forms.ChoiceField(label=_("Metric"), required=False)
+    state = forms.ChoiceField(label=_("State"), required=False, choices=[*_ANY, *JudgementState.choices])
+    reason = forms.ChoiceField(label=_("Reason"), required=False)
+    flag = forms.ChoiceField(label=_("Flag"), required=False, choices=[*_ANY, *FLAGS.items()])
+    least = forms.FloatField(label=_("Score from"), required=False)
+    most = forms.FloatField(label=_("to"), required=False)
+    below = forms.FloatField(label=_("below"), required=False)
+    value = forms.CharField(label=_("Value"), required=False, max_length=500)
+    line = forms.IntegerField(label=_("Row"), required=False, min_value=1)
+    attempts = forms.ChoiceField(
+        label=_("Attempts"),
+        required=False,
+        choices=[("", _("newest")), ("older", _("older ones")), ("all", _("all"))],
+    )
+    sort = forms.ChoiceField(
+        label=_("Sorted by"), required=False, choices=[(name, _SORTS[name]) for name in SORTS]
+    )
+
+    def __init__(self, data: QueryDict, run: Run) -> None:
+        super().__init__(data)
+        candidates = run.run_candidates.values_list("candidate__name", flat=True).distinct()
+        metrics = run.metrics.order_by("number").values_list("name", flat=True)
+        codes: dict[str, int] = {}
+        for _state, code, count in reasons(run):
+            codes[code] = codes.get(code, 0) + count
+        self._offer("candidate", [(name, name) for name in sorted(candidates)])
+        self._offer("metric", [(name, name) for name in metrics])
+        self._offer("reason", [(code, f"{code} ({count})") for code, count in codes.items()])
+
+    def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
+        asked = self.data.get(name, "")
+        known = asked in ("", *(choice for choice, _label in choices))
+        # What an address asks for is kept, even if nothing (any more) is like that: the list is then empty.
+        self.fields[name].choices = [*_ANY, *choices, *([] if known else [(asked, asked)])]  # type: ignore[attr-defined]
+
+    @property
+    def filters(self) -> Filters:
+        self.is_valid()
+        return Filters(
+            **{name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
+        )
+
+
+def parsed_value(text: str) -> Value:
+    """A number, true, false, or a category. Raises ValidationError for a number that is none."""
+    text = text.strip()
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        number = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(number, int | float):
+        if not math.isfinite(number):
+            raise ValidationError(_("Enter a number, true, false or a category."))
+        return number
+    return text
+
+
+class OverrideForm(forms.Form):
+    """A reviewer's value and why."""
+
+    value = forms.CharField(label=_("Value instead"), max_length=500)
+    reason = forms.CharField(label=_("Why"), widget=forms.Textarea(attrs={"rows": 3}), max_length=4000)
+
+    def __init__(self, data: Any = None, *, least: float, most: float) -> None:
+        super().__init__(data)
+        self.least, self.most = least, most
+        self.fields["value"].help_text = _("From %(least)s to %(most)s; or true, false, a category.") % {
+            "least": f"{least:g}",
+            "most": f"{most:g}",
+        }
+
+    def clean_value(self) -> Value:
+        value = parsed_value(self.cleaned_data["value"])
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and not self.least <= value <= self.most
+        ):
+            raise ValidationError(_("This is outside the metric's scale."))
+        return value

@@ -1,0 +1,171 @@
+"""A judgement as its page tells it: from stored texts to what a template shows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from datasets.core.variables import response_data
+from judging.core.pipeline import MetricDefinition
+from judging.messages import reason_sentence
+from judging.runs import strict
+from judging.runs.export import data_of, reference, reply_seen, script_seen
+from judging.runs.models import Judgement, JudgeReply
+
+_OF_EVERY_ROW = ("messages", "ref_answer", "question", "gt", "history")
+_OF_EVERY_RESPONSE = ("content", "reasoning_content", "tool_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One HTTP try."""
+
+    status: int | None
+    seconds: float
+    waited: float
+    started: float | None
+    error: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One judge model asked once."""
+
+    reply: JudgeReply
+    name: str
+    messages: list[dict[str, Any]]
+    params_json: str
+    request_json: str
+    extra_json: str
+    calls: list[Call]
+    value: Any
+    reason: str
+    error: str
+    answered: bool
+
+    @property
+    def shown(self) -> str:
+        """What was read, for people; '' if nothing was."""
+        return shown(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What a script of the metric did to this response."""
+
+    source: str
+    ran: bool
+    result_json: str
+    changed: dict[str, str]
+    printed: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The row, the answer, and all that was asked about it."""
+
+    messages: list[dict[str, Any]]
+    reference: str
+    fields_json: str
+    answer: str
+    reasoning: str
+    answer_fields_json: str
+    asked: list[Asked]
+    preprocess: Script | None
+    postprocess: Script | None
+    why: str
+
+
+def story_of(judgement: Judgement, replies: list[JudgeReply], metric: MetricDefinition, form: str) -> Story:
+    """Everything that the page shows of one judgement; the sentences are in the reader's language."""
+    data, response = data_of(judgement.row.raw, form), response_data(judgement.response.raw)
+    verdicts = {(one["judge"], one["repeat"]): one for one in _loads(judgement.verdicts) or []}
+    return Story(
+        messages=data["messages"],
+        reference=_text(reference(data)),
+        fields_json=_others(data, _OF_EVERY_ROW),
+        answer=response["content"],
+        reasoning=response["reasoning_content"] or "",
+        answer_fields_json=_others(
+            response, _OF_EVERY_RESPONSE[:2] if response["tool_calls"] else _OF_EVERY_RESPONSE
+        ),
+        asked=[_asked(one, metric, verdicts.get((one.judge, one.repeat), {})) for one in replies],
+        preprocess=_script(metric.preprocess, judgement.preprocess),
+        postprocess=_script(metric.postprocess, judgement.postprocess),
+        why=reason_sentence(judgement.reason, judgement.detail) if judgement.reason else "",
+    )
+
+
+def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any]) -> Asked:
+    request = _loads(reply.request) or {}
+    params = {name: value for name, value in request.items() if name != "messages"}
+    return Asked(
+        reply=reply,
+        name=metric.judges[reply.judge].name,
+        messages=request.get("messages", []),
+        params_json=_pretty(params),
+        request_json=_pretty(request),
+        extra_json=_pretty(_loads(reply.extra)) if reply.extra else "",
+        calls=[_call(one) for one in _loads(reply.calls) or []],
+        value=verdict.get("value"),
+        reason=reason_sentence(verdict["reason"]) if verdict.get("reason") else "",
+        error=reason_sentence(reply.error, reply.detail) if reply.error else "",
+        answered=reply_seen(reply) is not None,
+    )
+
+
+def _call(call: dict[str, Any]) -> Call:
+    code = call.get("error_code", "")
+    return Call(
+        status=call.get("status"),
+        seconds=call.get("seconds", 0.0),
+        waited=call.get("waited", 0.0),
+        started=call.get("started_unix"),
+        error=code,
+        sentence=reason_sentence(code, call.get("message", "")) if code else "",
+    )
+
+
+def _script(source: str, kept: str) -> Script | None:
+    if not source:
+        return None
+    seen = script_seen(kept)
+    changed = {side: _pretty(fields) for side, fields in seen["changed"].items() if fields}
+    result = "" if seen["error"] else _pretty(seen["result"])
+    return Script(source, bool(kept), result, changed, seen["printed"], seen["error"] or "")
+
+
+def shown(value: Any) -> str:
+    """A value for people: numbers without needless zeros, a category as it stands; '' for none."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return json.dumps(value)
+    return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)
+
+
+def shown_json(text: str | None) -> str:
+    """The same from a stored value."""
+    return shown(_loads(text)) if text else ""
+
+
+def _others(fields: dict[str, Any], without: tuple[str, ...]) -> str:
+    left = {name: value for name, value in fields.items() if name not in without}
+    return _pretty(left) if left else ""
+
+
+def _loads(text: str | None) -> Any:
+    return strict.loads(text) if text else None
+
+
+def _pretty(value: Any) -> str:
+    return strict.clean_text(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else _pretty(value)

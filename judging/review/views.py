@@ -1,0 +1,187 @@
+"""Judgements: the list, its downloads, and the page of one, where a reviewer may put another value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from evalsite.access import May
+from evalsite.accounts.models import User
+from judging.core.pipeline import MetricDefinition
+from judging.review import selectors, services
+from judging.review.forms import FLAGS, FilterForm, OverrideForm
+from judging.review.markdown import html_of
+from judging.review.telling import shown_json, story_of
+from judging.runs.access import get_judgement, get_run
+from judging.runs.export import csv_lines, jsonl_lines
+from judging.runs.filters import Filters, counts_by_state
+from judging.runs.models import Judgement, JudgementState, Run
+
+TABS = ("rendered", "raw", "request", "reply", "script")
+DOWNLOADS = {"jsonl": (jsonl_lines, "application/x-ndjson"), "csv": (csv_lines, "text/csv; charset=utf-8")}
+
+
+@login_required
+def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """A page of what the filter in the address means, with the counts of each state."""
+    run = get_run(request, slug, pk)
+    form = FilterForm(request.GET, run)
+    filters = form.filters
+    after, before = (selectors.place_from(request.GET.get(name, "")) for name in ("after", "before"))
+    page = selectors.page(run, filters, after=after, before=before)
+    counts = counts_by_state(run, filters)
+    context = {
+        "run": run,
+        "form": form,
+        "filters": filters,
+        "query": filters.query(),
+        "page": page,
+        "previous_url": filters.query(before=page.previous) if page.previous else "",
+        "next_url": filters.query(after=page.next) if page.next else "",
+        "states": _states(filters, counts),
+        "count": counts.get(filters.state, 0) if filters.state else sum(counts.values()),
+        "sorts": {name: _sort(filters, name) for name in ("position", "score", "seconds")},
+        "several_metrics": run.metrics.count() > 1,
+    }
+    return render(request, "review/list.html", context)
+
+
+def _states(filters: Filters, counts: dict[str, int]) -> list[dict[str, Any]]:
+    """The tabs above the list: all, and each state that there is."""
+    every = [
+        {
+            "name": _("All"),
+            "count": sum(counts.values()),
+            "query": replace(filters, state="").query(),
+            "on": not filters.state,
+        }
+    ]
+    return every + [
+        {
+            "name": label,
+            "count": counts.get(state, 0),
+            "query": replace(filters, state=state).query(),
+            "on": filters.state == state,
+        }
+        for state, label in JudgementState.choices
+        if counts.get(state) or filters.state == state
+    ]
+
+
+def _sort(filters: Filters, name: str) -> dict[str, str]:
+    """Where a column's head leads, and how it is sorted by now. Scores begin with the lowest: they need a look."""
+    now = {name: "ascending", f"-{name}": "descending"}.get(filters.sort, "")
+    turned = f"-{name}" if now == "ascending" and name != "position" else name
+    return {"now": now, "query": replace(filters, sort=turned).query() or "?"}
+
+
+@login_required
+def export(request: HttpRequest, slug: str, pk: int, form: str) -> StreamingHttpResponse:
+    """What the filter means, as a file, sent while it is made."""
+    run = get_run(request, slug, pk)
+    if form not in DOWNLOADS:
+        raise Http404
+    lines, kind = DOWNLOADS[form]
+    response = StreamingHttpResponse(lines(run, FilterForm(request.GET, run).filters), content_type=kind)
+    name = re.sub(r"[^\w.-]+", "-", run.name).strip("-.") or str(run.pk)
+    response["Content-Disposition"] = content_disposition_header(True, f"{name}.{form}") or ""
+    return response
+
+
+@login_required
+def judgement(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """One judgement with all that led to it."""
+    found = get_judgement(request, slug, pk, judgement_pk)
+    return _page(request, found, None)
+
+
+@login_required
+@require_POST
+def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """A reviewer's value beside the judgement's own."""
+    found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
+    metric = MetricDefinition.from_json(found.run_metric.definition)
+    form = OverrideForm(request.POST, least=metric.min_score, most=metric.max_score)
+    if not form.is_valid():
+        return _page(request, found, form, status=422)
+    assert isinstance(request.user, User)
+    sent = form.cleaned_data
+    services.override_add(judgement=found, value=sent["value"], reason=sent["reason"], by=request.user)
+    messages.success(request, _("The value is overridden. The first one stays beside it."))
+    address = reverse("runs:judgement", args=(slug, pk, judgement_pk))
+    return redirect(
+        address + FilterForm(request.GET, found.run).filters.query(tab=request.GET.get("tab", ""))
+    )
+
+
+def _page(
+    request: HttpRequest, found: Judgement, form: OverrideForm | None, status: int = 200
+) -> HttpResponse:
+    run, metric = found.run, MetricDefinition.from_json(found.run_metric.definition)
+    filters = FilterForm(request.GET, run).filters
+    tab = request.GET.get("tab", "")
+    tab = tab if tab in TABS else TABS[0]
+    replies = list(selectors.replies_of(found))
+    story = story_of(found, replies, metric, run.version.format)
+    before, after = selectors.neighbours(found, filters)
+    context: dict[str, Any] = {
+        "run": run,
+        "judgement": found,
+        "metric": metric,
+        "story": story,
+        "value": shown_json(found.value),
+        "tab": tab,
+        "tabs": _tabs(filters, tab),
+        "query": filters.query(),
+        "here": filters.query(tab=tab if tab != TABS[0] else ""),
+        "previous_url": _address(run, before, filters, tab),
+        "next_url": _address(run, after, filters, tab),
+        "overrides": [(one, shown_json(one.value)) for one in selectors.overrides_of(found)],
+        "attempts": [(one, shown_json(one.value)) for one in selectors.attempts(found)],
+        "others": [(one, shown_json(one.value)) for one in selectors.other_runs(found)],
+        "flags": [(flag, FLAGS.get(flag, flag)) for flag in found.flags.split(",") if flag],
+        "override_form": form or OverrideForm(least=metric.min_score, most=metric.max_score),
+        "form_sent": form is not None,
+    }
+    if tab == "rendered":
+        context |= _rendered(story)
+    return render(request, "review/judgement.html", context, status=status)
+
+
+def _rendered(story: Any) -> dict[str, Any]:
+    return {
+        "turns": [(message["role"], html_of(message["content"])) for message in story.messages],
+        "reference_html": html_of(story.reference),
+        "answer_html": html_of(story.answer),
+        "words": [(one, html_of(one.reply.content or "")) for one in story.asked],
+    }
+
+
+def _tabs(filters: Filters, tab: str) -> list[dict[str, Any]]:
+    names = (_("Rendered"), _("Raw"), _("Request"), _("Reply"), _("Script"))
+    return [
+        {
+            "name": name,
+            "query": filters.query(tab=code if code != TABS[0] else "") or "?",
+            "on": code == tab,
+            "key": key,
+        }
+        for key, (code, name) in enumerate(zip(TABS, names, strict=True), 1)
+    ]
+
+
+def _address(run: Run, pk: int | None, filters: Filters, tab: str) -> str:
+    if pk is None:
+        return ""
+    address = reverse("runs:judgement", args=(run.project.slug, run.pk, pk))
+    return address + filters.query(tab=tab if tab != TABS[0] else "")

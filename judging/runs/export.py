@@ -1,0 +1,229 @@
+"""Every judgement with what led to it, as records; as JSON Lines (spec: commands, judgements.jsonl) and as tables.
+
+Read in batches in the order of rows: memory holds the ids and one batch, however long the run.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast
+
+from datasets.core.formats.names import Format
+from datasets.core.variables import response_data, row_data
+from judging.core.pipeline import MetricDefinition
+from judging.runs import strict
+from judging.runs.filters import ANYTHING, Filters, matching
+from judging.runs.models import Judgement, JudgeReply, Run
+
+BATCH = 100
+RECORD_BYTES = 2 * 2**20  # spec: commands
+CELL_CHARACTERS = 32_000  # a spreadsheet's cell holds 32,767
+FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A judgement with the replies that belong to it, and its metric."""
+
+    judgement: Judgement
+    replies: list[JudgeReply]
+    metric: MetricDefinition
+
+
+def told(run: Run, filters: Filters = ANYTHING) -> Iterator[Told]:
+    """The judgements of `run` that are meant, in the order of rows, candidates, responses, metrics, attempts."""
+    metrics = {one.pk: MetricDefinition.from_json(one.definition) for one in run.metrics.all()}
+    order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt")
+    ids = array("q", matching(run, filters).order_by(*order).values_list("pk", flat=True).iterator())
+    parts = Judgement.objects.select_related("row", "response", "candidate", "run_metric")
+    for start in range(0, len(ids), BATCH):
+        batch = list(ids[start : start + BATCH])
+        found, replies = parts.in_bulk(batch), _replies(batch)
+        for pk in batch:
+            judgement = found[pk]
+            asked_by = judgement.asked_by_id or pk
+            yield Told(judgement, replies.get(asked_by, []), metrics[judgement.run_metric_id])
+
+
+def _replies(batch: list[int]) -> dict[int, list[JudgeReply]]:
+    """By the attempt that asked: a judgement that was only scored again has none of its own."""
+    asked = {pk for pk in Judgement.objects.filter(pk__in=batch).values_list("asked_by", flat=True) if pk}
+    found: dict[int, list[JudgeReply]] = {}
+    order = ("judgement", "judge", "repeat", "swapped")
+    for reply in JudgeReply.objects.filter(judgement__in=[*batch, *asked]).order_by(*order):
+        found.setdefault(reply.judgement_id, []).append(reply)
+    return found
+
+
+def records(run: Run, filters: Filters = ANYTHING) -> Iterator[dict[str, Any]]:
+    """Each judgement that is meant as the record that the specification describes."""
+    return (record(one) for one in told(run, filters))
+
+
+def record(one: Told) -> dict[str, Any]:
+    """All keys, whatever happened; `value` is None unless the state is scored."""
+    judgement, judges = one.judgement, one.metric.judges
+    verdicts = {(v["judge"], v["repeat"]): v["value"] for v in _json(judgement.verdicts) or []}
+    return {
+        "line": judgement.row.line,
+        "model": judgement.candidate.name,
+        "response": judgement.response.number,
+        "metric": judgement.run_metric.name,
+        "attempt": judgement.attempt,
+        "state": judgement.state,
+        "value": _json(judgement.value or ""),
+        "reason": why(judgement.reason, judgement.detail),
+        "preprocess": script_seen(judgement.preprocess),
+        "judges": [
+            _judge(reply, judges[reply.judge].name, verdicts.get((reply.judge, reply.repeat)))
+            for reply in one.replies
+        ],
+        "postprocess": _without_changes(script_seen(judgement.postprocess)),
+        "rules": _json(judgement.rules) or [],
+        "flags": judgement.flags.split(",") if judgement.flags else [],
+    }
+
+
+def why(code: str, detail: str) -> str | None:
+    """A code with its words; None for none."""
+    return f"{code}: {detail}" if code and detail else code or None
+
+
+def _json(text: str) -> Any:
+    return strict.loads(text) if text else None
+
+
+def script_seen(text: str) -> dict[str, Any]:
+    """What a script did, from a judgement's `preprocess` or `postprocess`; of one that did not run, nothing."""
+    kept = _json(text) or {}
+    failure = kept.get("failure") or {"code": "", "detail": ""}
+    return {
+        "result": kept.get("result"),
+        "changed": {"data": {}, "response": {}, **(kept.get("changed") or {})},
+        "printed": kept.get("printed") or "",
+        "error": why(failure["code"], failure["detail"]),
+    }
+
+
+def _without_changes(seen: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in seen.items() if name != "changed"}
+
+
+def _judge(reply: JudgeReply, name: str, verdict: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "request": _json(reply.request),
+        "reply": reply_seen(reply),
+        "verdict": verdict,
+        "calls": _json(reply.calls) or [],
+        "seconds": reply.seconds,
+        "tokens": {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.completion_tokens},
+        "error": why(reply.error, reply.detail),
+    }
+
+
+def reply_seen(reply: JudgeReply) -> dict[str, Any] | None:
+    """What came back: content, reasoning_content and whatever else; None if nothing did."""
+    extra = _json(reply.extra) or {}
+    if reply.content is None and reply.reasoning is None and not extra:
+        return None
+    return {"content": reply.content, "reasoning_content": reply.reasoning, **extra}
+
+
+def jsonl_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
+    """The records as lines of strict JSON in UTF-8, none over RECORD_BYTES."""
+    return (strict.dumps(one, RECORD_BYTES - 1) + b"\n" for one in records(run, filters))
+
+
+def write_jsonl(run: Run, path: Path, filters: Filters = ANYTHING) -> None:
+    """Write all records to a file that is there whole or not at all."""
+    write_lines(jsonl_lines(run, filters), path)
+
+
+def write_lines(lines: Iterable[bytes], path: Path) -> None:
+    """Write to a draft beside `path` that then takes its place."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as file:
+            file.writelines(lines)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def table_columns(run: Run) -> list[str]:
+    """The columns of a table; as many judges as the metric with the most asks for."""
+    metrics = [MetricDefinition.from_json(one.definition) for one in run.metrics.all()]
+    judges = max((sum(judge.repeats for judge in metric.judges) for metric in metrics), default=0)
+    fixed = ["line", "model", "response", "metric", "attempt", "state", "value", "reason", "flags", "seconds"]
+    asked = [
+        f"{name}_{n}" for n in range(1, judges + 1) for name in ("judge", "verdict", "reply", "reasoning")
+    ]
+    return [*fixed, "question", "answer", "reference", *asked]
+
+
+def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int | float | None]]:
+    """The same judgements as rows of `table_columns`, safe to open in a spreadsheet."""
+    width = len(table_columns(run))
+    for one in told(run, filters):
+        cells = [_cell(value) for value in _row(one, run.version.format)]
+        yield cells + [None] * (width - len(cells))
+
+
+def _row(one: Told, form: str) -> Iterator[Any]:
+    kept, judgement = record(one), one.judgement
+    yield from (
+        kept[name] for name in ("line", "model", "response", "metric", "attempt", "state", "value", "reason")
+    )
+    yield from (judgement.flags, judgement.seconds)
+    data = data_of(judgement.row.raw, form)
+    yield from (data["question"], response_data(judgement.response.raw)["content"], reference(data))
+    for judge in kept["judges"]:
+        reply = judge["reply"] or {}
+        yield from (judge["name"], judge["verdict"], reply.get("content"), reply.get("reasoning_content"))
+
+
+def data_of(raw: str, form: str) -> dict[str, Any]:
+    """A row as templates see it; `form` is its version's format."""
+    return row_data(raw, cast(Format, form))
+
+
+def reference(data: dict[str, Any]) -> Any:
+    """What an answer is compared with: `ref_answer`, or else `gt`."""
+    return data["gt"] if data["ref_answer"] is None else data["ref_answer"]
+
+
+def _cell(value: Any) -> str | int | float | None:
+    """A number as it is; a text cut to a cell, and never a formula."""
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = strict.cut_text(strict.clean_text(text), CELL_CHARACTERS)
+    return "'" + text if text.startswith(FORMULA_BEGINS) else text
+
+
+def csv_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
+    """The table as CSV for spreadsheets: UTF-8 with a mark at its beginning, or Excel takes Chinese for Latin."""
+    buffer = StringIO()
+    writer = csv.writer(buffer)
+    yield b"\xef\xbb\xbf"
+    writer.writerow(table_columns(run))
+    for row in table_rows(run, filters):
+        writer.writerow(row)
+        if buffer.tell() > 2**16:
+            yield _taken(buffer)
+    yield _taken(buffer)
+
+
+def _taken(buffer: StringIO) -> bytes:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text.encode()

@@ -1,0 +1,96 @@
+"""The form of a new run."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from datasets.models import Candidate, Version
+from judging.runs.selectors import MetricChoice
+
+SEEDS = 2**31
+
+
+class VersionChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """Names a version by its data set, number and size."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return _("%(name)s, version %(number)s (%(rows)s rows)") % {
+            "name": obj.dataset.name,
+            "number": obj.number,
+            "rows": obj.valid_rows,
+        }
+
+
+class CandidateChoice(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Names a candidate with the number of its answers."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return _("%(name)s (%(count)s answers)") % {"name": obj.name, "count": obj.responses}
+
+
+class RunForm(forms.Form):
+    """What is judged, by which metrics, on how many rows."""
+
+    version = VersionChoice(Version.objects.none(), label=_("Data set"), empty_label=None)
+    candidates = CandidateChoice(
+        Candidate.objects.none(), label=_("Candidates"), widget=forms.CheckboxSelectMultiple
+    )
+    metrics = forms.MultipleChoiceField(label=_("Metrics"), widget=forms.CheckboxSelectMultiple)
+    sample_size = forms.IntegerField(
+        label=_("Rows drawn at random"),
+        min_value=1,
+        max_value=100_000_000,
+        required=False,
+        help_text=_("A few first show whether the metric works. Empty: all rows."),
+    )
+    seed = forms.IntegerField(
+        label=_("Seed of the draw"),
+        min_value=0,
+        max_value=SEEDS - 1,
+        required=False,
+        help_text=_("The same seed draws the same rows again."),
+    )
+    name = forms.CharField(label=_("Name"), max_length=200)
+
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        versions: QuerySet[Version],
+        version: Version,
+        choices: list[MetricChoice],
+        name: str,
+    ) -> None:
+        candidates = version.candidates.filter(responses__gt=0).order_by("name")
+        self.choices = {str(choice.version.pk): choice for choice in choices if choice.version}
+        proposed = {
+            "version": version,
+            "candidates": list(candidates),
+            "metrics": list(self.choices)[:1] if len(self.choices) == 1 else [],
+            "seed": random.randrange(SEEDS),
+            "name": name,
+        }
+        super().__init__(data, initial=proposed)
+        self.fields["version"].queryset = versions  # type: ignore[attr-defined]
+        self.fields["candidates"].queryset = candidates  # type: ignore[attr-defined]
+        self.fields["metrics"].choices = [  # type: ignore[attr-defined]
+            (pk, choice.definition.name) for pk, choice in self.choices.items()
+        ]
+
+    def metric_boxes(self) -> list[tuple[Any, MetricChoice]]:
+        """Each box to tick, with its metric."""
+        return [(box, self.choices[str(box.data["value"])]) for box in self["metrics"]]
+
+    def clean_seed(self) -> int:
+        """Drawn here where none is given."""
+        seed = self.cleaned_data["seed"]
+        return random.randrange(SEEDS) if seed is None else int(seed)
+
+    def chosen_metrics(self) -> list[MetricChoice]:
+        """After is_valid."""
+        return [self.choices[pk] for pk in self.cleaned_data["metrics"]]

@@ -1,0 +1,188 @@
+"""Reading runs: the list, what a new one can be made of and what it costs, how far one has come."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, OuterRef, QuerySet, Subquery
+
+from datasets.models import Candidate, Version, VersionState
+from evalsite import engine
+from evalsite.accounts.models import Project
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.metrics.models import Endpoint, MetricVersion
+from judging.runs.models import Run, RunState
+
+RUNS_PER_PAGE = 50
+UNUSABLE_SHOWN = 20
+_LATEST_WEIGHT = 0.3  # of the newest poll in the rate that is shown
+
+
+def run_called(name_or_id: str) -> Run | None:
+    """The newest run with this name, or the one with this number."""
+    by_name = Run.objects.filter(name=name_or_id).order_by("-pk").first()
+    if by_name or not name_or_id.isdecimal():
+        return by_name
+    return Run.objects.filter(pk=int(name_or_id)).first()
+
+
+def runs_page(project: Project, before: int | None = None) -> tuple[list[Run], int | None]:
+    """Runs, newest first, and where the next page begins (None: nowhere)."""
+    found = Run.objects.filter(project=project, archived_at=None).select_related(
+        "version__dataset", "project"
+    )
+    if before is not None:
+        found = found.filter(pk__lt=before)
+    runs = list(found.order_by("-pk")[: RUNS_PER_PAGE + 1])
+    return runs[:RUNS_PER_PAGE], runs[RUNS_PER_PAGE - 1].pk if len(runs) > RUNS_PER_PAGE else None
+
+
+def unusable_versions(project: Project) -> QuerySet[Version]:
+    """The newest versions of data sets where they cannot be used as they are, newest first."""
+    newest = Version.objects.filter(dataset=OuterRef("dataset")).order_by("-number").values("pk")[:1]
+    found = Version.objects.filter(dataset__project=project, dataset__archived_at=None, pk=Subquery(newest))
+    unready = found.exclude(state=VersionState.READY)
+    bad = found.filter(state=VersionState.READY).filter(valid_rows__lt=F("rows"), left_out_at=None)
+    without_rows = found.filter(state=VersionState.READY, valid_rows=0)
+    return (unready | bad | without_rows).select_related("dataset").order_by("-pk")[:UNUSABLE_SHOWN]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenJudge:
+    """A judge model of a metric, with what its endpoint says now (or what the run froze)."""
+
+    judge: JudgeModel
+    endpoint: str
+    url: str
+    model: str
+
+    @property
+    def params_json(self) -> str:
+        return as_json(self.judge.params) if self.judge.params else ""
+
+    @property
+    def parser(self) -> str:
+        parse = self.judge.parse
+        return (
+            parse if isinstance(parse, str) else " ".join(f"{name}: {value}" for name, value in parse.items())
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MetricChoice:
+    """A metric that a run can use, or has frozen: the definition and whom it asks."""
+
+    version: MetricVersion | None
+    definition: MetricDefinition
+    judges: list[SeenJudge]
+
+    @property
+    def calls(self) -> int:
+        """Requests for each judgement."""
+        return sum(judge.repeats for judge in self.definition.judges)
+
+
+def metric_choices(project: Project) -> list[MetricChoice]:
+    """The newest version of every metric of the project, by name."""
+    newest = MetricVersion.objects.filter(metric=OuterRef("metric")).order_by("-number").values("pk")[:1]
+    found = MetricVersion.objects.filter(
+        metric__project=project, metric__archived_at=None, pk=Subquery(newest)
+    )
+    versions = list(found.select_related("metric").order_by("metric__name"))
+    return _with_endpoints([(one, MetricDefinition.from_json(one.definition)) for one in versions])
+
+
+def frozen_metrics(run: Run) -> list[MetricChoice]:
+    """What the run judges by, as it was when it was made."""
+    found = run.metrics.select_related("metric_version__metric").order_by("number")
+    return _with_endpoints(
+        [(one.metric_version, MetricDefinition.from_json(one.definition)) for one in found]
+    )
+
+
+def _with_endpoints(metrics: Sequence[tuple[MetricVersion | None, MetricDefinition]]) -> list[MetricChoice]:
+    ids = {judge.endpoint for _, definition in metrics for judge in definition.judges}
+    endpoints = Endpoint.objects.in_bulk([pk for pk in ids if pk is not None])
+    return [
+        MetricChoice(version, definition, [_seen(judge, endpoints) for judge in definition.judges])
+        for version, definition in metrics
+    ]
+
+
+def _seen(judge: JudgeModel, endpoints: dict[int, Endpoint]) -> SeenJudge:
+    endpoint = endpoints.get(judge.endpoint or 0)
+    name, url, model = (endpoint.name, endpoint.url, endpoint.model) if endpoint else ("", "", "")
+    return SeenJudge(judge, name, judge.url or url, judge.model or model)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a run would ask for. `about`: rows are drawn, and not all have equally many answers."""
+
+    rows: int
+    judgements: int
+    calls: int
+    about: bool
+
+
+def cost_of(
+    version: Version,
+    candidates: Sequence[Candidate],
+    metrics: Sequence[MetricChoice],
+    sample_size: int | None,
+) -> Cost:
+    """Judgements and calls of a run over `sample_size` rows drawn at random, or over all."""
+    drawn = sample_size is not None and sample_size < version.valid_rows
+    rows = sample_size if drawn and sample_size is not None else version.valid_rows
+    answers = sum(candidate.responses for candidate in candidates)
+    if drawn:
+        answers = math.ceil(answers * rows / version.valid_rows)
+    uneven = any(candidate.responses % version.valid_rows for candidate in candidates)
+    calls = answers * sum(metric.calls for metric in metrics)
+    return Cost(rows, answers * len(metrics), calls, drawn and uneven)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come. `rate`: judgements a second of late; `left`: seconds; None where unknown."""
+
+    done: int
+    total: int
+    at: float
+    rate: float | None
+    left: float | None
+
+
+def progress_of(
+    run: Run, *, done_before: int | None, at_before: float | None, rate_before: float | None
+) -> Progress:
+    """From what the page knew at its last poll, which it sends along: the server keeps no state of readers."""
+    now = time.time()
+    rate = rate_before
+    if run.state != RunState.RUNNING:
+        rate = None
+    elif done_before is not None and at_before is not None and now - at_before > 0.2:
+        latest = max(0, run.done - done_before) / (now - at_before)
+        rate = latest if rate is None else rate + _LATEST_WEIGHT * (latest - rate)
+    elif rate is None and run.started_at and run.done:
+        rate = run.done / max(0.1, now - run.started_at.timestamp())
+    return Progress(run.done, run.total, now, rate, run.not_run / rate if rate else None)
+
+
+def worker_missing(run: Run) -> bool:
+    """Does the run wait for a worker, and none is there?"""
+    if run.state not in (RunState.PLANNING, RunState.RUNNING):
+        return False
+    if run.only_worker:
+        return not engine.is_alive(run.only_worker)
+    return not engine.worker_alive(engine.RUNS)
+
+
+def as_json(value: Any) -> str:
+    """For people to read."""
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,69 @@
+"""JSON that every reader takes: no NaN, no infinity, no NUL, no half characters, and no document over a size."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+CUT_FROM = 2**18  # where strings and lists are first cut when a document is too large: characters, members
+
+
+def loads(text: str) -> Any:
+    """A stored JSON text; NaN and infinities as None."""
+    return json.loads(text, parse_constant=lambda _: None)
+
+
+def dumps(document: dict[str, Any], limit: int) -> bytes:
+    """One line of UTF-8, at most `limit` bytes; what is too long is cut and says so at its end."""
+    line = _line(document)
+    most = CUT_FROM
+    while len(line) > limit and most > 8:
+        line = _line({name: _cut(value, most) for name, value in document.items()})
+        most //= 2
+    return line
+
+
+def _line(document: Any) -> bytes:
+    try:
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+        if "\\u0000" not in text:
+            return text.encode()
+    except ValueError:  # NaN, infinity, or half a character
+        pass
+    return json.dumps(_clean(document), ensure_ascii=False, allow_nan=False).encode()
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {clean_text(str(name)): _clean(member) for name, member in value.items()}
+    return [_clean(member) for member in value] if isinstance(value, list) else value
+
+
+def clean_text(text: str) -> str:
+    """With U+FFFD in place of NUL and a question mark in place of half a character."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+
+
+def _cut(value: Any, most: int) -> Any:
+    if isinstance(value, str):
+        return cut_text(value, most)
+    if isinstance(value, list):
+        kept = [_cut(member, most) for member in value[:most]]
+        return [*kept, _left_out(len(value) - most)] if len(value) > most else kept
+    if isinstance(value, dict):
+        return {cut_text(name, most): _cut(member, most) for name, member in list(value.items())[:most]}
+    return value
+
+
+def cut_text(text: str, most: int) -> str:
+    """The text, or its beginning and how much is left out."""
+    return text if len(text) <= most else text[:most] + _left_out(len(text) - most)
+
+
+def _left_out(count: int) -> str:
+    return f"… [+{count}]"

@@ -1,0 +1,24 @@
+"""The addresses of runs and their judgements, below /p/<project>/runs/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from judging.review import views as review
+from judging.runs import views
+
+app_name = "runs"
+
+urlpatterns = [
+    path("", views.runs, name="list"),
+    path("new/", views.new, name="new"),
+    path("<int:pk>/", views.detail, name="detail"),
+    path("<int:pk>/pause/", views.pause, name="pause"),
+    path("<int:pk>/resume/", views.resume, name="resume"),
+    path("<int:pk>/cancel/", views.cancel, name="cancel"),
+    path("<int:pk>/retry/", views.retry, name="retry"),
+    path("<int:pk>/judgements/", review.judgements, name="judgements"),
+    path("<int:pk>/judgements/<int:judgement_pk>/", review.judgement, name="judgement"),
+    path("<int:pk>/judgements/<int:judgement_pk>/override/", review.override, name="override"),
+    path("<int:pk>/export/<str:form>/", review.export, name="export"),
+]
