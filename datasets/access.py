@@ -8,8 +8,11 @@ from datasets.models import Dataset, Version, VersionState
 from evalsite import access
 from evalsite.access import May
 
+# Not May.SEE: a rater of a blind evaluation must not find out here which model wrote which answer.
+LOOK = May.READ_JUDGEMENTS
 
-def get_dataset(request: HttpRequest, slug: str, dataset_id: int, may: May = May.SEE) -> Dataset:
+
+def get_dataset(request: HttpRequest, slug: str, dataset_id: int, may: May = LOOK) -> Dataset:
     """A data set of the project called `slug`. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, may)
     dataset = Dataset.objects.filter(project=project, pk=dataset_id).first()
@@ -19,7 +22,7 @@ def get_dataset(request: HttpRequest, slug: str, dataset_id: int, may: May = May
     return dataset
 
 
-def get_version(request: HttpRequest, slug: str, dataset_id: int, number: int, may: May = May.SEE) -> Version:
+def get_version(request: HttpRequest, slug: str, dataset_id: int, number: int, may: May = LOOK) -> Version:
     """Version `number` of a data set of the project called `slug`. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, may)
     found = Version.objects.select_related("dataset", "left_out_by", "created_by", "parent")
@@ -31,7 +34,7 @@ def get_version(request: HttpRequest, slug: str, dataset_id: int, number: int, m
 
 
 def get_ready_version(
-    request: HttpRequest, slug: str, dataset_id: int, number: int, may: May = May.SEE
+    request: HttpRequest, slug: str, dataset_id: int, number: int, may: May = LOOK
 ) -> Version:
     """The same, with its rows; a version that is not wholly read has none to show. Raises as above."""
     version = get_version(request, slug, dataset_id, number, may)

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 from django.conf import settings
 from django.core.files.base import File
@@ -18,8 +18,9 @@ from django.core.files.uploadhandler import SkipFile, TemporaryFileUploadHandler
 from django.http import HttpRequest
 
 FOLDER = "uploads"
+SAMPLES = Path(__file__).parent / "samples" / "formats"
 CHUNK = 1024 * 1024
-Incoming = File[bytes] | IO[bytes]
+Incoming: TypeAlias = "File[bytes] | IO[bytes]"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -108,6 +109,11 @@ def name_from(file_name: str) -> str:
     """The data set's name that a file name suggests: without .jsonl, .csv, .json, .txt and .gz."""
     stem = re.sub(r"(\.(jsonl|ndjson|json|csv|txt))?(\.gz)?$", "", shown_name(file_name), flags=re.IGNORECASE)
     return stem.strip()[:200] or "upload"
+
+
+def sample_files() -> dict[str, Path]:
+    """{format: its sample file}."""
+    return {path.name.split(".")[0]: path for path in sorted(SAMPLES.iterdir())}
 
 
 class LimitedUpload(TemporaryFileUploadHandler):

@@ -1,0 +1,75 @@
+"""Forms about data sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext_lazy as _
+
+from datasets import files
+from datasets.core.formats.names import FORMATS
+from datasets.models import Candidate, Version
+from datasets.words import FORMAT_NAMES
+
+Choices = list[tuple[str, Any]]
+
+
+def format_choices(detect: Any) -> Choices:
+    """The four formats after a first choice that lets the content decide."""
+    return [("", detect), *((name, FORMAT_NAMES[name]) for name in FORMATS)]
+
+
+class UploadForm(forms.Form):
+    """A file, and if one wants to say so, its name and its format."""
+
+    file = forms.FileField(label=_("File"), allow_empty_file=True, max_length=1000)
+    name = forms.CharField(
+        label=_("Name of the data set"),
+        max_length=200,
+        required=False,
+        help_text=_("Taken from the file if left empty. A name that exists here gets a further version."),
+    )
+    chosen_format = forms.ChoiceField(
+        label=_("Format"),
+        choices=format_choices(_("Find out from the content")),
+        required=False,
+        help_text=_("Can be corrected afterwards."),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        file: UploadedFile[bytes] | None = cleaned.get("file")
+        if file is not None and not cleaned.get("name", "").strip():
+            cleaned["name"] = files.name_from(file.name or "")
+        return cleaned
+
+
+class FormatForm(forms.Form):
+    """Which format a version's file is to be read as."""
+
+    chosen_format = forms.ChoiceField(
+        label=_("Read it as"), choices=format_choices(_("what its content says")), required=False
+    )
+
+
+class RowFilterForm(forms.Form):
+    """What the row browser shows; every field is in the address."""
+
+    q = forms.CharField(label=_("Search in the text"), max_length=200, required=False)
+    model = forms.ChoiceField(label=_("Answered by"), required=False)
+    finding = forms.ChoiceField(label=_("Findings"), required=False)
+    line = forms.IntegerField(label=_("Go to line"), min_value=1, max_value=2**31 - 1, required=False)
+
+    def __init__(self, data: Any, version: Version, candidates: list[Candidate]) -> None:
+        super().__init__(data)
+        models: Choices = [("", _("any model")), *((str(c.pk), c.name) for c in candidates)]
+        findings: Choices = [
+            ("", _("all rows")),
+            ("any", _("only rows with findings")),
+            *((code, code) for code in sorted(version.counts)),
+        ]
+        self.fields["model"].choices = models  # type: ignore[attr-defined]
+        self.fields["finding"].choices = findings  # type: ignore[attr-defined]
+        self.fields["q"].widget = forms.TextInput(attrs={"type": "search"})

@@ -1,0 +1,30 @@
+"""The addresses of data sets, below /p/<project>/datasets/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from datasets.views import listing, rows, uploading, version
+
+app_name = "datasets"
+_VERSION = "<int:dataset>/v<int:number>/"
+
+urlpatterns = [
+    path("", listing.datasets, name="list"),
+    path("upload/", uploading.upload, name="upload"),
+    path("samples/<str:name>", uploading.sample, name="sample"),
+    path("<int:dataset>/", listing.dataset, name="dataset"),
+    path("<int:dataset>/archive/", listing.archive, name="archive"),
+    path("<int:dataset>/restore/", listing.restore, name="restore"),
+    path(_VERSION, version.version, name="version"),
+    path(_VERSION + "cancel/", version.cancel, name="cancel"),
+    path(_VERSION + "again/", version.again, name="again"),
+    path(_VERSION + "read-as/", version.read_as, name="read_as"),
+    path(_VERSION + "leave-out/", version.leave_out, name="leave_out"),
+    path(_VERSION + "original/", version.original, name="original"),
+    path(_VERSION + "findings/<str:code>/", version.findings, name="findings"),
+    path(_VERSION + "rows/", rows.rows, name="rows"),
+    path(_VERSION + "rows/random/", rows.random, name="random_row"),
+    path(_VERSION + "rows/<int:line>/", rows.row, name="row"),
+    path(_VERSION + "rows/<int:line>/raw/", rows.raw, name="raw_row"),
+]

@@ -1,0 +1,186 @@
+"""The row browser, and one row's page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from datasets import browsing, selectors
+from datasets.access import get_ready_version
+from datasets.browsing import RowFilter
+from datasets.core.formats.names import COMPUTED
+from datasets.core.variables import response_data
+from datasets.findings_shown import Shown, shown
+from datasets.forms import RowFilterForm
+from datasets.models import Response, Row, Version
+from datasets.views import part_wanted
+
+LONGEST_TEXT = 100_000  # characters of one text that a page shows; the whole row can be downloaded
+_CONVERSATION = ("messages", "ref_answer")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerShown:
+    """One response as a column."""
+
+    model: str
+    number: int
+    content: str
+    reasoning: str
+    further: str
+
+
+@login_required
+def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """A page of rows; filters and place are in the address."""
+    version = get_ready_version(request, slug, dataset, number)
+    candidates = selectors.candidates_of(version)
+    form = RowFilterForm(request.GET, version, candidates)
+    wanted = form.cleaned_data if form.is_valid() else {}
+    if wanted.get("line"):
+        return _to_line(version, slug, wanted["line"])
+    chosen = _chosen(wanted)
+    page = browsing.rows_page(
+        version, chosen, after=_number(request, "after"), before=_number(request, "before")
+    )
+    context = {"version": version, "form": form, "page": page, "chosen": chosen, "query": _query(request)}
+    return render(request, "datasets/_rows.html" if part_wanted(request) else "datasets/rows.html", context)
+
+
+def _chosen(wanted: dict[str, Any]) -> RowFilter:
+    model = wanted.get("model")
+    return RowFilter(
+        text=wanted.get("q", "").strip(),
+        model=int(model) if model else None,
+        finding=wanted.get("finding", ""),
+    )
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    return min(int(text[:12]), 2**31 - 1) if text.isdecimal() else None
+
+
+def _query(request: HttpRequest) -> str:
+    """The filter as it stands in the address, without the place."""
+    kept = request.GET.copy()
+    for name in ("after", "before", "line"):
+        kept.pop(name, None)
+    return kept.urlencode()
+
+
+def _to_line(version: Version, slug: str, line: int) -> HttpResponse:
+    """To the row at a line; between rows, to the next one."""
+    there = (
+        Row.objects.filter(version=version, line__gte=line).order_by("line").values_list("line", flat=True)
+    )
+    before = (
+        Row.objects.filter(version=version, line__lt=line).order_by("-line").values_list("line", flat=True)
+    )
+    found = there.first() or before.first()
+    if found is None:
+        return redirect("datasets:rows", slug, version.dataset_id, version.number)
+    return redirect("datasets:row", slug, version.dataset_id, version.number, found)
+
+
+@login_required
+def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """To some row."""
+    version = get_ready_version(request, slug, dataset, number)
+    row = selectors.random_row(version)
+    if row is None:
+        return redirect("datasets:rows", slug, dataset, number)
+    return redirect("datasets:row", slug, dataset, number, row.line)
+
+
+@login_required
+def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
+    """One row: the conversation, the answers beside each other, the rest of it; previous and next in the filter."""
+    version = get_ready_version(request, slug, dataset, number)
+    found = _row(version, line)
+    candidates = selectors.candidates_of(version)
+    form = RowFilterForm(request.GET, version, candidates)
+    chosen = _chosen(form.cleaned_data if form.is_valid() else {})
+    previous, following = browsing.neighbours(version, chosen, line)
+    context = {
+        "version": version,
+        "row": found,
+        "findings": _findings(version, line),
+        "query": _query(request),
+        "previous": previous,
+        "following": following,
+        "raw": _cut(found.raw),
+    }
+    if found.valid:
+        context |= _parts(found)
+    return render(request, "datasets/row.html", context)
+
+
+def _row(version: Version, line: int) -> Row:
+    found = selectors.row_for(version, line)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _findings(version: Version, line: int) -> list[Shown]:
+    return [shown(finding) for finding in selectors.findings_on(version, [line]).get(line, [])]
+
+
+def _parts(row: Row) -> dict[str, Any]:
+    data = selectors.row_values(row)
+    fields = {name: value for name, value in data.items() if name not in (*_CONVERSATION, *COMPUTED)}
+    return {
+        "messages_shown": [
+            {
+                "role": message["role"],
+                "content": _cut(message["content"]),
+                "further": _further(message, "role", "content"),
+            }
+            for message in data["messages"]
+        ],
+        "reference": None if data["ref_answer"] is None else _text(data["ref_answer"]),
+        "fields": [(name, _text(value)) for name, value in fields.items()],
+        "computed": [(name, None if data[name] is None else _cut(data[name])) for name in COMPUTED],
+        "answers": [_answer(response) for response in selectors.responses_of(row)],
+    }
+
+
+def _answer(response: Response) -> AnswerShown:
+    data = response_data(response.raw)
+    return AnswerShown(
+        model=response.candidate.name,
+        number=response.number,
+        content=_cut(data["content"]),
+        reasoning=_cut(data["reasoning_content"] or ""),
+        further=_further(data, "content", "reasoning_content"),
+    )
+
+
+def _further(value: dict[str, Any], *shown_already: str) -> str:
+    """What else an object holds, as JSON; '' if nothing."""
+    rest = {key: item for key, item in value.items() if key not in shown_already and item is not None}
+    return _text(rest) if rest else ""
+
+
+def _text(value: Any) -> str:
+    """A text as it is, anything else as JSON."""
+    return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
+
+
+@login_required
+def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
+    """One row's stored text, whole, as a file."""
+    found = _row(get_ready_version(request, slug, dataset, number), line)
+    answer = HttpResponse(found.raw, content_type="application/octet-stream")
+    answer["Content-Disposition"] = f'attachment; filename="row-{found.line}.json"'
+    return answer

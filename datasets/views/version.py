@@ -1,0 +1,183 @@
+"""A version: how its reading goes, what was found in it, and what may still be done with it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from datasets import browsing, findings_shown, selectors, services, words
+from datasets.access import get_version
+from datasets.forms import FormatForm
+from datasets.models import Version, VersionState
+from datasets.views import part_wanted
+from evalsite import access, engine
+from evalsite.access import May
+
+STEADY_SECONDS = 3.0  # a rate measured over less says nothing
+
+
+@login_required
+def version(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """While it is read: the progress, which htmx asks for every second. Afterwards: what it holds."""
+    found = get_version(request, slug, dataset, number)
+    if found.state in services.OPEN_STATES:
+        template = "datasets/_progress.html" if part_wanted(request) else "datasets/reading.html"
+        return render(request, template, {"version": found, **_progress(request, found)})
+    if part_wanted(request):
+        return HttpResponseClientRefresh()
+    if found.state == VersionState.READY:
+        return render(request, "datasets/version.html", _ready(request, found))
+    context = {
+        "version": found,
+        "versions": selectors.versions_of(found.dataset),
+        "problem": words.problem(found),
+    }
+    return render(request, "datasets/not_read.html", context)
+
+
+def _progress(request: HttpRequest, version: Version) -> dict[str, Any]:
+    """The rate since this page first saw bytes being read, and the time left; the page hands both back each time."""
+    now, read = time.time(), version.bytes_read
+    began, begun_at = _seen(request.GET.get("began")), _seen(request.GET.get("at"))
+    if not began or begun_at > read or began > now:
+        began, begun_at = (now, read) if read else (0.0, 0.0)
+    seconds = now - began if began else 0.0
+    rate = (read - begun_at) / seconds if seconds >= STEADY_SECONDS and read > begun_at else None
+    return {
+        "began": round(began, 1),
+        "begun_at": int(begun_at),
+        "rate": rate,
+        "seconds_left": (version.size - read) / rate if rate else None,
+        "worker_alive": engine.worker_alive(engine.DATA),
+    }
+
+
+def _seen(text: str | None) -> float:
+    try:
+        return min(max(float(text or 0), 0.0), 1e15)
+    except ValueError:
+        return 0.0
+
+
+def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
+    candidates = selectors.candidates_of(version)
+    return {
+        "version": version,
+        "versions": selectors.versions_of(version.dataset),
+        "format": words.format_name(version.format),
+        "why": words.format_why(version),
+        "encoding": words.encoding_name(version.encoding),
+        "models": [(c, c.rows / version.valid_rows if version.valid_rows else 0) for c in candidates],
+        "fields": sorted(version.fields_found.items()),
+        "groups": findings_shown.groups(version),
+        "first": browsing.rows_page(version, browsing.RowFilter(), size=3).rows,
+        "format_form": FormatForm(initial={"chosen_format": version.chosen_format}),
+        "run_address": _run_address(request, version),
+    }
+
+
+def _run_address(request: HttpRequest, version: Version) -> str:
+    """Where a run of this version is begun; '' if it is not usable or this visitor may not."""
+    project = version.dataset.project
+    if not version.usable or May.RUN not in access.permissions(request, project):
+        return ""
+    try:
+        return f"{reverse('runs:new', args=[project.slug])}?version={version.pk}"
+    except NoReverseMatch:
+        return ""
+
+
+@login_required
+@require_POST
+def cancel(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """Stop the reading."""
+    found = get_version(request, slug, dataset, number, May.UPLOAD)
+    if services.version_cancel(version=found):
+        messages.info(request, _("The reading is cancelled. The uploaded file is kept."))
+    else:
+        messages.info(request, _("The reading had already ended."))
+    return redirect("datasets:version", slug, dataset, number)
+
+
+@login_required
+@require_POST
+def again(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """Read a version again that failed or was cancelled."""
+    services.version_try_again(version=get_version(request, slug, dataset, number, May.UPLOAD))
+    return redirect("datasets:version", slug, dataset, number)
+
+
+@login_required
+@require_POST
+def read_as(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """Read the same file as another format, into a version of its own."""
+    found = get_version(request, slug, dataset, number, May.UPLOAD)
+    form = FormatForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Nothing was done: choose one of the formats."))
+        return redirect("datasets:version", slug, dataset, number)
+    made = services.version_read_as(
+        version=found, chosen_format=form.cleaned_data["chosen_format"], user=access.signed_in(request)
+    )
+    text = _(
+        "The same file is now read as chosen, into version %(number)s. Version %(parent)s stays as it is."
+    )
+    messages.info(request, text % {"number": made.number, "parent": found.number})
+    return redirect("datasets:version", slug, dataset, made.number)
+
+
+@login_required
+@require_POST
+def leave_out(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """Leave the bad rows out; the form says how many, and nothing happens if that is not so."""
+    found = get_version(request, slug, dataset, number, May.UPLOAD)
+    if request.POST.get("rows") != str(found.bad_rows):
+        messages.error(request, _("Nothing was done: confirm how many rows are to be left out."))
+    elif services.version_leave_bad_rows_out(version=found, user=access.signed_in(request)):
+        messages.success(request, _("The bad rows are left out. Every run of this version says how many."))
+    return redirect("datasets:version", slug, dataset, number)
+
+
+@login_required
+def original(request: HttpRequest, slug: str, dataset: int, number: int) -> FileResponse:
+    """The uploaded file, byte for byte."""
+    found = get_version(request, slug, dataset, number)
+    if not found.path.is_file():
+        raise Http404
+    answer = FileResponse(
+        found.path.open("rb"),
+        as_attachment=True,
+        filename=found.file_name,
+        content_type="application/octet-stream",
+    )
+    answer["Content-Encoding"] = (
+        "identity"  # compressing a gigabyte on the way out would cost more than it saves
+    )
+    return answer
+
+
+@login_required
+def findings(request: HttpRequest, slug: str, dataset: int, number: int, code: str) -> HttpResponse:
+    """All kept findings of one code, page by page."""
+    found = get_version(request, slug, dataset, number)
+    if found.state != VersionState.READY or code not in found.counts:
+        raise Http404
+    after = request.GET.get("after", "")
+    page, further = findings_shown.page(found, code, after=int(after) if after.isdecimal() else 0)
+    context = {
+        "version": found,
+        "code": code,
+        "count": found.counts[code],
+        "findings": page,
+        "further": further,
+    }
+    return render(request, "datasets/findings.html", context)

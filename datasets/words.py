@@ -1,0 +1,82 @@
+"""Formats, encodings and the reasons for a detection, in the reader's language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from datasets.models import Version
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+FORMAT_NAMES: dict[str, StrPromise] = {
+    "infer_and_judge": gettext_lazy("Infer and judge (JSONL)"),
+    "judge_only": gettext_lazy("Judge only (JSONL)"),
+    "legacy_jsonl": gettext_lazy("Legacy, conversations (JSONL)"),
+    "legacy_csv": gettext_lazy("Legacy, one turn a record (CSV)"),
+}
+
+FORMAT_RULES: dict[str, StrPromise] = {
+    "judge_only": gettext_lazy(
+        "One JSON object a line. “messages” is the conversation that was asked; “model_outputs” holds each model's "
+        "name and its answers. “ref_answer” and any further fields are kept and can be used in prompts."
+    ),
+    "infer_and_judge": gettext_lazy(
+        "The same without “model_outputs”: the program asks the models itself, then has the answers judged."
+    ),
+    "legacy_jsonl": gettext_lazy(
+        "One JSON object a line with “conversation”, a list of turns with “prompt” and “response”, and perhaps "
+        "“system”. The last response is the reference."
+    ),
+    "legacy_csv": gettext_lazy(
+        "A CSV file whose header names the columns “prompt” and “response”, and perhaps “system”; further columns are "
+        "kept as fields."
+    ),
+}
+
+_WHY: dict[str, StrPromise] = {
+    "keys.infer_and_judge": gettext_lazy(
+        "%(messages)s of %(rows)s rows have “messages”, and fewer than half of them “model_outputs”."
+    ),
+    "keys.judge_only": gettext_lazy(
+        "%(messages)s of %(rows)s rows have “messages”, and %(model_outputs)s of them “model_outputs”."
+    ),
+    "keys.legacy_jsonl": gettext_lazy("%(conversation)s of %(rows)s rows have “conversation”."),
+    "csv_header": gettext_lazy("The first line is a CSV header with “prompt” or “response”."),
+    "forced": gettext_lazy("It was chosen by hand."),
+    "spread": gettext_lazy("Its objects are spread over several lines, or stand in one list."),
+    "other_kind": gettext_lazy("It is another kind of file."),
+    "empty": gettext_lazy("It holds no rows."),
+    "unknown": gettext_lazy("Neither “messages” nor “conversation” nor a CSV header was found."),
+}
+
+_ENCODINGS: dict[str, StrPromise] = {
+    "utf-8": gettext_lazy("UTF-8"),
+    "utf-8-sig": gettext_lazy("UTF-8 with byte order mark"),
+    "utf-16": gettext_lazy("UTF-16, converted"),
+    "gb18030": gettext_lazy("GB18030 (GBK), converted"),
+}
+
+
+def format_name(code: str) -> str:
+    """The name of a format; what to say where none was found."""
+    return str(FORMAT_NAMES[code]) if code in FORMAT_NAMES else _("not recognised")
+
+
+def format_why(version: Version) -> str:
+    """One sentence on how the version's format was found."""
+    why = _WHY.get(str(version.format_why.get("why", "")))
+    return why % version.format_why if why else ""
+
+
+def encoding_name(code: str) -> str:
+    """The name of an encoding as reported by the reader."""
+    return str(_ENCODINGS.get(code, code))
+
+
+def problem(version: Version) -> str:
+    """Why the reading failed; kept in English, one of the texts in importing.py."""
+    return _(version.problem) if version.problem else ""

@@ -1,0 +1,101 @@
+// An upload form that shows how far it is. Without this module the form works as a plain one.
+import { bytes } from "./drop.js";
+
+for (const form of document.querySelectorAll("form[data-upload]")) attend(form);
+
+function attend(form) {
+  const file = form.querySelector("input[type=file]");
+  const name = form.querySelector("input[name=name]");
+  let suggested = "";
+  file.addEventListener("change", () => {
+    tell(form, tooLarge(form, file) ? [form.dataset.tooLarge] : []);
+    if (name.value && name.value !== suggested) return;
+    suggested = (file.files[0]?.name ?? "").replace(/(\.(jsonl|ndjson|json|csv|txt))?(\.gz)?$/i, "");
+    name.value = suggested;
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (tooLarge(form, file)) tell(form, [form.dataset.tooLarge]);
+    else send(form);
+  });
+}
+
+function tooLarge(form, file) {
+  return (file.files[0]?.size ?? 0) > Number(form.dataset.limit);
+}
+
+function send(form) {
+  const request = new XMLHttpRequest();
+  const began = performance.now();
+  const leave = (event) => event.preventDefault();
+  const abort = form.querySelector("[data-abort]");
+  const stop = () => request.abort();
+  request.upload.addEventListener("progress", (event) => show(form, event, performance.now() - began));
+  request.upload.addEventListener("load", () => status(form, form.dataset.stored));
+  request.addEventListener("load", () => answered(form, request));
+  request.addEventListener("error", () => tell(form, [form.dataset.failed]));
+  request.addEventListener("abort", () => tell(form, [form.dataset.aborted]));
+  request.addEventListener("loadend", () => {
+    abort.removeEventListener("click", stop);
+    window.removeEventListener("beforeunload", leave);
+    busy(form, false);
+  });
+  request.open("POST", form.action);
+  request.setRequestHeader("Accept", "application/json");
+  request.responseType = "json";
+  const data = new FormData(form);
+  tell(form, []);
+  busy(form, true);
+  abort.addEventListener("click", stop);
+  window.addEventListener("beforeunload", leave);
+  request.send(data);
+}
+
+function answered(form, request) {
+  if (request.status === 200 && request.response?.address) {
+    // `loadend` comes first: it takes away the question whether to leave the page.
+    setTimeout(() => window.location.assign(request.response.address));
+  } else {
+    tell(form, request.response?.errors ?? [form.dataset.failed]);
+  }
+}
+
+function show(form, event, milliseconds) {
+  const progress = form.querySelector("progress");
+  progress.max = event.total;
+  progress.value = event.loaded;
+  const parts = [form.dataset.sent.replace("{sent}", bytes(event.loaded)).replace("{all}", bytes(event.total))];
+  if (milliseconds > 1500) {
+    const rate = event.loaded / (milliseconds / 1000);
+    parts.push(form.dataset.rate.replace("{rate}", bytes(rate)));
+    parts.push(form.dataset.left.replace("{time}", duration((event.total - event.loaded) / rate)));
+  }
+  status(form, parts.join(" · "));
+}
+
+function duration(seconds) {
+  const unit = seconds < 90 ? "second" : "minute";
+  const value = Math.ceil(unit === "second" ? seconds : seconds / 60);
+  return new Intl.NumberFormat(document.documentElement.lang, { style: "unit", unit, unitDisplay: "short" }).format(value);
+}
+
+function status(form, text) {
+  form.querySelector("[data-status]").textContent = text;
+}
+
+function busy(form, on) {
+  form.querySelector("[data-progress]").hidden = !on;
+  form.querySelector("[data-send]").disabled = on;
+  form.setAttribute("aria-busy", String(on));
+  if (!on) status(form, "");
+}
+
+function tell(form, sentences) {
+  const box = form.querySelector("[data-errors]");
+  box.replaceChildren(...sentences.map((sentence) => {
+    const line = document.createElement("p");
+    line.textContent = sentence;
+    return line;
+  }));
+  box.hidden = sentences.length === 0;
+}

@@ -1,0 +1,60 @@
+"""Uploads for tests, read by the real importer in this process."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from datasets.importing import import_version
+from datasets.models import Version
+from datasets.services import dataset_upload
+from evalsite import engine
+from evalsite.accounts.models import Project, User
+
+Upload = Callable[..., Version]
+
+
+@pytest.fixture(autouse=True)
+def _own_data_dir(settings: LazySettings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+
+
+def jsonl(*rows: Any) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def question(text: str, **more: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}], **more}
+
+
+def answers(**texts: str) -> list[dict[str, Any]]:
+    return [{"model_name": name, "responses": [{"content": text}]} for name, text in texts.items()]
+
+
+def numbered(count: int) -> bytes:
+    return jsonl(
+        *(question(f"question {n}", model_outputs=answers(alpha=f"answer {n}")) for n in range(1, count + 1))
+    )
+
+
+@pytest.fixture
+def upload(project: Project) -> Upload:
+    """Keeps a file; `read=True` also reads it."""
+
+    def keep(
+        content: bytes, *, name: str = "capitals", read: bool = False, user: User | None = None, **more: Any
+    ) -> Version:
+        options = {"file_name": f"{name}.jsonl", "project": project, **more}
+        version = dataset_upload(name=name, file=io.BytesIO(content), user=user, **options)
+        if read:
+            import_version(version.pk, engine.owner())
+            version.refresh_from_db()
+        return version
+
+    return keep

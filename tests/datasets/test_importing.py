@@ -1,0 +1,254 @@
+"""An upload becomes rows, responses, candidates and findings; whole, or not at all."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from datasets import importing, selectors, services, storing
+from datasets.importing import import_or_wait, import_version, reconcile
+from datasets.models import Candidate, Finding, Response, Row, Version, VersionState
+from evalsite import engine
+from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
+from tests.real_data import real_data
+
+pytestmark = pytest.mark.django_db
+DEAD = "elsewhere:1:1"
+
+
+def test_a_row_is_kept_without_its_answers_and_the_answers_beside_it(upload: Upload) -> None:
+    version = upload(jsonl(question("Why?", model_outputs=answers(alpha="So."))), read=True)
+    assert Row.objects.get(version=version).raw == '{"messages":[{"role": "user", "content": "Why?"}]}'
+    assert Response.objects.get(row__version=version).raw == '{"content": "So."}'
+
+
+def test_big_integers_and_the_order_of_keys_survive(upload: Upload) -> None:
+    text = '{"z":123456789012345678901234567890,"messages":[{"role":"user","content":"a"}],"a":1.10}'
+    version = upload(text.encode(), read=True)
+    assert Row.objects.get(version=version).raw == text
+
+
+def test_candidates_know_how_many_rows_they_answered(upload: Upload) -> None:
+    twice = [{"model_name": "beta", "responses": [{"content": "1"}, {"content": "2"}]}]
+    version = upload(
+        jsonl(question("a", model_outputs=answers(alpha="x") + twice), question("b", model_outputs=twice)),
+        read=True,
+    )
+    counts = Candidate.objects.filter(version=version).values_list("name", "rows", "responses")
+    assert sorted(counts) == [("alpha", 1, 1), ("beta", 2, 4)]
+
+
+def test_responses_are_numbered_from_one(upload: Upload) -> None:
+    outputs = [{"model_name": "a", "responses": [{"content": "x"}, {"content": "y"}]}]
+    upload(jsonl(question("q", model_outputs=outputs)), read=True)
+    assert list(Response.objects.order_by("number").values_list("number", "raw")) == [
+        (1, '{"content": "x"}'),
+        (2, '{"content": "y"}'),
+    ]
+
+
+def test_a_bad_row_is_kept_as_met_and_counted(upload: Upload) -> None:
+    version = upload(jsonl(question("a")) + b"{not json}\n", read=True)
+    assert (version.rows, version.valid_rows, version.usable) == (2, 1, False)
+    assert Row.objects.get(version=version, valid=False).raw == "{not json}"
+
+
+def test_findings_are_kept_with_their_place(upload: Upload) -> None:
+    version = upload(jsonl(question("a"), {"messages": [{"role": "robot", "content": "x"}]}), read=True)
+    finding = Finding.objects.get(version=version, code="role.unknown")
+    assert (finding.line, finding.path, finding.severity) == (2, "messages[0].role", "error")
+
+
+def test_more_rows_than_a_batch_are_all_stored_in_order(upload: Upload) -> None:
+    count = importing.BATCH_ROWS * 2 + 7
+    version = upload(numbered(count), read=True)
+    lines = list(Row.objects.filter(version=version).order_by("pk").values_list("line", flat=True))
+    assert lines == list(range(1, count + 1))
+
+
+def test_two_versions_have_their_own_rows(upload: Upload) -> None:
+    first, second = upload(numbered(3), read=True), upload(numbered(5), read=True)
+    assert [Row.objects.filter(version=version).count() for version in (first, second)] == [3, 5]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\0\0\0",
+        b"\xff\xfe",
+        b"%PDF-1.7",
+        b"[" * 5000,
+        b"\x1f\x8b\x08",
+        b'prompt,response\n"never',
+        b"{}\n" * 3,
+    ],
+)
+def test_no_content_makes_the_reading_fail(upload: Upload, content: bytes) -> None:
+    version = upload(content, read=True)
+    assert version.state == VersionState.READY
+    assert version.counts
+
+
+def test_a_row_with_nul_bytes_is_stored(upload: Upload) -> None:
+    version = upload(jsonl(question("a")) + b'{"messages": "\0"}\n', read=True)
+    assert "\0" not in Row.objects.get(version=version, line=2).raw
+
+
+def test_a_line_beyond_the_limit_is_a_finding(upload: Upload, settings: LazySettings) -> None:
+    huge = question("x" * (settings.CONFIG.row_max_kb * 1024))
+    version = upload(jsonl(question("a"), huge, question("b")), read=True)
+    assert version.counts["row.too_large"] == 1
+    assert (version.rows, version.valid_rows) == (3, 2)
+
+
+def test_a_version_is_read_once(upload: Upload) -> None:
+    version = upload(numbered(3), read=True)
+    assert import_version(version.pk, engine.owner()) is False
+    assert Row.objects.filter(version=version).count() == 3
+
+
+def test_who_does_not_get_the_version_waits_for_it(upload: Upload) -> None:
+    version = upload(numbered(3), read=True)
+    assert import_or_wait(version.pk, engine.owner()).state == VersionState.READY
+
+
+def test_a_vanished_file_is_said_in_a_sentence(upload: Upload) -> None:
+    version = upload(numbered(3))
+    version.path.unlink()
+    import_version(version.pk, engine.owner())
+    version.refresh_from_db()
+    assert (version.state, version.problem) == (VersionState.FAILED, importing.GONE)
+
+
+def test_an_unforeseen_error_leaves_nothing_half(upload: Upload, caplog: Any) -> None:
+    version = upload(numbered(importing.BATCH_ROWS + 1))
+    version.path.unlink()
+    version.path.mkdir()  # cannot be opened as a file
+    import_version(version.pk, engine.owner())
+    version.refresh_from_db()
+    assert (version.state, version.problem) == (VersionState.FAILED, importing.UNEXPECTED)
+    assert not Row.objects.filter(version=version).exists()
+
+
+def half_read(version: Version, owner: str = DEAD) -> None:
+    """As a reader leaves it that died after its first batch."""
+    storing.claim(version.pk, owner)
+    storing.Writer(version.pk).write(
+        [storing.NewRow(1, True, "{}", [storing.Answer("alpha", 1, "{}")]), storing.NewRow(2, True, "{}")]
+    )
+
+
+def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
+    version = upload(numbered(5))
+    half_read(version)
+    reconcile()
+    import_version(version.pk, engine.owner())
+    version.refresh_from_db()
+    assert (version.state, version.rows) == (VersionState.READY, 5)
+    assert Response.objects.filter(row__version=version).count() == 5
+
+
+def test_a_living_reader_is_left_alone(upload: Upload) -> None:
+    version = upload(numbered(5))
+    storing.claim(version.pk, engine.owner())
+    reconcile()
+    version.refresh_from_db()
+    assert (version.state, version.owner) == (VersionState.READING, engine.owner())
+
+
+def test_a_lease_that_ran_out_is_taken_away(upload: Upload) -> None:
+    version = upload(numbered(5))
+    storing.claim(version.pk, engine.owner())
+    reconcile(now=timezone.now() + storing.LEASE + timedelta(seconds=1))
+    version.refresh_from_db()
+    assert version.state == VersionState.WAITING
+
+
+def test_who_lost_the_lease_writes_no_further(upload: Upload) -> None:
+    version = upload(numbered(5))
+    storing.claim(version.pk, DEAD)
+    reconcile()
+    with pytest.raises(storing.LeaseLost):
+        storing.advance(version.pk, DEAD, bytes_read=1, rows=1)
+
+
+def test_reconciling_wakes_a_worker_for_what_waits(
+    upload: Upload, django_capture_on_commit_callbacks: Any
+) -> None:
+    version = upload(numbered(5))
+    with django_capture_on_commit_callbacks(execute=True):
+        reconcile()
+    assert DBTaskResult.objects.get().args_kwargs["kwargs"] == {"version_id": version.pk}
+
+
+def test_cancelling_what_waits_ends_it_at_once(upload: Upload) -> None:
+    version = upload(numbered(5))
+    assert services.version_cancel(version=version)
+    version.refresh_from_db()
+    assert version.state == VersionState.CANCELLED
+
+
+def test_cancelling_while_it_is_read_leaves_no_row(upload: Upload) -> None:
+    version = upload(numbered(5))
+    half_read(version)
+    services.version_cancel(version=version)
+    reconcile()
+    import_version(version.pk, engine.owner())
+    version.refresh_from_db()
+    assert version.state == VersionState.CANCELLED
+    assert not Row.objects.filter(version=version).exists()
+
+
+def test_a_worker_that_is_told_to_stop_gives_the_version_back(upload: Upload) -> None:
+    version = upload(numbered(5))
+    stop = threading.Event()
+    stop.set()
+    import_version(version.pk, engine.owner(), stop)
+    version.refresh_from_db()
+    assert (version.state, version.owner) == (VersionState.WAITING, "")
+
+
+def test_a_ready_version_is_changed_by_nothing_but_leaving_rows_out(upload: Upload, alice: Any) -> None:
+    version = upload(jsonl(question("a")) + b"{bad\n", read=True)
+    before = Version.objects.values().get(pk=version.pk)
+    assert not services.version_cancel(version=version)
+    assert not services.version_try_again(version=version)
+    assert not import_version(version.pk, engine.owner())
+    services.version_read_as(version=version, chosen_format="legacy_jsonl", user=alice)
+    upload(numbered(2))
+    reconcile()
+    assert Version.objects.values().get(pk=version.pk) == before
+    assert services.version_leave_bad_rows_out(version=version, user=alice)
+    after = Version.objects.values().get(pk=version.pk)
+    assert {name for name in after if after[name] != before[name]} == {"left_out_at", "left_out_by_id"}
+
+
+def test_a_wrong_guess_is_corrected_into_a_version_of_its_own(upload: Upload, alice: Any) -> None:
+    version = upload(jsonl({"conversation": [{"prompt": "a", "response": "b"}], **question("c")}), read=True)
+    made = services.version_read_as(version=version, chosen_format="legacy_jsonl", user=alice)
+    import_version(made.pk, engine.owner())
+    made.refresh_from_db()
+    assert (made.number, made.parent, made.format) == (2, version, "legacy_jsonl")
+    assert made.stored_as == version.stored_as
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "models"),
+    [
+        ("mtbench_llama2_upload.jsonl", 80, 5),
+        ("arena_hard_v01_upload.jsonl", 500, 3),
+        ("belle_zh_upload.jsonl", 1000, 0),
+        ("mtbench_llama2_legacy_2turn.llama2_7b.jsonl", 80, 0),
+    ],
+)
+def test_real_files_are_read_whole(upload: Upload, name: str, rows: int, models: int) -> None:
+    version = upload(real_data(name).read_bytes(), read=True)
+    assert (version.rows, version.valid_rows) == (rows, rows)
+    assert len(selectors.candidates_of(version)) == models
