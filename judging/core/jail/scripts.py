@@ -1,14 +1,13 @@
 """Preprocess and postprocess scripts inside a worker: loading one, calling its function, reading what it did."""
 
 import builtins
-import contextlib
 import inspect
 import io
 import json
 import linecache
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
@@ -18,6 +17,7 @@ from judging.core.jail.modules import IMPORTABLE, LAZY
 FILE = "<script>"
 _MOST_DEPTH = 100
 _PLAIN = (str, int, float, bool, type(None))
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _INT64 = range(-(2**63), 2**63)
 _GIVEN = {
     "preprocess": ("data", "resp"),
@@ -61,12 +61,21 @@ class Record(dict[str, Any]):
 
 
 class Printed(io.StringIO):
-    """Keeps the first characters of what is printed, and only counts the rest."""
+    """Keeps the first characters of what is printed since it was last taken."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
-        self._room = most
+        self._most = self._room = most
         self.was_cut = False
+
+    def take(self) -> tuple[str, bool]:
+        """What was kept, and whether it was cut; starts afresh."""
+        text, was_cut = self.getvalue(), self.was_cut
+        if text:
+            self.seek(0)
+            self.truncate()
+            self._room, self.was_cut = self._most, False
+        return without_places(text) if text else "", was_cut
 
     def write(self, text: str, /) -> int:
         kept = str(text)[: self._room]
@@ -74,16 +83,6 @@ class Printed(io.StringIO):
         self.was_cut = self.was_cut or len(kept) < len(text)
         super().write(kept)
         return len(text)
-
-
-@contextlib.contextmanager
-def printing_to(printed: Printed) -> Iterator[None]:
-    before = sys.stdout, sys.stderr
-    sys.stdout = sys.stderr = printed
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
 
 
 def line_of(trace: TracebackType | None) -> int | None:
@@ -135,12 +134,9 @@ class Script:
     def __init__(self, job: dict[str, Any]) -> None:
         self._kind: str = job["kind"]
         self._most: int = job["options"]["most"]
-        self._most_printed: int = job["options"]["printed"]
-        at_load = Printed(self._most_printed)
-        with printing_to(at_load):
-            module = load(job["source"])
-        self._printed_at_load = at_load.getvalue()
-        self._function = self._find(module)
+        self._printed = Printed(job["options"]["printed"])
+        sys.stdout = sys.stderr = self._printed  # what is printed while loading goes with the first item
+        self._function = self._find(load(job["source"]))
         self._arguments = wanted(self._function, self._kind)
 
     def _find(self, module: ModuleType) -> Callable[..., Any]:
@@ -151,17 +147,13 @@ class Script:
 
     def answer(self, raw: bytes) -> list[Any]:
         """``[result, changed, printed, was cut, failure]``."""
-        printed = Printed(self._most_printed)
-        printed.write(self._printed_at_load)
-        self._printed_at_load = ""
         result, changed = None, None
         failure: WireFailure | None = None
         try:
-            with printing_to(printed):
-                result, changed = self._call(raw)
+            result, changed = self._call(raw)
         except BaseException as error:  # whatever a script raises is this item's answer
             failure = describe(error, line_of)
-        return [result, changed, without_places(printed.getvalue()), printed.was_cut, failure]
+        return [result, changed, *self._printed.take(), failure]
 
     def _call(self, raw: bytes) -> tuple[Any, dict[str, dict[str, Any]]]:
         text = raw.decode("utf-8", "surrogatepass")
@@ -174,8 +166,9 @@ class Script:
             name: changed_fields(before[key], given[key], name)
             for name, key in (("data", "data"), ("response", "resp"))
         }
-        if len(json.dumps(changed, ensure_ascii=False)) > self._most + len(raw):
-            raise Failed("output", f"more than {self._most + len(raw)} characters in the changed fields")
+        most = self._most + len(raw)
+        if any(changed.values()) and len(_encode(changed)) > most:
+            raise Failed("output", f"more than {most} characters in the changed fields")
         return result, changed
 
 

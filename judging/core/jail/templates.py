@@ -264,8 +264,10 @@ def context_of(item: dict[str, Any]) -> dict[str, Any]:
         data.setdefault(name, None)
     if response.get("content") is None:
         response["content"] = ""
-    for name in _RESPONSE_DEFAULTS:
-        response.setdefault(name, None)
+    judges = item.get("judge_resps", ())
+    for one in (response, *(reply for reply in judges if "error" not in reply)):
+        for name in _RESPONSE_DEFAULTS:
+            one.setdefault(name, None)
     return item
 
 

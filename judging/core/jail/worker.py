@@ -15,6 +15,7 @@ from judging.core.jail import layers, probe, scripts, templates, walls
 from judging.core.jail.failed import OutOfTime, WireFailure, describe
 from judging.core.jail.seccomp import CHANNEL
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _HEAD = struct.Struct(">I")
 _MOST_HELD, _LONGEST_HELD = 1 << 14, 0.002  # bytes and seconds that replies may wait for others
 _AGAIN = 0.2  # seconds until code that swallowed the end of its time is told again
@@ -147,4 +148,4 @@ class Replies:
 
 
 def encode(reply: Any) -> bytes:
-    return json.dumps(reply, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return _encode(reply).encode()
