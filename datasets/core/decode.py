@@ -16,7 +16,7 @@ from datasets.core.limits import MEBIBYTE, Limits
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16", "gb18030"]
 Progress = Callable[[int], None]
 
-CHUNK = 256 * 1024
+CHUNK = 64 * 1024
 STUB = 64
 TEXT_FOLDS = 500
 _GZIP = b"\x1f\x8b"

@@ -169,21 +169,25 @@ class Reading:
 
     def _json_rows(self) -> Iterator[RawRow]:
         quick = QuickLook(self._format, self._tally) if self._format else None
-        for block in self._blocks():
-            counts = self._key_counts(block)
-            for number, (line, keys) in enumerate(zip(block.lines, counts, strict=True), block.first):
-                if quick and quick.passes(number, line, keys):
-                    self._count_row(valid=True)
-                    yield RawRow(number, True, line, line)
-                elif line.strip() or number in block.oversized:
-                    check = self._checked(number, line, number in block.oversized)
-                    yield RawRow(number, self._record(check), line, line)
+        try:
+            for block in self._blocks():
+                counts = self._key_counts(block)
+                for number, (line, keys) in enumerate(zip(block.lines, counts, strict=True), block.first):
+                    if quick and quick.passes(number, line, keys):
+                        self._count_row(valid=True)
+                        yield RawRow(number, True, line, line)
+                    elif line.strip() or number in block.oversized:
+                        check = self._checked(number, line, number in block.oversized)
+                        yield RawRow(number, self._record(check), line, line)
+        finally:
+            if quick:
+                quick.flush()
 
     def _key_counts(self, block: Block) -> list[int]:
         """With SUSPECT for the lines that the quick look must not see."""
-        counts = key_counts(block.text, len(block.lines))
-        for number in block.oversized:
-            counts[number - block.first] = SUSPECT
+        if block.oversized:
+            return [SUSPECT] * len(block.lines)
+        counts = key_counts(block.text, block.lines)
         if not self.survey.decodes:
             for index, line in enumerate(block.lines):
                 if broken_column(line) is not None:

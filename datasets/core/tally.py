@@ -33,9 +33,9 @@ class ModelCount:
     fewest: int = 1 << 62
     most: int = 0
 
-    def add(self, responses: int) -> None:
-        self.rows += 1
-        self.responses += responses
+    def add(self, responses: int, rows: int) -> None:
+        self.rows += rows
+        self.responses += responses * rows
         if responses < self.fewest:
             self.fewest = responses
         if responses > self.most:
@@ -49,6 +49,11 @@ class FieldCount:
     rows: int = 0
     nulls: int = 0
     types: int = 0
+
+
+def identity_hash(identity: object) -> int:
+    """Equal for equal values of `id`; a text is never equal to a number."""
+    return hash(identity) if isinstance(identity, str) else hash(("id", repr(identity)))
 
 
 class Seen:
@@ -93,28 +98,30 @@ class Tally:
         for name, responses in facts.models.items():
             self.model(name, responses)
         if facts.identity is not None:
-            self.ids.add(line, hash(facts.identity))
+            self.ids.add(line, identity_hash(facts.identity))
         if facts.messages is not None:
             self.messages.add(line, hash(facts.messages))
 
-    def field(self, name: str, bit: int) -> None:
+    def field(self, name: str, bit: int, rows: int = 1) -> None:
+        """Counts `rows` rows in which the key has a value of that type."""
         count = self.fields.get(name)
         if count is None:
             if len(self.fields) >= DISTINCT_NAMES:
                 return
             count = self.fields[name] = FieldCount()
-        count.rows += 1
+        count.rows += rows
         count.types |= bit
         if bit == 1:
-            count.nulls += 1
+            count.nulls += rows
 
-    def model(self, name: str, responses: int) -> None:
+    def model(self, name: str, responses: int, rows: int = 1) -> None:
+        """Counts `rows` rows in which the model has so many responses."""
         count = self.models.get(name)
         if count is None:
             if len(self.models) >= DISTINCT_NAMES:
                 return
             count = self.models[name] = ModelCount()
-        count.add(responses)
+        count.add(responses, rows)
 
     def field_rows(self, fmt: Format | None) -> dict[str, int]:
         """{name: rows} of the fields, without the keys that make the format."""

@@ -15,12 +15,12 @@ class Facts:
     """Of one object or record, faulty or not: what warnings on the whole version are made of.
 
     `types` maps each top-level key to its JSON type, `models` each model to its number of responses,
-    `identity` is the source text of `id`, `messages` anything hashable that equals only for equal messages.
+    `identity` is the value of `id`, `messages` anything hashable that equals only for equal messages.
     """
 
     types: dict[str, JsonType] = field(default_factory=dict)
     models: dict[str, int] = field(default_factory=dict)
-    identity: str | None = None
+    identity: Any = None
     messages: Any = None
 
 
@@ -54,7 +54,7 @@ def check_json_row(line: int, text: str, fmt: Format | None) -> Check:
     if root.type != "object":
         check.add("json.not_object", None, root, met=root.type)
         return check
-    check.facts = _facts(root, text)
+    check.facts = _facts(root)
     if fmt:
         _check_family(check, root, fmt)
     return check
@@ -72,12 +72,12 @@ def invalid_json(line: int, problem: JsonProblem) -> Finding:
     )
 
 
-def _facts(root: Node, text: str) -> Facts:
+def _facts(root: Node) -> Facts:
     facts = Facts()
     for key, value in root.value:
         facts.types[key.value] = value.type
         if key.value == "id" and value.type != "null":
-            facts.identity = text[value.start : value.end]
+            facts.identity = value.plain()
     messages, conversation = root.member("messages"), root.member("conversation")
     if messages:
         facts.messages = messages_identity(messages.plain())

@@ -6,39 +6,49 @@ colon counts too many), so an equal count proves that no key is there twice. Any
 nothing, and the line is looked at again.
 """
 
-import re
+from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
 UNCOUNTABLE = -1
 SUSPECT = -2
 
-_NEWLINE, _QUOTE, _COLON, _BACKSLASH, _SPACE, _U = b'\n":\\ u'
-_NUL = re.compile(rb"\\u0000")
+_QUOTE, _COLON, _BACKSLASH, _SPACE, _U, _ZERO = b'":\\ u0'
+_MARGIN = b"\n\n\n\n\n"
 
 
-def key_counts(text: bytes, lines: int) -> list[int]:
-    """For each of the block's `lines` lines at least the number of its keys, or UNCOUNTABLE.
+def key_counts(text: bytes, lines: list[bytes]) -> list[int]:
+    """For each line of a block at least the number of its keys, or UNCOUNTABLE.
 
-    SUSPECT where the escape of a NUL may stand: a decoder takes it for a character like others.
+    SUSPECT where the escape of a NUL may stand: a decoder takes it for a character like others. Only the few places
+    with a colon or a backslash are looked at, all at once.
     """
-    codes = np.frombuffer(b"\n\n\n" + text + b"\n", np.uint8)
-    colon, backslash = codes == _COLON, codes == _BACKSLASH
-    quoted = (codes[2:-1] == _QUOTE) & colon[3:]
-    ends = np.flatnonzero(codes == _NEWLINE)[3 : 3 + lines] - 2
-    keys = np.flatnonzero(quoted & ~backslash[1:-2])
-    counts = np.diff(np.searchsorted(keys, ends), prepend=0)
-    doubtful = np.flatnonzero(quoted & backslash[1:-2] & backslash[:-3])
-    for place in (*doubtful.tolist(), *_spaced_colons(codes, colon)):
-        counts[np.searchsorted(ends, place)] = UNCOUNTABLE
-    if (backslash[:-1] & (codes[1:] == _U)).any():
-        for nul in _NUL.finditer(text):
-            counts[np.searchsorted(ends, nul.start() + 1)] = SUSPECT
+    codes = np.frombuffer(_MARGIN + text + _MARGIN, np.uint8)
+    colons = np.flatnonzero(codes == _COLON)
+    before, second, third = (codes[colons - back] for back in (1, 2, 3))
+    quoted = before == _QUOTE
+    escaped = second == _BACKSLASH
+    ends = np.fromiter(accumulate(len(line) + 1 for line in lines), np.int64, len(lines)) + len(_MARGIN)
+    counts = np.diff(np.searchsorted(colons[quoted & ~escaped], ends), prepend=0)
+    doubtful = quoted & escaped & (third == _BACKSLASH)
+    # White space between a key's quote and its colon: a control character or blank, and before it a quote or more.
+    doubtful |= (before <= _SPACE) & ((second == _QUOTE) | (second <= _SPACE))
+    _mark(counts, ends, colons[doubtful], UNCOUNTABLE)
+    _mark(counts, ends, _nul_escapes(codes), SUSPECT)
     return counts.tolist()  # type: ignore[no-any-return]
 
 
-def _spaced_colons(codes: "np.typing.NDArray[np.uint8]", colon: "np.typing.NDArray[np.bool_]") -> list[int]:
-    """Places of colons with white space and a quote, or more white space, before: there a key may end."""
-    after_space = np.flatnonzero((codes[1:-1] <= _SPACE) & colon[2:])
-    before = codes[after_space]
-    return after_space[(before == _QUOTE) | (before <= _SPACE)].tolist()  # type: ignore[no-any-return]
+def _nul_escapes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Places of what looks like the escape of U+0000."""
+    places = np.flatnonzero(codes[: -len(_MARGIN)] == _BACKSLASH)
+    for distance, wanted in enumerate((_U, _ZERO, _ZERO, _ZERO, _ZERO), 1):
+        places = places[codes[places + distance] == wanted]
+    return places
+
+
+def _mark(counts: NDArray[np.int64], ends: NDArray[np.int64], places: NDArray[np.int64], value: int) -> None:
+    """Sets the count of the lines in which `places` are."""
+    if places.size:
+        rows = np.searchsorted(ends, places, side="right")
+        counts[rows[rows < counts.size]] = value

@@ -10,175 +10,196 @@ import math
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET
 
 from datasets.core.formats.keycount import SUSPECT, UNCOUNTABLE
 from datasets.core.formats.names import Format, Message
-from datasets.core.jsontext import MAX_DEPTH
-from datasets.core.tally import TYPE_BITS, Tally
+from datasets.core.formats.shapes import Output, Shape, Turn
+from datasets.core.jsontext import MAX_DEPTH, JsonType
+from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 
+MOST_SHAPES = 6
+MOST_PLANS = 5_000
+_BEYOND_DOUBLE = 2**1024 - 2**970
 
-class _Response(Struct):
-    content: str
-    reasoning_content: str | UnsetType | None = UNSET
-
-
-class _Output(Struct):
-    model_name: str
-    responses: list[_Response]
-
-
-class _Turn(Struct):
-    prompt: str
-    response: str
+UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_decode_any = msgspec.json.Decoder().decode
 
 
 class NotQuick(Exception):
     """This row needs the careful look."""
 
 
-UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, NotQuick)
+class _Plan:
+    """Which models answered how often in a row, how many keys that makes, and how many rows have just this."""
 
-_decode_top = msgspec.json.Decoder(dict[str, Raw]).decode
-_decode_messages = msgspec.json.Decoder(tuple[Message, ...]).decode
-_decode_outputs = msgspec.json.Decoder(list[_Output]).decode
-_decode_turns = msgspec.json.Decoder(list[_Turn]).decode
-_decode_text = msgspec.json.Decoder(str).decode
-_decode_any = msgspec.json.Decoder().decode
+    __slots__ = ("keys", "rows")
 
-_NULL = TYPE_BITS["null"]
-_NUMBER = TYPE_BITS["number"]
-_NESTED = TYPE_BITS["array"] | TYPE_BITS["object"]
-_BITS = {ord(sign): TYPE_BITS["number"] for sign in "-0123456789"} | {
-    ord('"'): TYPE_BITS["string"],
-    ord("{"): TYPE_BITS["object"],
-    ord("["): TYPE_BITS["array"],
-    ord("t"): TYPE_BITS["boolean"],
-    ord("f"): TYPE_BITS["boolean"],
-    ord("n"): TYPE_BITS["null"],
-}
-_SHORT_NUMBER = 300
-_BEYOND_DOUBLE = 2**1024 - 2**970
+    def __init__(self, keys: int) -> None:
+        self.keys = keys
+        self.rows = 0
 
 
 class QuickLook:
-    """Bound to one format and one tally; a row that passes is counted there, one that does not is not."""
+    """Bound to one format and one tally; a row that passes is counted there, after `flush` at the latest."""
 
     def __init__(self, fmt: Format, tally: Tally) -> None:
         self._tally = tally
         self._answers = fmt == "judge_only"
         self._legacy = fmt == "legacy_jsonl"
+        self._shapes: list[Shape] = []
+        self._plans: dict[tuple[str | int, ...], _Plan] = {}
 
     def passes(self, number: int, line: bytes, keys: int) -> bool:
         """Whether the row has neither errors nor warnings of its own; `keys` is key_counts' figure for it."""
         if keys == SUSPECT:
             return False
+        for shape in self._shapes:
+            try:
+                row = shape.decode(line)
+            except UNDECODED:
+                continue
+            if shape is not self._shapes[0]:
+                self._shapes.remove(shape)
+                self._shapes.insert(0, shape)
+            return self._look(number, line, keys, shape, row)
+        return self._learn(number, line, keys)
+
+    def flush(self) -> None:
+        """Moves what was counted by shape and by plan into the tally."""
+        for shape in self._shapes:
+            for name, kind in shape.types.items():
+                self._tally.field(name, TYPE_BITS[kind], shape.rows)
+            shape.rows = 0
+        for plan_key, plan in self._plans.items():
+            for model, responses in zip(plan_key[::2], plan_key[1::2], strict=True):
+                self._tally.model(str(model), int(responses), plan.rows)
+        self._plans.clear()
+
+    def _learn(self, number: int, line: bytes, keys: int) -> bool:
+        """A row of no known shape: the shape is taken from it."""
         try:
-            top = _decode_top(line)
-            messages, expected = self._conversation(top) if self._legacy else self._messages(top)
-            outputs: list[_Output] = []
-            if self._answers:
-                outputs, held = self._outputs(top)
-                expected += held
-            elif "model_outputs" in top:
+            row = _decode_any(line)
+            if not isinstance(row, dict) or not self._fits(row):
                 return False
-            types, nested = self._types(top)
-            if expected + nested != keys and not _no_key_twice(line, keys):
-                return False
-        except UNDECODED:
+            shape = Shape({name: _json_type(value) for name, value in row.items()})
+            typed = shape.decode(line)
+        except (*UNDECODED, ValueError):  # ValueError: a key that no structure can have
             return False
-        self._count(number, top, types, messages, outputs)
+        if len(self._shapes) >= MOST_SHAPES:
+            self.flush()
+            self._shapes.pop()
+        self._shapes.insert(0, shape)
+        return self._look(number, line, keys, shape, typed)
+
+    def _fits(self, row: dict[str, Any]) -> bool:
+        """Whether the row has the keys of this format and none of another's."""
+        if self._legacy:
+            return "conversation" in row and not {"messages", "model_outputs"} & row.keys()
+        return "messages" in row and "conversation" not in row and self._answers == ("model_outputs" in row)
+
+    def _look(self, number: int, line: bytes, keys: int, shape: Shape, row: Any) -> bool:
+        try:
+            if self._legacy:
+                messages = _turns(row.conversation, row.system if shape.has_system else "")
+                expected = shape.keys + 2 * len(row.conversation)
+            else:
+                messages = row.messages
+                _check_messages(messages)
+                expected = shape.keys + 2 * len(messages)
+            plan = None
+            if self._answers:
+                plan, reasonings = self._plan(row.model_outputs)
+                expected += plan.keys + reasonings
+            for name in shape.nested:
+                expected += count_keys(getattr(row, name))
+            if expected != keys and not _no_key_twice(line, keys):
+                return False
+            identity = identity_hash(_bounded(row.id)) if shape.has_id else None
+        except (*UNDECODED, NotQuick):
+            return False
+        shape.rows += 1
+        if plan is not None:
+            plan.rows += 1
+        tally = self._tally
+        tally.objects += 1
+        tally.messages.add(number, hash(messages))
+        if identity is not None:
+            tally.ids.add(number, identity)
         return True
 
-    def _messages(self, top: dict[str, Raw]) -> tuple[tuple[Message, ...], int]:
-        messages = _decode_messages(top["messages"])
-        previous = ""
-        asked = False
-        for message in messages:
-            role, content = message.role, message.content
-            if role == "user":
-                asked = True
-            if not content or content.isspace() or role == previous or (role == "system" and previous):
-                raise NotQuick
-            previous = role
-        if not asked or "conversation" in top:
-            raise NotQuick
-        return messages, len(top) + 2 * len(messages)
-
-    def _outputs(self, top: dict[str, Raw]) -> tuple[list[_Output], int]:
-        outputs = _decode_outputs(top["model_outputs"])
-        known = self._tally.models
-        keys = 2 * len(outputs)
+    def _plan(self, outputs: list[Output]) -> tuple[_Plan, int]:
+        """The plan of a row's answers, none of which is blank, and how many of them have reasoning."""
+        key: list[str | int] = []
+        reasonings = 0
         for output in outputs:
-            if output.model_name not in known and not output.model_name.strip():
-                raise NotQuick
-            keys += len(output.responses)
-            for response in output.responses:
+            responses = output.responses
+            key += (output.model_name, len(responses))
+            for response in responses:
                 content = response.content
                 if not content or content.isspace():
                     raise NotQuick
                 if response.reasoning_content is not UNSET:
-                    keys += 1
-            if not output.responses:
-                raise NotQuick
-        if not outputs or (
-            len(outputs) > 1 and len({output.model_name for output in outputs}) != len(outputs)
+                    reasonings += 1
+        plan = self._plans.get(tuple(key))
+        return plan or self._new_plan(tuple(key)), reasonings
+
+    def _new_plan(self, key: tuple[str | int, ...]) -> _Plan:
+        names, numbers = key[::2], [int(number) for number in key[1::2]]
+        if (
+            not names
+            or len(set(names)) < len(names)
+            or 0 in numbers
+            or not all(str(n).strip() for n in names)
         ):
             raise NotQuick
-        return outputs, keys
+        if len(self._plans) >= MOST_PLANS:
+            self.flush()
+        plan = self._plans[key] = _Plan(2 * len(names) + sum(numbers))
+        return plan
 
-    def _conversation(self, top: dict[str, Raw]) -> tuple[tuple[Message, ...], int]:
-        turns = _decode_turns(top["conversation"])
-        if not turns or "messages" in top:
+
+def _check_messages(messages: tuple[Message, ...]) -> None:
+    previous = ""
+    asked = False
+    for message in messages:
+        role, content = message.role, message.content
+        if role == "user":
+            asked = True
+        if not content or content.isspace() or role == previous or (role == "system" and previous):
             raise NotQuick
-        messages: list[Message] = []
-        system = _decode_text(top["system"]) if "system" in top else ""
-        if system.strip():
-            messages.append(Message("system", system))
-        for turn in turns:
-            if not turn.prompt.strip() or not turn.response.strip():
-                raise NotQuick
-            messages += (Message("user", turn.prompt), Message("assistant", turn.response))
-        return tuple(messages), len(top) + 2 * len(turns)
-
-    def _types(self, top: dict[str, Raw]) -> tuple[list[int], int]:
-        """The type bits of the top-level values in order, and how many keys are inside the nested fields."""
-        bits = [_BITS[memoryview(raw)[0]] for raw in top.values()]
-        keys = 0
-        for (name, raw), bit in zip(top.items(), bits, strict=True):
-            if bit & _NESTED:
-                if name not in ("messages", "model_outputs", "conversation"):
-                    keys += count_keys(_decode_any(raw))
-            elif bit == _NUMBER and not _is_double(bytes(raw)):
-                raise NotQuick
-        return bits, keys
-
-    def _count(
-        self,
-        number: int,
-        top: dict[str, Raw],
-        types: list[int],
-        messages: tuple[Message, ...],
-        outputs: list[_Output],
-    ) -> None:
-        tally = self._tally
-        tally.objects += 1
-        for name, bit in zip(top, types, strict=True):
-            tally.field(name, bit)
-        for output in outputs:
-            tally.model(output.model_name, len(output.responses))
-        identity = top.get("id")
-        if identity is not None:
-            source = bytes(identity).decode()
-            if source != "null":
-                tally.ids.add(number, hash(source))
-        tally.messages.add(number, hash(messages))
+        previous = role
+    if not asked:
+        raise NotQuick
 
 
-def _is_double(source: bytes) -> bool:
-    if len(source) < _SHORT_NUMBER and b"e" not in source and b"E" not in source:
-        return True
-    return not math.isinf(float(source))
+def _turns(turns: list[Turn], system: Any) -> tuple[Message, ...]:
+    """The messages of a legacy row, in which nothing that is needed is blank."""
+    if not turns or not isinstance(system, str):
+        raise NotQuick
+    messages = [Message("system", system)] if system.strip() else []
+    for turn in turns:
+        if not turn.prompt.strip() or not turn.response.strip():
+            raise NotQuick
+        messages += (Message("user", turn.prompt), Message("assistant", turn.response))
+    return tuple(messages)
+
+
+def _json_type(value: Any) -> JsonType:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+
+
+def _bounded(value: Any) -> Any:
+    """`value`, if it is no number beyond a double."""
+    if isinstance(value, int) and abs(value) >= _BEYOND_DOUBLE:
+        raise NotQuick
+    return value
 
 
 def count_keys(value: Any) -> int:
@@ -193,8 +214,8 @@ def count_keys(value: Any) -> int:
                 below += item.values()
             elif isinstance(item, list):
                 below += item
-            elif isinstance(item, int) and abs(item) >= _BEYOND_DOUBLE:
-                raise NotQuick
+            elif isinstance(item, int):
+                _bounded(item)
         if not below:
             return keys
         level = below
@@ -203,13 +224,13 @@ def count_keys(value: Any) -> int:
 
 def _no_key_twice(line: bytes, keys: int) -> bool:
     """The second look at a line whose keys did not add up: fields that nobody described, or texts like keys."""
-    if keys != UNCOUNTABLE and count_keys(_decode_any(line)) == keys:
+    held = count_keys(_decode_any(line))
+    if keys != UNCOUNTABLE and held == keys:
         return True
     try:
         json.loads(line, object_pairs_hook=_distinct, parse_float=_double)
     except (ValueError, RecursionError):
         return False
-    count_keys(_decode_any(line))
     return True
 
 
