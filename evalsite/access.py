@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -55,6 +56,11 @@ def signed_in(request: HttpRequest) -> User:
     if not isinstance(request.user, User):
         raise PermissionDenied
     return request.user
+
+
+def may_view_as(request: HttpRequest) -> bool:
+    """May this visitor try on roles? In local mode, whoever may do everything."""
+    return settings.LOCAL_MODE and bool(getattr(request.user, "is_superuser", False))
 
 
 def permissions(request: HttpRequest, project: Project) -> frozenset[May]:

@@ -23,7 +23,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "project": project,
         "projects": access.projects_of(user) if user is not None else [],
         "may": {may.name.lower() for may in access.permissions(request, project)} if project else set(),
-        "may_view_as": settings.LOCAL_MODE and bool(getattr(user, "is_superuser", False)),
+        "may_view_as": user is not None and access.may_view_as(request),
         "roles": Role.choices,
         "view_as": request.session.get(access.VIEW_AS, "") if hasattr(request, "session") else "",
         "local_mode": settings.LOCAL_MODE,

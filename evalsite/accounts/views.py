@@ -89,8 +89,10 @@ def choose_theme(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def view_as(request: HttpRequest) -> HttpResponse:
-    """An administrator looks at the site as another role; an unknown or empty role ends that."""
+    """The local administrator looks at the site as another role; an unknown or empty role ends that."""
     role = request.POST.get("role", "")
+    if not access.may_view_as(request):
+        raise PermissionDenied
     if role in Role.values and role != Role.ADMIN:
         request.session[access.VIEW_AS] = role
     else:

@@ -10,7 +10,7 @@ export function bytes(count) {
   return `${count.toFixed(unit && count < 100 ? 1 : 0)} ${units[unit]}`;
 }
 
-export function dropZones(root) {
+function dropZones(root) {
   for (const zone of root.querySelectorAll(".drop")) {
     const input = zone.querySelector("input[type=file]");
     const name = zone.querySelector(".drop-name");
@@ -22,3 +22,6 @@ export function dropZones(root) {
     });
   }
 }
+
+document.addEventListener("htmx:load", (event) => dropZones(event.detail.elt));
+dropZones(document);

@@ -1,7 +1,5 @@
 // What every page does beyond links and forms. Pages work without it.
-import { localise } from "./times.js";
 import { keep, press } from "./keys.js";
-import { dropZones } from "./drop.js";
 
 export function toast(text, kind = "success") {
   const notice = document.createElement("div");
@@ -107,10 +105,20 @@ document.addEventListener("keydown", press);
 document.addEventListener("toast", (event) => toast(event.detail.text ?? event.detail.value, event.detail.kind));
 document.addEventListener("htmx:responseError", () => toast(document.body.dataset.failed, "error"));
 document.addEventListener("htmx:sendError", () => toast(document.body.dataset.failed, "error"));
-document.addEventListener("htmx:load", (event) => {
-  localise(event.detail.elt);
-  dropZones(event.detail.elt);
-});
 
+// The server's UTC times, put into the reader's zone and language.
+const language = document.documentElement.lang;
+const short = new Intl.DateTimeFormat(language, { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", hour12: false });
+const long = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "long" });
+
+function localise(root) {
+  for (const time of root.querySelectorAll("time[data-local], time[data-since]")) {
+    const when = new Date(time.dateTime);
+    if (Number.isNaN(when.valueOf())) continue;
+    if ("local" in time.dataset) time.textContent = short.format(when);
+    time.title = long.format(when);
+  }
+}
+
+document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
 localise(document);
-dropZones(document);

@@ -4,12 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-from django.conf import LazySettings, settings
+from django.conf import settings
 from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import translation
+from pytest_django import DjangoAssertNumQueries
 
-from evalsite.accounts.models import User
+from evalsite.accounts.models import Project, User
 from tests.conftest import ClientOf
 
 TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
@@ -75,11 +76,9 @@ def test_everybody_has_a_first_page(name: str, cast: dict[str, User], client_of:
 
 
 def test_the_frame_does_not_ask_the_database_more_for_more_projects(
-    client_of: ClientOf, olga: User, settings: LazySettings, django_assert_max_num_queries: object
+    client_of: ClientOf, olga: User, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    from evalsite.accounts.models import Project
-
     Project.objects.bulk_create(Project(name=f"p{n}", slug=f"p{n}") for n in range(30))
     client = client_of(olga)
-    with django_assert_max_num_queries(8):  # type: ignore[operator]
+    with django_assert_max_num_queries(8):
         client.get("/")

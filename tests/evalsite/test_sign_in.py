@@ -90,6 +90,10 @@ class TestOnOnesOwnMachine:
         assert "manage" in client.get("/p/physics/").context["may"]
 
 
+def test_only_the_local_administrator_tries_on_roles(client_of: ClientOf, adam: User) -> None:
+    assert client_of(adam).post(reverse("accounts:view_as"), {"role": "rater"}).status_code == 403
+
+
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "javascript:alert(1)", ""])
 def test_a_form_never_leads_to_another_site(client: Client, db: None, target: str) -> None:
     assert client.post("/theme/", {"theme": "dark", "next": target}).headers["Location"] == "/"
