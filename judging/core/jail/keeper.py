@@ -32,9 +32,12 @@ def _import_places() -> list[str]:
 
 
 class Keeper:
-    """One zygote. Its requests are answered at once, one after the other, whichever thread asks."""
+    """One zygote; ``cpu_seconds`` bounds the life of each of its workers.
 
-    def __init__(self, limits: Limits, without: frozenset[Layer]) -> None:
+    Requests are answered at once, one after the other, whichever thread asks.
+    """
+
+    def __init__(self, limits: Limits, without: frozenset[Layer], cpu_seconds: int) -> None:
         self.owner = os.getpid()
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -44,6 +47,7 @@ class Keeper:
             "without": sorted(without),
             "memory_mb": limits.memory_mb,
             "seconds": limits.seconds,
+            "cpu_seconds": cpu_seconds,
             "nice": _NICER,
         }
         command = [
@@ -83,15 +87,10 @@ class Keeper:
         stderr.close()
         return frozenset(json.loads(message))
 
-    def start_worker(self, cpu_seconds: int) -> tuple[int, socket.socket]:
+    def start_worker(self) -> tuple[int, socket.socket]:
         """A fresh worker's number and the channel to it."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                return int(self._ask(b"s", cpu_seconds, theirs)[0]), ours
-            except BaseException:
-                ours.close()
-                raise
+        number, _, descriptors = self._ask(b"s", 0)
+        return number, socket.socket(fileno=descriptors[0])
 
     def processor_seconds(self, worker: int) -> float:
         return self._ask(b"c", worker)[1]
@@ -104,17 +103,16 @@ class Keeper:
         """Kills it without waiting for its end."""
         self._ask(b"d", worker)
 
-    def _ask(self, letter: bytes, number: int, channel: socket.socket | None = None) -> tuple[int, float]:
-        descriptors = [channel.fileno()] if channel else []
+    def _ask(self, letter: bytes, number: int) -> tuple[int, float, list[int]]:
         try:
             with self._lock:
-                socket.send_fds(self._control, [_REQUEST.pack(letter, number)], descriptors)
-                answer = self._control.recv(_ANSWER.size)
+                self._control.send(_REQUEST.pack(letter, number))
+                answer, descriptors, _, _ = socket.recv_fds(self._control, _ANSWER.size, 1)
         except OSError as error:
             raise JailBroken(f"the jail's process does not answer: {error}") from None
         if len(answer) != _ANSWER.size:
             raise JailBroken("the jail's process has ended")
-        return _ANSWER.unpack(answer)
+        return (*_ANSWER.unpack(answer), descriptors)
 
     def close(self) -> None:
         """Ends the zygote and, by the kernel, every worker of it. In a forked child only lets go of it."""

@@ -100,7 +100,8 @@ class Jail:
     def _running(self) -> Keeper:
         with self._starting:
             if self._keeper is None or self._keeper.owner != os.getpid():
-                self._keeper = Keeper(self.limits, self._without)
+                cpu_seconds = int((_MOST_BATCH_ITEMS + 1) * (self.limits.seconds + _GRACE_SECONDS)) + 1
+                self._keeper = Keeper(self.limits, self._without, cpu_seconds)
                 self._held = self._keeper.held
                 self._distrust_what_does_not_hold(self._keeper)
             return self._keeper
@@ -175,8 +176,7 @@ class Talk:
 
     @contextlib.contextmanager
     def _worker(self) -> Iterator[None]:
-        cpu_seconds = int((len(self._batch) + 1) * (self._limits.seconds + _GRACE_SECONDS)) + 5
-        self._number, self._channel = self._keeper.start_worker(cpu_seconds)
+        self._number, self._channel = self._keeper.start_worker()
         self._status: int | None = None
         try:
             yield

@@ -10,10 +10,11 @@ from judging.core.jail import layers
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What a worker puts round itself: the walls that were found to hold, and its bytes of address space."""
+    """What a worker puts round itself: the walls that were found to hold, and its bounds."""
 
     held: frozenset[str]
     memory_bytes: int
+    cpu_seconds: int
 
 
 def memory_limit(memory_mb: int) -> int:
@@ -34,11 +35,11 @@ def raise_around_zygote(without: set[str]) -> set[str]:
     return held | {name for name, trial in trials.items() if name not in without and _holds_in_a_trial(trial)}
 
 
-def raise_around_worker(confinement: Confinement, cpu_seconds: int) -> None:
+def raise_around_worker(confinement: Confinement) -> None:
     """The filter comes last, because it refuses the calls that raise the others."""
     if "landlock" in confinement.held:
         layers.landlock()
-    layers.limit_resources(confinement.memory_bytes, cpu_seconds)
+    layers.limit_resources(confinement.memory_bytes, confinement.cpu_seconds)
     if "seccomp" in confinement.held:
         layers.seccomp()
 

@@ -41,15 +41,13 @@ HANDLERS: dict[str, Callable[[dict[str, Any]], Handler]] = {
 }
 
 
-def run(
-    channel: int, zygote: int, cpu_seconds: int, confinement: walls.Confinement, seconds: float
-) -> NoReturn:
+def run(channel: int, zygote: int, confinement: walls.Confinement, seconds: float) -> NoReturn:
     """Never returns into the zygote's code, whatever happens."""
     try:
         layers.die_with_parent(zygote)
         layers.keep_only(channel)
         timer = Timer(seconds)
-        walls.raise_around_worker(confinement, cpu_seconds)
+        walls.raise_around_worker(confinement)
         gc.enable()
         serve(timer)
     finally:

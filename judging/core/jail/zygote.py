@@ -1,10 +1,10 @@
 """The warm process that forks a worker for every job. It never sees a template or a script.
 
 Started by its path with one argument (JSON: paths to import from, walls to do without, limits), its control socket as
-standard input. Requests are ``(letter, number)``: ``s`` forks a worker for the descriptor sent along, with that many
-seconds of processor time at most, and answers its process id; ``c`` answers a worker's processor seconds; ``e`` ends
-a worker and answers its wait status; ``d`` ends one without waiting.
-It ends itself when the other side of its control socket closes.
+standard input. Requests are a letter and a worker's process id: ``s`` answers the id of a worker and its channel, ``c``
+a worker's processor seconds; ``e`` ends a worker and answers its wait status; ``d`` ends one without waiting. One
+worker is always ready, its walls raised, waiting for a job. The zygote ends when the other side of its control socket
+closes.
 """
 
 import gc
@@ -45,10 +45,10 @@ def main() -> None:
     control.send(json.dumps(sorted(held)).encode())
     gc.collect()
     gc.freeze()
-    confinement = walls.Confinement(frozenset(held), memory)
+    confinement = walls.Confinement(frozenset(held), memory, config["cpu_seconds"])
 
-    def start(channel: int, zygote: int, cpu_seconds: int) -> None:
-        worker.run(channel, zygote, cpu_seconds, confinement, config["seconds"])
+    def start(channel: int, zygote: int) -> None:
+        worker.run(channel, zygote, confinement, config["seconds"])
 
     serve(control, start)
 
@@ -62,32 +62,36 @@ def silence() -> None:
 
 def serve(control: socket.socket, start: Start) -> None:
     dismissed: set[int] = set()
+    ready, channel = fork_worker(start)
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, REQUEST.size, 1)
+        message = control.recv(REQUEST.size)
         if not message:
             os._exit(0)
         letter, number = REQUEST.unpack(message)
-        answer = (0, 0.0)
         if letter == b"s":
-            answer = (fork_worker(descriptors[0], number, start), 0.0)
+            socket.send_fds(control, [ANSWER.pack(ready, 0.0)], [channel])
+            os.close(channel)
+            ready, channel = fork_worker(start)
         elif letter == b"c":
-            answer = (0, processor_seconds(number))
+            control.send(ANSWER.pack(0, processor_seconds(number)))
         elif letter == b"e":
-            answer = (end_worker(number), 0.0)
+            control.send(ANSWER.pack(end_worker(number), 0.0))
         elif letter == b"d":
             os.kill(number, signal.SIGKILL)
             dismissed.add(number)
+            control.send(ANSWER.pack(0, 0.0))
         dismissed -= {pid for pid in dismissed if os.waitpid(pid, os.WNOHANG)[0]}
-        control.send(ANSWER.pack(*answer))
 
 
-def fork_worker(channel: int, cpu_seconds: int, start: Start) -> int:
+def fork_worker(start: Start) -> tuple[int, int]:
+    """A worker's process id, and the parent's end of its channel."""
     zygote = os.getpid()
+    ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
-        start(channel, zygote, cpu_seconds)
-    os.close(channel)
-    return pid
+        start(theirs.detach(), zygote)
+    theirs.close()
+    return pid, ours.detach()
 
 
 def end_worker(pid: int) -> int:
