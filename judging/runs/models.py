@@ -40,7 +40,10 @@ class Run(models.Model):
     version = models.ForeignKey(Version, on_delete=models.PROTECT, related_name="runs")
     kind = models.CharField(max_length=12, default="judge_only")
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.PLANNING)
-    problem = models.TextField(blank=True, default="", help_text="why it could not start")
+    problem = models.CharField(
+        max_length=40, blank=True, default="", help_text="why it could not start: a code"
+    )
+    problem_detail = models.TextField(blank=True, default="")
     sample_size = models.PositiveIntegerField(null=True, help_text="rows drawn at random; null: all")
     seed = models.BigIntegerField(default=0)
     bad_rows_left_out = models.PositiveIntegerField(default=0)

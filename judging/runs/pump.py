@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 import time
 from collections import deque
@@ -19,8 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from django.db import DatabaseError, connections
+from django.utils import timezone
 
 from datasets.core.formats.names import Format
+from judging.core.jail.keeper import JailBroken
 from judging.core.judges.client import Clients
 from judging.core.judges.patience import RetryPolicy
 from judging.core.pipeline import MetricDefinition, Story, tell
@@ -131,11 +134,16 @@ class Pump:
         run = Run.objects.select_related("version").get(pk=pk)
         if not run.chunks.filter(done=False, owner="").exists():
             return None
-        if self.jail.level < minimum_level():
-            refuse(run, self.jail.level)
+        try:
+            level = self.jail.level
+        except JailBroken as error:
+            refuse(run, "sandbox_broken", str(error))
+            return None
+        if level < minimum_level():
+            refuse(run, "sandbox_refused", f"{level} < {minimum_level()}")
             return None
         if run.sandbox_level is None:
-            Run.objects.filter(pk=pk).update(sandbox_level=self.jail.level)
+            Run.objects.filter(pk=pk).update(sandbox_level=level)
         gate, tools, ahead = Gate(), {}, 0
         for frozen in RunMetric.objects.filter(run=run):
             metric = MetricDefinition.from_json(frozen.definition)
@@ -259,10 +267,11 @@ class Pump:
         return await asyncio.get_running_loop().run_in_executor(self.database, lambda: work(*arguments))
 
 
-def refuse(run: Run, level: int) -> None:
-    """What users wrote is not run where this machine cannot lock it up well enough."""
-    problem = f"sandbox level {level}, SANDBOX_MINIMUM_LEVEL {minimum_level()}"
-    Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.FAILED, problem=problem)
+def refuse(run: Run, code: str, detail: str) -> None:
+    """What users wrote is not run where this machine cannot lock it up well enough. The run says why it failed."""
+    log.error("Run %s cannot start: %s %s", run.pk, code, detail)
+    going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
+    going.update(state=RunState.FAILED, problem=code, problem_detail=detail, finished_at=timezone.now())
 
 
 def runs_to_work_on(only: int | None) -> set[int]:
@@ -282,4 +291,5 @@ def work(
     policy: RetryPolicy = RetryPolicy(),
 ) -> None:
     """Run one pump to its end, in this thread. `only`: for one run."""
+    sys.setswitchinterval(0.0005)
     asyncio.run(Pump(owner, stop, life=life, only=only, policy=policy).run())

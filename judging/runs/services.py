@@ -21,6 +21,7 @@ from judging.runs import planning, store, tasks
 from judging.runs.models import JudgementState, Run, RunCandidate, RunMetric, RunState
 
 RETRYABLE = (JudgementState.ERROR, JudgementState.UNPARSED)
+RESUMABLE = (RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +125,13 @@ def run_pause(run: Run) -> bool:
 
 @transaction.atomic
 def run_resume(run: Run, *, only_worker: str = "") -> bool:
-    """Go on with a paused or cancelled run. False if it was neither. A run cancelled before its plan is planned."""
-    stopped = Run.objects.filter(pk=run.pk, state__in=(RunState.PAUSED, RunState.CANCELLED))
+    """Go on with a paused, cancelled or failed run. False if it was none. A run without a plan yet is planned."""
+    stopped = Run.objects.filter(pk=run.pk, state__in=(RunState.PAUSED, RunState.CANCELLED, RunState.FAILED))
     planned = run.chunks.exists()
     state = RunState.RUNNING if planned else RunState.PLANNING
-    if not stopped.update(state=state, finished_at=None, only_worker=only_worker):
+    if not stopped.update(
+        state=state, finished_at=None, only_worker=only_worker, problem="", problem_detail=""
+    ):
         return False
     if not (planned and store.finish_if_done(run.pk)):
         engine.wake(tasks.pump)
