@@ -20,9 +20,7 @@ from typing import Any
 
 REQUEST = struct.Struct("<cq")
 ANSWER = struct.Struct("<qd")
-Start = Callable[
-    [int, int, int], None
-]  # a worker's life: its channel, the zygote's process, processor seconds
+Start = Callable[[int, int], None]
 
 
 def processor_seconds(pid: int) -> float:
