@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any, cast
 
 from django.db.models import Count
 from django.utils import timezone
 
+from datasets.core.formats.names import Format
+from datasets.core.variables import row_data
+from datasets.models import Row
 from judging.core.pipeline import MetricDefinition
 from judging.core.statistics.columns import Metric
 from judging.core.statistics.gather import Judgement as Told
@@ -19,12 +23,13 @@ BATCH = 20_000  # tuples fetched at a time
 _COLUMNS = ("pk", "run_metric_id", "candidate_id", "row__line", "response__number", "state", "value")
 
 
-def current_judgements(run: Run, overrides: dict[int, str]) -> Iterator[Told]:
+def current_judgements(run: Run, overrides: dict[int, str], **only: Any) -> Iterator[Told]:
     """The newest attempt at every response as `gather` wants it, with the reviewers' values in place of the first.
 
-    Streamed: a million judgements never stand in memory as Python objects.
+    `only` narrows it to a metric or candidates, by field. Streamed: a million judgements never stand in memory as
+    Python objects.
     """
-    found = Judgement.objects.filter(run=run, current=True, rater=None, other_response=None)
+    found = Judgement.objects.filter(run=run, current=True, rater=None, other_response=None, **only)
     for pk, metric, candidate, line, number, state, value in found.values_list(*_COLUMNS).iterator(BATCH):
         if pk in overrides:
             yield metric, candidate, line, number, SCORED, overrides[pk], None
@@ -76,3 +81,10 @@ def wall_seconds(run: Run) -> float | None:
     if run.started_at is None:
         return None
     return max(0.0, ((run.finished_at or timezone.now()) - run.started_at).total_seconds())
+
+
+def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
+    """The last question of each of these rows, by line."""
+    rows = Row.objects.filter(version=run.version_id, line__in=lines).values_list("line", "raw")
+    form = cast(Format, run.version.format)
+    return {line: row_data(raw, form)["question"] or "" for line, raw in rows}

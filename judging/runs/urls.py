@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.review import views as review
+import judging.review.views as review
+from judging.reports import views as reports
 from judging.runs import views
 
 app_name = "runs"
@@ -21,4 +22,7 @@ urlpatterns = [
     path("<int:pk>/judgements/<int:judgement_pk>/", review.judgement, name="judgement"),
     path("<int:pk>/judgements/<int:judgement_pk>/override/", review.override, name="override"),
     path("<int:pk>/export/<str:form>/", review.export, name="export"),
+    path("<int:pk>/report/", reports.report, name="report"),
+    path("<int:pk>/report/pair/", reports.pair, name="report_pair"),
+    path("<int:pk>/report/<str:name>", reports.report_file, name="report_file"),
 ]

@@ -1,0 +1,82 @@
+"""The charts of a metric, with their words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from evalsite.templatetags.show import number
+from judging.core.charts import (
+    HistogramTexts,
+    Interval,
+    IntervalTexts,
+    Panel,
+    histogram_chart,
+    interval_chart,
+)
+from judging.core.statistics.columns import Metric
+from judging.reports.words import decimal, interval
+
+Cells = Mapping[str, Mapping[str, Any]]
+
+
+def means_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
+    """Each candidate's mean with its interval as SVG; '' where no candidate has a mean."""
+    if all(cell["mean"] is None for cell in cells.values()):
+        return ""
+    rate = any(cell["kind"] == "bool" for cell in cells.values())
+    rows = [_row(name, cell) for name, cell in cells.items()]
+    texts = IntervalTexts(
+        title=_("%(metric)s: means of the candidates") % {"metric": metric.name},
+        description="; ".join(f"{row.name}: {row.label}" for row in rows),
+        axis=_("rate of true") if rate else _("mean score"),
+        mean=_("rate over items") if rate else _("mean over items"),
+        interval=_("95 % interval"),
+        bounds=_("where it could lie if what has no score had got the lowest or the highest"),
+    )
+    return interval_chart(chart_id, rows, texts, scale=_scale(rows, metric, rate))
+
+
+def _row(name: str, cell: Mapping[str, Any]) -> Interval:
+    shown = interval(cell["ci_low"], cell["ci_high"])
+    label = _("no score") if cell["mean"] is None else f"{decimal(cell['mean'])} {shown}"
+    bounds = (cell["low_bound"], cell["high_bound"])
+    low, high = (None, None) if bounds[0] == bounds[1] else bounds
+    return Interval(name, label, cell["mean"], cell["ci_low"], cell["ci_high"], low, high)
+
+
+def _scale(rows: list[Interval], metric: Metric, rate: bool) -> tuple[float, float] | None:
+    """The metric's scale if all that is drawn lies on it; else as far as the bounds go; else what the means fill."""
+    low, high = (0.0, 1.0) if rate else (metric.low, metric.high)
+    drawn = [end for row in rows for end in (row.mean, row.low, row.high, row.low_bound, row.high_bound)]
+    values = [value for value in drawn if value is not None]
+    if low is not None and high is not None and low <= min(values) and max(values) <= high:
+        return low, high
+    return (min(values), max(values)) if any(row.low_bound is not None for row in rows) else None
+
+
+def spread_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
+    """How each candidate's scores are spread, as SVG; '' where no score is a number."""
+    if not any(cell["distribution"] for cell in cells.values()):
+        return ""
+    texts = HistogramTexts(
+        title=_("%(metric)s: how the scores are spread") % {"metric": metric.name},
+        description=_(
+            "A panel for each candidate; bars are shares of its scores and carry how many there are."
+        ),
+        axis=_("score"),
+        nothing=_("nothing scored"),
+    )
+    panels = [Panel(name, _spread_note(cell), cell["distribution"]) for name, cell in cells.items()]
+    return histogram_chart(chart_id, panels, texts)
+
+
+def _spread_note(cell: Mapping[str, Any]) -> str:
+    """Over how many, and how many are missing."""
+    scores = sum(bar["count"] for bar in cell["distribution"])
+    said = ngettext("%(n)s score", "%(n)s scores", scores) % {"n": number(scores)}
+    missing = cell["responses"] - scores
+    return said if not missing else _("%(scores)s, %(n)s without") % {"scores": said, "n": number(missing)}

@@ -1,0 +1,103 @@
+"""A report as files: the document, its tables for spreadsheets, its charts as SVG."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+from judging.core.statistics.columns import Metric
+from judging.reports.drawing import means_chart, spread_chart
+from judging.reports.tables import ranked
+from judging.runs import strict
+from judging.runs.export import FORMULA_BEGINS
+
+Document = Mapping[str, Any]
+
+FIGURES = (
+    *("kind", "mean", "ci_low", "ci_high", "se", "items", "clusters", "responses", "asked"),
+    *("scored", "no_score", "unparsed", "errors", "not_run", "coverage", "low_bound", "high_bound"),
+    *("top_share", "off_scale", "rate", "rate_ci_low", "rate_ci_high", "overridden"),
+)
+PAIRS = (
+    *("metric", "a", "b", "difference", "ci_low", "ci_high", "se", "p", "p_holm", "distinguishable"),
+    *("wins", "ties", "losses", "items", "smallest_difference"),
+)
+_MARK = "\ufeff"  # without it Excel takes Chinese for Latin
+
+
+def document_json(document: Document) -> bytes:
+    """The document of `report --json`."""
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode()
+
+
+def figures_csv(document: Document) -> bytes:
+    """A line for each candidate and metric."""
+    rows = [[name, metric, *(cell.get(one) for one in FIGURES)] for name, metric, cell in _cells(document)]
+    return _csv(["candidate", "metric", *FIGURES], rows)
+
+
+def pairs_csv(document: Document) -> bytes:
+    """A line for each pair of candidates and metric."""
+    return _csv(PAIRS, [[pair[name] for name in PAIRS] for pair in document["pairs"]])
+
+
+def distributions_csv(document: Document) -> bytes:
+    """A line for each bar of a distribution, and for each category."""
+    columns = ["candidate", "metric", "low", "high", "category", "count"]
+    return _csv(columns, list(_bars(document)))
+
+
+def repeats_csv(document: Document) -> bytes:
+    """A line for each k where items have several responses."""
+    columns = ["candidate", "metric", "k", "best_at_k", "worst_at_k", "pass_at_k", "pass_threshold", "items"]
+    rows = [
+        [
+            *(name, metric, int(k), best, cell["worst_at_k"][k]),
+            *(cell.get("pass_at_k", {}).get(k), cell.get("pass_threshold"), cell["at_k_items"][k]),
+        ]
+        for name, metric, cell in _cells(document)
+        for k, best in cell.get("best_at_k", {}).items()
+    ]
+    return _csv(columns, rows)
+
+
+def chart_svg(document: Document, metric: Metric, kind: str) -> bytes:
+    """The chart of one metric, `means` or `spread`, as a file that stands alone; empty where there is none."""
+    draw = {"means": means_chart, "spread": spread_chart}[kind]
+    return draw(kind, ranked(document, metric.name), metric).encode()
+
+
+def _cells(document: Document) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for candidate, metrics in document["candidates"].items():
+        for metric, cell in metrics.items():
+            yield candidate, metric, cell
+
+
+def _bars(document: Document) -> Iterator[list[Any]]:
+    for candidate, metric, cell in _cells(document):
+        for bar in cell["distribution"]:
+            yield [candidate, metric, bar["low"], bar["high"], None, bar["count"]]
+        for label, share in cell.get("categories", {}).items():
+            yield [candidate, metric, None, None, label, share["count"]]
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+    buffer = StringIO()
+    buffer.write(_MARK)
+    writer = csv.writer(buffer)
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return buffer.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    """A figure as it is; a text that no spreadsheet takes for a formula."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return value
+    text = strict.clean_text(value)
+    return "'" + text if text.startswith(FORMULA_BEGINS) else text

@@ -1,0 +1,47 @@
+"""Where each figure's judgements are: every number of a report leads to its items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+
+from judging.runs.filters import Filters
+from judging.runs.models import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Addresses of the lists behind the figures of one run."""
+
+    judgements: str
+    pair: str
+
+    @classmethod
+    def of(cls, run: Run) -> Links:
+        place = (run.project.slug, run.pk)
+        return cls(reverse("runs:judgements", args=place), reverse("runs:report_pair", args=place))
+
+    def to(self, candidate: str, metric: str, **more: Any) -> str:
+        """The judgements of one metric on one candidate, further filtered as `Filters` says."""
+        return self.judgements + Filters(candidate=candidate, metric=metric, **more).query()
+
+    def to_bin(self, candidate: str, metric: str, bar: Mapping[str, Any], *, last: bool) -> str:
+        """The scored judgements that a bar of the distribution counts."""
+        if last or bar["low"] == bar["high"]:
+            return self.to(candidate, metric, state="scored", least=bar["low"], most=bar["high"])
+        return self.to(candidate, metric, state="scored", least=bar["low"], below=bar["high"])
+
+    def to_pair(self, pair: Mapping[str, Any], outcome: str = "") -> str:
+        """The items that two candidates share; with `outcome` those that the first wins, ties or loses."""
+        asked = {"metric": pair["metric"], "a": pair["a"], "b": pair["b"]}
+        return f"{self.pair}?{urlencode(asked | ({'outcome': outcome} if outcome else {}))}"
+
+
+def linked(text: str, address: str) -> str:
+    """The text as a link."""
+    return format_html('<a href="{}">{}</a>', address, text)

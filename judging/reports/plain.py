@@ -1,0 +1,85 @@
+"""A report as text in columns, for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judging.reports import words
+from judging.reports.tables import ranked
+
+Document = Mapping[str, Any]
+_COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "errors", "not_run")
+
+
+def plain_report(document: Document) -> str:
+    """What was judged, the figures of each metric and its pairs, and the cost."""
+    metrics = dict.fromkeys(name for cells in document["candidates"].values() for name in cells)
+    parts = [_head(document), *(_metric(document, name) for name in metrics), _cost(document["cost"])]
+    return "\n\n".join(parts)
+
+
+def _head(document: Document) -> str:
+    lines = [
+        f"Run {document['run_id']} ({document['run']}), {document['state']}: {document['dataset']} "
+        f"version {document['version']}, {document['rows']} rows."
+    ]
+    if document["provisional"]:
+        lines.append("Provisional: the run is under way.")
+    left_out = words.left_out_sentences(document["left_out"])
+    lines += [f"Left out: {sentence}" for sentence in left_out]
+    if overridden := words.overridden_sentence(document):
+        lines.append(overridden)
+    return "\n".join(lines)
+
+
+def _metric(document: Document, metric: str) -> str:
+    cells = ranked(document, metric)
+    heads = ["candidate", "mean", "95 % interval", *(name.replace("_", " ") for name in _COUNTS), "bounds"]
+    rows = [[name, *_figures(cell)] for name, cell in cells.items()]
+    parts = [metric, columns([heads, *rows])]
+    pairs = [_pair(pair) for pair in document["pairs"] if pair["metric"] == metric]
+    if pairs:
+        heads = ["pair", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses", "items", ""]
+        parts.append(columns([heads, *pairs]))
+    return "\n".join([*parts, *words.note_sentences(cells)])
+
+
+def _figures(cell: Mapping[str, Any]) -> list[str]:
+    shown = [words.decimal(cell["mean"]), words.interval(cell["ci_low"], cell["ci_high"])]
+    counts = [str(cell[name]) for name in _COUNTS]
+    return [*shown, *counts, words.interval(cell["low_bound"], cell["high_bound"])]
+
+
+def _pair(pair: Mapping[str, Any]) -> list[str]:
+    counts = [str(pair[name]) for name in ("wins", "ties", "losses", "items")]
+    interval = words.interval(pair["ci_low"], pair["ci_high"])
+    name, difference = f"{pair['a']} − {pair['b']}", words.signed(pair["difference"])
+    return [name, difference, interval, words.probability(pair["p_holm"]), *counts, words.verdict(pair)]
+
+
+def _cost(cost: Mapping[str, Any]) -> str:
+    seconds = cost["wall_seconds"]
+    time = "" if seconds is None else f", {seconds:.1f} s"
+    return (
+        f"{cost['requests']} requests ({cost['retries']} repeated, {cost['failed_requests']} failed), "
+        f"{cost['prompt_tokens']} tokens read, {cost['completion_tokens']} written{time}."
+    )
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """The rows with their cells below each other: the first column to the left, figures to the right."""
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [" " * (wide - _width(cell)) + cell for cell, wide in zip(row, widths, strict=True)]
+    first = row[0] + " " * (widths[0] - _width(row[0]))
+    return "  ".join(["", first, *padded[1:]]).rstrip()
+
+
+def _width(text: str) -> int:
+    """In columns of a terminal: a Chinese character fills two."""
+    return sum(1 + (unicodedata.east_asian_width(one) in "WF") for one in text)

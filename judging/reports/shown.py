@@ -1,0 +1,103 @@
+"""A run's report as its pages show it: the document's figures, arranged metric by metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString, mark_safe
+
+from judging.core.statistics.columns import Metric
+from judging.reports import selectors, words
+from judging.reports.drawing import means_chart, spread_chart
+from judging.reports.links import Links
+from judging.reports.services import report_document
+from judging.reports.tables import (
+    Table,
+    distribution_table,
+    main_table,
+    pairs_table,
+    ranked,
+    repeats_table,
+    shares_table,
+    uncertain,
+)
+from judging.runs.models import Run
+
+
+@dataclass(frozen=True, slots=True)
+class MetricShown:
+    """One metric over all candidates; `number` counts from 1 and names its files.
+
+    Where there is nothing to show a chart is empty and a table None.
+    """
+
+    number: int
+    name: str
+    low: float | None
+    high: float | None
+    kind: str
+    means: SafeString
+    main: Table
+    notes: list[str]
+    uncertain: bool
+    spread: SafeString
+    distribution: Table | None
+    shares: Table | None
+    repeats: Table | None
+    pairs: Table | None
+    pairs_summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportShown:
+    """The page: what was left out, each metric, what it cost. `scored`: judgements with a value."""
+
+    document: dict[str, Any]
+    left_out: list[str]
+    overridden: str
+    metrics: list[MetricShown]
+    scored: int
+    responses: int
+
+
+def report_shown(run: Run) -> ReportShown:
+    """Everything that the page and the summary of a run show."""
+    document, links = report_document(run), Links.of(run)
+    cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
+    metrics = selectors.metrics_of(run).values()
+    return ReportShown(
+        document=document,
+        left_out=words.left_out_sentences(document["left_out"]),
+        overridden=words.overridden_sentence(document),
+        metrics=[_metric(place, metric, document, links) for place, metric in enumerate(metrics, 1)],
+        scored=sum(cell["scored"] for cell in cells),
+        responses=sum(cell["responses"] for cell in cells),
+    )
+
+
+def _metric(place: int, metric: Metric, document: dict[str, Any], links: Links) -> MetricShown:
+    cells = ranked(document, metric.name)
+    pairs = [pair for pair in document["pairs"] if pair["metric"] == metric.name]
+    kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
+    return MetricShown(
+        number=place,
+        name=metric.name,
+        low=metric.low,
+        high=metric.high,
+        kind=kind or "",
+        means=_svg(means_chart(f"means-{place}", cells, metric)),
+        main=main_table(cells, metric.name, metric.high or 0, links),
+        notes=words.note_sentences(cells),
+        uncertain=any(map(uncertain, cells.values())),
+        spread=_svg(spread_chart(f"spread-{place}", cells, metric)),
+        distribution=distribution_table(cells, metric.name, links),
+        shares=shares_table(cells, metric.name, links),
+        repeats=repeats_table(cells, metric.name, links),
+        pairs=pairs_table(pairs, links),
+        pairs_summary=words.pair_summary(pairs),
+    )
+
+
+def _svg(chart: str) -> SafeString:
+    return mark_safe(chart)  # noqa: S308 (core.charts escapes every text that it draws)

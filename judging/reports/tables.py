@@ -1,0 +1,216 @@
+"""The tables of a report as the page shows them: texts, each with the address of what it was computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from evalsite.templatetags.show import NONE, number, percent
+from judging.reports.links import Links, linked
+from judging.reports.words import decimal, interval, probability, signed, verdict
+
+Cells = Mapping[str, Mapping[str, Any]]
+"""{candidate: its figures under one metric}, in the order to be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A head; `num`: its cells are figures."""
+
+    name: str
+    num: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of texts or safe markup; the first cell of each names the row."""
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+
+    @property
+    def lines(self) -> Iterator[list[tuple[Column, str]]]:
+        """Each row's cells with their columns."""
+        return (list(zip(self.columns, row, strict=True)) for row in self.rows)
+
+
+def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
+    """The cells of a metric, the highest mean first; without a mean last, then by name."""
+    cells = {name: metrics[metric] for name, metrics in document["candidates"].items()}
+    return dict(
+        sorted(cells.items(), key=lambda one: (one[1]["mean"] is None, -(one[1]["mean"] or 0), one[0]))
+    )
+
+
+Address = Callable[..., str]
+"""Takes filters, gives the address of one candidate's judgements under one metric."""
+Part = tuple[Column, Callable[[Mapping[str, Any], Address], str]]
+"""A column, and its cell from a candidate's figures."""
+
+
+def main_table(cells: Cells, metric: str, top: float, links: Links) -> Table:
+    """Mean, interval, over how many, what is missing and what it could change."""
+    kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
+    parts = [
+        *_mean_parts(kind),
+        *_coverage_parts(cells),
+        *([_bounds_part()] if any(map(uncertain, cells.values())) else []),
+        *([_top_part(top)] if kind == "number" else []),
+    ]
+    rows = []
+    for name, cell in cells.items():
+        to = _address(links, name, metric)
+        rows.append([linked(name, to()), *(show(cell, to) for _column, show in parts)])
+    columns = [Column(_("Candidate"), num=False), *(column for column, _show in parts)]
+    return Table(_("Figures of each candidate"), columns, rows)
+
+
+def _address(links: Links, candidate: str, metric: str) -> Address:
+    return lambda **more: links.to(candidate, metric, **more)
+
+
+def uncertain(cell: Mapping[str, Any]) -> bool:
+    """Could what is unscored change the mean?"""
+    return cell["kind"] != "category" and bool(cell["unparsed"] or cell["errors"] or cell["not_run"])
+
+
+def _mean_parts(kind: str | None) -> list[Part]:
+    if kind == "category":
+        return []
+    name = _("Rate of true") if kind == "bool" else _("Mean")
+    return [
+        (Column(name), lambda cell, to: linked(decimal(cell["mean"]), to(state="scored", sort="score"))),
+        (Column(_("95 % interval")), lambda cell, _to: interval(cell["ci_low"], cell["ci_high"])),
+    ]
+
+
+def _coverage_parts(cells: Cells) -> list[Part]:
+    """How many there are, and for each reason how many have no score; rarer reasons only where they occur."""
+    counts = {
+        "no_score": _("No score"),
+        "unparsed": _("Unparsed"),
+        "errors": _("Errors"),
+        "not_run": _("Not run"),
+    }
+    rare = ("no_score", "not_run")
+    shown = [name for name in counts if name not in rare or any(cell[name] for cell in cells.values())]
+    return [
+        (Column(_("Items")), lambda cell, to: linked(number(cell["items"]), to(state="scored"))),
+        (Column(_("Responses")), lambda cell, to: linked(number(cell["responses"]), to())),
+        (Column(_("Coverage")), lambda cell, to: linked(percent(cell["coverage"]), to(state="scored"))),
+        *(_count_part(Column(counts[name]), name) for name in shown),
+    ]
+
+
+def _count_part(column: Column, name: str) -> Part:
+    state = "error" if name == "errors" else name
+    return column, lambda cell, to: _count(cell[name], to(state=state))
+
+
+def _bounds_part() -> Part:
+    return Column(_("Bounds")), lambda cell, _to: interval(cell["low_bound"], cell["high_bound"])
+
+
+def _top_part(top: float) -> Part:
+    return (
+        Column(_("At the top")),
+        lambda cell, to: linked(percent(cell["top_share"]), to(state="scored", least=top)),
+    )
+
+
+def _count(count: int, address: str) -> str:
+    return linked(number(count), address) if count else "0"
+
+
+def distribution_table(cells: Cells, metric: str, links: Links) -> Table | None:
+    """How many scores lie where; None where no score is a number."""
+    bars = {name: cell["distribution"] for name, cell in cells.items() if cell["distribution"]}
+    if not bars:
+        return None
+    rows = []
+    bins = next(iter(bars.values()))
+    for place, bar in enumerate(bins):
+        last = place == len(bins) - 1
+        counts = [
+            _count(mine[place]["count"], links.to_bin(name, metric, mine[place], last=last))
+            for name, mine in bars.items()
+        ]
+        rows.append([_bin_name(bar, last=last), *counts])
+    return Table(
+        _("Scores and how often they were given"), [Column(_("Score"), num=False), *map(Column, bars)], rows
+    )
+
+
+def _bin_name(bar: Mapping[str, Any], *, last: bool) -> str:
+    if bar["low"] == bar["high"]:
+        return f"{bar['low']:g}"
+    if last:
+        return _("%(low)s to %(high)s") % {"low": f"{bar['low']:g}", "high": f"{bar['high']:g}"}
+    return _("%(low)s to under %(high)s") % {"low": f"{bar['low']:g}", "high": f"{bar['high']:g}"}
+
+
+def shares_table(cells: Cells, metric: str, links: Links) -> Table | None:
+    """The share of each category; None where no value is one."""
+    rows = []
+    for name, cell in cells.items():
+        for label, share in cell.get("categories", {}).items():
+            address = links.to(name, metric, state="scored", value=label)
+            shown = interval(share["ci_low"], share["ci_high"])
+            rows.append(
+                [name, label, linked(number(share["count"]), address), decimal(share["share"]), shown]
+            )
+        if other := cell.get("other_categories"):
+            text = _("%(n)s further categories") % {"n": number(other["labels"])}
+            rows.append([name, text, number(other["count"]), NONE, NONE])
+    columns = [
+        Column(_("Candidate"), num=False),
+        Column(_("Category"), num=False),
+        *(Column(name) for name in (_("Responses"), _("Share"), _("95 % interval"))),
+    ]
+    return Table(_("Shares of the categories"), columns, rows) if rows else None
+
+
+def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
+    """What only several responses to an item can tell; None where no item has several."""
+    rows = []
+    for name, cell in cells.items():
+        passed = cell.get("pass_at_k", {})
+        between = cell.get("variance", {}).get("share_between")
+        for k, best in cell.get("best_at_k", {}).items():
+            figures = (best, cell["worst_at_k"][k], passed.get(k))
+            items = linked(number(cell["at_k_items"][k]), links.to(name, metric, state="scored"))
+            rows.append([name, k, *map(decimal, figures), items, percent(between)])
+    columns = [
+        Column(_("Candidate"), num=False),
+        Column("k"),
+        Column(_("Best of k")),
+        Column(_("Worst of k")),
+    ]
+    columns += [Column(_("Pass of k")), Column(_("Items")), Column(_("Variance between items"))]
+    return Table(_("Several responses to an item"), columns, rows) if rows else None
+
+
+def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | None:
+    """Who differs from whom on the items that both have; None for a single candidate."""
+    rows = [
+        [
+            _("%(a)s − %(b)s") % {"a": pair["a"], "b": pair["b"]},
+            verdict(pair),
+            linked(signed(pair["difference"]), links.to_pair(pair)),
+            interval(pair["ci_low"], pair["ci_high"]),
+            probability(pair["p"]),
+            probability(pair["p_holm"]),
+            *(_count(pair[name], links.to_pair(pair, name)) for name in ("wins", "ties", "losses")),
+            linked(number(pair["items"]), links.to_pair(pair)),
+            decimal(pair["smallest_difference"]),
+        ]
+        for pair in pairs
+    ]
+    words = (_("Difference"), _("95 % interval"), _("p"), _("p (Holm)"), _("Wins"), _("Ties"), _("Losses"))
+    columns = [Column(_("Pair"), num=False), Column(_("Verdict"), num=False), *map(Column, words)]
+    columns += [Column(_("Shared items")), Column(_("Smallest difference"))]
+    return Table(_("Pairs of candidates on shared items"), columns, rows) if rows else None

@@ -1,0 +1,130 @@
+"""A run's report: the page, its files, and the items behind a pair of candidates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.http import content_disposition_header
+
+from judging.core.statistics.columns import Kind
+from judging.reports import files, selectors
+from judging.reports.links import Links
+from judging.reports.pairing import OUTCOMES, PairItem, pair_items
+from judging.reports.services import report_document
+from judging.reports.shown import report_shown
+from judging.reports.words import decimal, signed
+from judging.runs.access import get_run
+from judging.runs.models import Run
+
+ITEMS_PER_PAGE = 100
+QUESTION_CHARACTERS = 200
+
+TABLES: dict[str, Callable[[files.Document], bytes]] = {
+    "figures.csv": files.figures_csv,
+    "pairs.csv": files.pairs_csv,
+    "distributions.csv": files.distributions_csv,
+    "repeats.csv": files.repeats_csv,
+    "report.json": files.document_json,
+}
+_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "svg": "image/svg+xml"}
+_CHART = re.compile(r"(means|spread)-(\d+)\.svg")
+
+
+@login_required
+def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """All figures of a run, as far as it is."""
+    run = get_run(request, slug, pk)
+    return render(request, "reports/report.html", {"run": run, "report": report_shown(run)})
+
+
+@login_required
+def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResponse:
+    """A table, the document or a chart of the report, as a file."""
+    run = get_run(request, slug, pk)
+    content = _content(run, name)
+    if not content:
+        raise Http404
+    response = HttpResponse(content, content_type=_TYPES[name.rpartition(".")[2]])
+    file_name = re.sub(r"[^\w.-]+", "-", f"{run.name}-{name}")
+    response["Content-Disposition"] = content_disposition_header(True, file_name) or ""
+    return response
+
+
+def _content(run: Run, name: str) -> bytes:
+    """What the file holds; nothing where there is no such file."""
+    if name in TABLES:
+        return TABLES[name](report_document(run))
+    chart = _CHART.fullmatch(name)
+    metrics = list(selectors.metrics_of(run).values())
+    if chart is None or not 0 < int(chart[2]) <= len(metrics):
+        return b""
+    return files.chart_svg(report_document(run), metrics[int(chart[2]) - 1], chart[1])
+
+
+@login_required
+def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The items that two candidates share, those first on which they differ most."""
+    run = get_run(request, slug, pk)
+    asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "outcome")}
+    if asked["outcome"] not in ("", *OUTCOMES):
+        raise Http404
+    items = _shared_items(run, asked["metric"], asked["a"], asked["b"])
+    counts = {name: sum(item.outcome == name for item in items) for name in OUTCOMES}
+    chosen = [item for item in items if asked["outcome"] in ("", item.outcome)]
+    page = min(_page_number(request), max(1, -(-len(chosen) // ITEMS_PER_PAGE)))
+    first = (page - 1) * ITEMS_PER_PAGE
+    here = chosen[first : first + ITEMS_PER_PAGE]
+    context = {
+        **asked,
+        "run": run,
+        "counts": counts,
+        "all": len(items),
+        "items": _items_shown(run, here, asked),
+        "first": first + 1,
+        "last": first + len(here),
+        "count": len(chosen),
+        "previous": page - 1 if page > 1 else None,
+        "next": page + 1 if first + len(here) < len(chosen) else None,
+    }
+    return render(request, "reports/pair.html", context)
+
+
+def _page_number(request: HttpRequest) -> int:
+    text = request.GET.get("page", "")
+    return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
+
+
+def _shared_items(run: Run, metric: str, a: str, b: str) -> list[PairItem]:
+    """Raises Http404 where the run has no such metric or candidates."""
+    metrics = {one.name: key for key, one in selectors.metrics_of(run).items()}
+    candidates = {name: key for key, name in selectors.candidates_of(run).items()}
+    if metric not in metrics or a not in candidates or b not in candidates or a == b:
+        raise Http404
+    cell = report_document(run)["candidates"][a][metric]
+    kind = Kind[(cell["kind"] or "none").upper()]
+    key, first, second = metrics[metric], candidates[a], candidates[b]
+    only = {"run_metric": key, "candidate__in": (first, second)}
+    judgements = selectors.current_judgements(run, selectors.newest_overrides(run), **only)
+    return pair_items(judgements, key, first, second, kind)
+
+
+def _items_shown(run: Run, items: list[PairItem], asked: dict[str, str]) -> list[dict[str, Any]]:
+    """With the question, and where the judgements of each side are."""
+    questions, links = selectors.questions_of(run, [item.line for item in items]), Links.of(run)
+    return [
+        {
+            "line": item.line,
+            "question": questions.get(item.line, "")[:QUESTION_CHARACTERS],
+            "a": decimal(item.a),
+            "b": decimal(item.b),
+            "difference": signed(item.difference),
+            "a_url": links.to(asked["a"], asked["metric"], line=item.line),
+            "b_url": links.to(asked["b"], asked["metric"], line=item.line),
+        }
+        for item in items
+    ]

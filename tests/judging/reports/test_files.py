@@ -1,0 +1,81 @@
+"""What can be downloaded of a report."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from io import StringIO
+from xml.etree import ElementTree
+
+import pytest
+
+from evalsite.accounts.models import Project, User
+from judging.reports.services import report_document
+from judging.runs.models import Judgement, Run
+from tests.conftest import ClientOf
+from tests.judging.reports.cast import a_judged_run
+from tests.make import a_version
+
+pytestmark = pytest.mark.django_db
+Download = Callable[[str], bytes]
+
+
+def spread(judgement: Judgement) -> int:
+    return judgement.row.line % 4 + judgement.response.number
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    return a_judged_run(a_version(project, rows=8, answers=2, models=("模型甲", "=HYPERLINK(1)")), spread)
+
+
+@pytest.fixture
+def download(client_of: ClientOf, alice: User, run: Run) -> Download:
+    def get(name: str) -> bytes:
+        answer = client_of(alice).get(f"/p/{run.project.slug}/runs/{run.pk}/report/{name}")
+        assert answer.status_code == 200
+        assert "attachment" in answer["Content-Disposition"]
+        return bytes(answer.content)
+
+    return get
+
+
+def table(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(StringIO(content.decode("utf-8-sig"))))
+
+
+def test_the_json_file_is_the_document(download: Download, run: Run) -> None:
+    assert json.loads(download("report.json")) == json.loads(json.dumps(report_document(run)))
+
+
+def test_the_table_of_figures_has_a_line_for_each_candidate_and_metric(download: Download, run: Run) -> None:
+    lines = table(download("figures.csv"))
+    cells = report_document(run)["candidates"]
+    assert [float(line["mean"]) for line in lines] == [cell["quality"]["mean"] for cell in cells.values()]
+
+
+def test_a_name_that_looks_like_a_formula_is_kept_from_being_one(download: Download) -> None:
+    for name in ("figures.csv", "distributions.csv", "repeats.csv"):
+        assert {line["candidate"] for line in table(download(name))} == {"模型甲", "'=HYPERLINK(1)"}
+
+
+def test_the_table_of_pairs_holds_the_differences(download: Download, run: Run) -> None:
+    (line,), (pair,) = table(download("pairs.csv")), report_document(run)["pairs"]
+    assert (float(line["difference"]), int(line["ties"])) == (pair["difference"], pair["ties"])
+
+
+def test_the_table_of_distributions_counts_every_score(download: Download) -> None:
+    assert sum(int(line["count"]) for line in table(download("distributions.csv"))) == 32
+
+
+@pytest.mark.parametrize("kind", ["means", "spread"])
+def test_a_chart_is_a_picture_that_stands_alone(download: Download, kind: str) -> None:
+    assert ElementTree.fromstring(download(f"{kind}-1.svg")).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+@pytest.mark.parametrize("name", ["means-2.svg", "means-0.svg", "nothing.csv", "report.html"])
+def test_a_file_that_does_not_exist_is_not_found(
+    client_of: ClientOf, alice: User, run: Run, name: str
+) -> None:
+    assert client_of(alice).get(f"/p/{run.project.slug}/runs/{run.pk}/report/{name}").status_code == 404

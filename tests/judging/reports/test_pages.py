@@ -1,0 +1,192 @@
+"""The report's pages: the figures of the document, each with the way to its items."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evalsite.accounts.models import Project, User
+from judging.core.values import Outcome
+from judging.reports.services import report_document
+from judging.reports.words import decimal, interval
+from judging.runs import planning
+from judging.runs.models import Judgement, Run
+from tests.conftest import ClientOf
+from tests.judging.reports.cast import a_judged_run, by_name, judge_all
+from tests.make import a_metric, a_run, a_version
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    """Two candidates, 12 rows, two answers each; some without a score."""
+    return a_judged_run(a_version(project, rows=12, answers=2), mixed, "quality", "style")
+
+
+def mixed(judgement: Judgement) -> int | Outcome | None:
+    line = judgement.row.line
+    troubles = {1: Outcome.unparsed("nothing_offered"), 2: Outcome.error("timeout"), 3: None}
+    first = judgement.candidate.name == "alpha" and judgement.response.number == 1
+    if first and line in troubles:
+        return troubles[line]
+    return line % 5 + judgement.response.number + (judgement.candidate.name == "alpha")
+
+
+def address(run: Run, more: str = "") -> str:
+    return f"/p/{run.project.slug}/runs/{run.pk}/report/{more}"
+
+
+def page(client_of: ClientOf, user: User, run: Run, more: str = "") -> str:
+    answer = client_of(user).get(address(run, more))
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def test_the_page_shows_the_figures_of_the_document(client_of: ClientOf, alice: User, run: Run) -> None:
+    html = page(client_of, alice, run)
+    cells = [cell for metrics in report_document(run)["candidates"].values() for cell in metrics.values()]
+    assert all(f">{decimal(cell['mean'])}</a>" in html for cell in cells)
+    assert all(interval(cell["ci_low"], cell["ci_high"]) in html for cell in cells)
+
+
+def test_the_page_shows_every_pair(client_of: ClientOf, alice: User, run: Run) -> None:
+    html = page(client_of, alice, run)
+    for pair in report_document(run)["pairs"]:
+        assert interval(pair["ci_low"], pair["ci_high"]) in html
+
+
+def test_what_has_no_score_is_counted_beside_its_reason(client_of: ClientOf, alice: User, run: Run) -> None:
+    html = page(client_of, alice, run)
+    for state in ("unparsed", "error", "no_score"):
+        assert re.search(rf'href="[^"]*candidate=alpha&amp;metric=quality&amp;state={state}">1</a>', html)
+
+
+def test_every_number_of_a_candidate_leads_to_as_many_judgements(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    html = page(client_of, alice, run)
+    links = re.findall(r'href="(/[^"]*/judgements/[^"]*)">(\d+)</a>', html.split("Pairs of candidates")[0])
+    counted = {(unescape(link), int(text)) for link, text in links if "least" in link or "state" not in link}
+    assert len(counted) > 8
+    for link, count in counted:
+        assert client_of(alice).get(link).context["count"] == count
+
+
+@pytest.mark.parametrize("outcome", ["wins", "ties", "losses"])
+def test_wins_ties_and_losses_lead_to_as_many_items(
+    client_of: ClientOf, alice: User, run: Run, outcome: str
+) -> None:
+    pair = report_document(run)["pairs"][0]
+    query = f"pair/?metric={pair['metric']}&a=alpha&b=beta&outcome={outcome}"
+    assert client_of(alice).get(address(run, query)).context["count"] == pair[outcome]
+
+
+def test_the_items_of_a_pair_are_those_of_its_difference(client_of: ClientOf, alice: User, run: Run) -> None:
+    pair = report_document(run)["pairs"][0]
+    context = client_of(alice).get(address(run, f"pair/?metric={pair['metric']}&a=alpha&b=beta")).context
+    assert context["all"] == pair["items"] == sum(context["counts"].values())
+
+
+def test_a_pair_of_strangers_is_not_found(client_of: ClientOf, alice: User, run: Run) -> None:
+    for query in (
+        "metric=quality&a=alpha&b=gamma",
+        "metric=other&a=alpha&b=beta",
+        "metric=quality&a=alpha&b=alpha",
+    ):
+        assert client_of(alice).get(address(run, f"pair/?{query}")).status_code == 404
+
+
+def test_a_pair_that_cannot_be_told_apart_is_said_to_be_so(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    alike = a_judged_run(
+        a_version(project, rows=6), lambda one: 5 + (one.row.line + len(one.candidate.name)) % 2
+    )
+    assert "not distinguishable" in page(client_of, alice, alike)
+    apart = a_judged_run(a_version(project, rows=40), lambda one: one.row.line % 3 + len(one.candidate.name))
+    assert "alpha is higher" in page(client_of, alice, apart)
+
+
+def test_notes_become_sentences(client_of: ClientOf, alice: User, project: Project) -> None:
+    html = page(client_of, alice, a_judged_run(a_version(project, rows=3), by_name(alpha=4, beta=40)))
+    assert "beta, alpha: fewer than 30 items" in html
+    assert "beta: 3 scores lie outside the metric&#x27;s scale. They count as they are." in html
+
+
+def test_a_run_under_way_says_that_its_figures_are_provisional(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    run = a_run(a_version(project, rows=80), a_metric("http://127.0.0.1:9"))
+    planning.plan(run.pk)
+    judge_all(run, lambda _: 5, chunks=1)
+    assert "Provisional: 100 of 160 judgements are in" in page(client_of, alice, run)
+
+
+def test_a_run_without_a_score_shows_no_figures(client_of: ClientOf, alice: User, project: Project) -> None:
+    waiting = a_run(a_version(project), a_metric("http://127.0.0.1:9"))
+    assert "Nothing is scored yet" in page(client_of, alice, waiting)
+    failed = a_judged_run(a_version(project), lambda _: Outcome.error("timeout"))
+    assert "Nothing was scored" in page(client_of, alice, failed)
+
+
+def test_rows_that_were_left_out_are_named(client_of: ClientOf, alice: User, project: Project) -> None:
+    run = a_judged_run(a_version(project, rows=9), lambda _: 5, sample_size=4, seed=7)
+    assert "5 rows that were not drawn (random sample, seed 7)." in page(client_of, alice, run)
+
+
+def test_categories_have_shares_and_no_mean(client_of: ClientOf, alice: User, project: Project) -> None:
+    run = a_judged_run(a_version(project, rows=4), lambda one: "A>B" if one.row.line > 1 else "B>A")
+    html = page(client_of, alice, run)
+    assert "value=A%3EB" in html
+    assert ">Mean</th>" not in html
+
+
+def test_bools_have_a_rate(client_of: ClientOf, alice: User, project: Project) -> None:
+    html = page(client_of, alice, a_judged_run(a_version(project, rows=4), lambda one: one.row.line > 1))
+    assert ">Rate of true</th>" in html
+    assert ">0.750</a>" in html
+
+
+def test_several_answers_to_a_question_show_the_best_and_the_worst_of_them(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    assert "Several responses to an item" in page(client_of, alice, run)
+
+
+def test_names_are_text_and_never_markup(client_of: ClientOf, alice: User, project: Project) -> None:
+    version = a_version(project, rows=2, models=("<script>alert(1)</script>", "=1+1"))
+    html = page(client_of, alice, a_judged_run(version, lambda one: one.row.line))
+    assert "<script>alert" not in html
+
+
+@pytest.mark.parametrize(
+    "name", ["", "pair/?metric=quality&a=alpha&b=beta", "figures.csv", "report.json", "means-1.svg"]
+)
+def test_only_who_reads_judgements_sees_the_report(
+    client_of: ClientOf, cast: dict[str, User], run: Run, name: str
+) -> None:
+    answers = {who: client_of(user).get(address(run, name)).status_code for who, user in cast.items()}
+    assert answers == {"alice": 200, "bob": 200, "adam": 200, "olga": 200, "rita": 403, "charlie": 404}
+
+
+def test_the_number_of_queries_does_not_grow_with_the_run(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    counts, client = [], client_of(alice)
+    for rows, models in ((2, ("a", "b")), (40, ("a", "b", "c", "d"))):
+        run = a_judged_run(a_version(project, rows=rows, models=models), lambda one: one.row.line % 7)
+        with CaptureQueriesContext(connection) as asked:
+            client.get(address(run))
+        counts.append(len(asked))
+    assert counts[0] == counts[1] < 25
+
+
+def test_the_page_is_there_in_chinese(client_of: ClientOf, alice: User, run: Run) -> None:
+    answer: Any = client_of(alice).get(address(run), headers={"Accept-Language": "zh-Hans"})
+    assert "待测模型" in answer.content.decode()
