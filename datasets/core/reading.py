@@ -169,12 +169,15 @@ class Reading:
 
     def _json_rows(self) -> Iterator[RawRow]:
         quick = QuickLook(self._format, self._tally) if self._format else None
+        passes = quick.passes if quick else _never
+        most = self._upload.limits.rows
         try:
             for block in self._blocks():
                 counts = self._key_counts(block)
                 for number, (line, keys) in enumerate(zip(block.lines, counts, strict=True), block.first):
-                    if quick and quick.passes(number, line, keys):
-                        self._count_row(valid=True)
+                    if self._row_count < most and passes(number, line, keys):
+                        self._row_count += 1
+                        self._valid_count += 1
                         yield RawRow(number, True, line, line)
                     elif line.strip() or number in block.oversized:
                         check = self._checked(number, line, number in block.oversized)
@@ -303,6 +306,11 @@ class Reading:
             sha256=self._sha256,
             bytes=self._upload.bytes,
         )
+
+
+def _never(number: int, line: bytes, keys: int) -> bool:
+    """The quick look of a file whose format is not known."""
+    return False
 
 
 def read(

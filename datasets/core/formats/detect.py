@@ -39,12 +39,12 @@ class Votes:
     conversation: int = 0
     outputs_only: int = 0
 
-    def add(self, messages: bool, outputs: bool, conversation: bool) -> None:
-        self.objects += 1
-        self.messages += messages
-        self.with_outputs += messages and outputs
-        self.conversation += conversation
-        self.outputs_only += outputs and not messages and not conversation
+    def add(self, messages: bool, outputs: bool, conversation: bool, rows: int = 1) -> None:
+        self.objects += rows
+        self.messages += rows * messages
+        self.with_outputs += rows * (messages and outputs)
+        self.conversation += rows * conversation
+        self.outputs_only += rows * (outputs and not messages and not conversation)
 
     def format(self) -> Format | None:
         """The more frequent family; within `messages`, judge_only if at least half have answers."""
@@ -128,23 +128,30 @@ def _csv_header(block: Block) -> bool:
 
 
 def _look_at(block: Block, look: _Look) -> None:
-    votes = look.votes
+    """Every row passes here, so the frequent way is kept short: of most rows only the kinds are counted."""
+    kinds: dict[tuple[bool, bool, bool], int] = {}
     for number, line in enumerate(block.lines, block.first):
         try:
             keys = _decode_keys(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             _look_at_odd(number, line, look)
         else:
-            look.rows += 1
-            votes.add(
-                keys.messages is not UNSET, keys.model_outputs is not UNSET, keys.conversation is not UNSET
+            kind = (
+                keys.messages is not UNSET,
+                keys.model_outputs is not UNSET,
+                keys.conversation is not UNSET,
             )
+            kinds[kind] = kinds.get(kind, 0) + 1
             if look.splitter.active:
                 _feed(number, line, look)
-        if not look.first and line.strip():
-            look.first, look.first_number = line, number
         if look.spread:
-            return
+            break
+    look.rows += sum(kinds.values())
+    for kind, count in kinds.items():
+        look.votes.add(*kind, rows=count)
+    if not look.first:
+        filled = ((at, line) for at, line in enumerate(block.lines, block.first) if line.strip())
+        look.first_number, look.first = next(filled, (0, b""))
 
 
 def _look_at_odd(number: int, line: bytes, look: _Look) -> None:

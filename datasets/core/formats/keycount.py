@@ -41,8 +41,8 @@ def key_counts(text: bytes, lines: list[bytes]) -> list[int]:
 
 def _nul_escapes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Places of what looks like the escape of U+0000."""
-    places = np.flatnonzero(codes[: -len(_MARGIN)] == _BACKSLASH)
-    for distance, wanted in enumerate((_U, _ZERO, _ZERO, _ZERO, _ZERO), 1):
+    places = np.flatnonzero((codes[: -len(_MARGIN)] == _BACKSLASH) & (codes[1 : 1 - len(_MARGIN)] == _U))
+    for distance, wanted in enumerate((_ZERO, _ZERO, _ZERO, _ZERO), 2):
         places = places[codes[places + distance] == wanted]
     return places
 

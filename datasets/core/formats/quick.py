@@ -14,11 +14,12 @@ from msgspec import UNSET
 
 from datasets.core.formats.keycount import SUSPECT, UNCOUNTABLE
 from datasets.core.formats.names import Format, Message
-from datasets.core.formats.shapes import Output, Shape, Turn
-from datasets.core.jsontext import MAX_DEPTH, JsonType
+from datasets.core.formats.shapes import KNOWN, AnyRow, Output, Shape, Turn, json_type, shape_of
+from datasets.core.jsontext import MAX_DEPTH
 from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 
 MOST_SHAPES = 6
+MOST_KEYS = 100
 MOST_PLANS = 5_000
 _BEYOND_DOUBLE = 2**1024 - 2**970
 
@@ -62,8 +63,11 @@ class QuickLook:
             if shape is not self._shapes[0]:
                 self._shapes.remove(shape)
                 self._shapes.insert(0, shape)
-            return self._look(number, line, keys, shape, row)
-        return self._learn(number, line, keys)
+            if not self._look(number, line, keys, row, [getattr(row, name) for name in shape.nested]):
+                return False
+            shape.rows += 1
+            return True
+        return self._looks_at_any(number, line, keys)
 
     def flush(self) -> None:
         """Moves what was counted by shape and by plan into the tally."""
@@ -76,21 +80,25 @@ class QuickLook:
                 self._tally.model(str(model), int(responses), plan.rows)
         self._plans.clear()
 
-    def _learn(self, number: int, line: bytes, keys: int) -> bool:
-        """A row of no known shape: the shape is taken from it."""
+    def _looks_at_any(self, number: int, line: bytes, keys: int) -> bool:
+        """The same for a row of no known shape. The first of these shapes are learned."""
         try:
-            row = _decode_any(line)
-            if not isinstance(row, dict) or not self._fits(row):
+            fields = _decode_any(line)
+            if not isinstance(fields, dict) or not self._fits(fields):
                 return False
-            shape = Shape({name: _json_type(value) for name, value in row.items()})
-            typed = shape.decode(line)
-        except (*UNDECODED, ValueError):  # ValueError: a key that no structure can have
+            row = msgspec.convert(fields, AnyRow)
+        except UNDECODED:
             return False
-        if len(self._shapes) >= MOST_SHAPES:
-            self.flush()
-            self._shapes.pop()
-        self._shapes.insert(0, shape)
-        return self._look(number, line, keys, shape, typed)
+        others = [value for name, value in fields.items() if name not in KNOWN]
+        if not self._look(number, line, keys, row, others, len(fields)):
+            return False
+        types = {name: json_type(value) for name, value in fields.items()}
+        for name, kind in types.items():
+            self._tally.field(name, TYPE_BITS[kind])
+        if len(self._shapes) < MOST_SHAPES and len(fields) <= MOST_KEYS:
+            shape = shape_of(types)
+            self._shapes += [shape] if shape else []
+        return True
 
     def _fits(self, row: dict[str, Any]) -> bool:
         """Whether the row has the keys of this format and none of another's."""
@@ -98,34 +106,36 @@ class QuickLook:
             return "conversation" in row and not {"messages", "model_outputs"} & row.keys()
         return "messages" in row and "conversation" not in row and self._answers == ("model_outputs" in row)
 
-    def _look(self, number: int, line: bytes, keys: int, shape: Shape, row: Any) -> bool:
+    def _look(
+        self, number: int, line: bytes, keys: int, row: Any, others: list[Any], top: int | None = None
+    ) -> bool:
+        """`row` has its known keys as attributes; `others` are the values of those that need a look."""
         try:
+            expected = row.keys_at_top if top is None else top
             if self._legacy:
-                messages = _turns(row.conversation, row.system if shape.has_system else "")
-                expected = shape.keys + 2 * len(row.conversation)
+                messages = _turns(row.conversation, row.system)
+                expected += 2 * len(row.conversation)
             else:
                 messages = row.messages
                 _check_messages(messages)
-                expected = shape.keys + 2 * len(messages)
+                expected += 2 * len(messages)
             plan = None
             if self._answers:
                 plan, reasonings = self._plan(row.model_outputs)
                 expected += plan.keys + reasonings
-            for name in shape.nested:
-                expected += count_keys(getattr(row, name))
+            for value in others:
+                expected += count_keys(value)
             if expected != keys and not _no_key_twice(line, keys):
                 return False
-            identity = identity_hash(_bounded(row.id)) if shape.has_id else None
+            identity = None if row.id is None else identity_hash(_bounded(row.id))
         except (*UNDECODED, NotQuick):
             return False
-        shape.rows += 1
         if plan is not None:
             plan.rows += 1
-        tally = self._tally
-        tally.objects += 1
-        tally.messages.add(number, hash(messages))
+        self._tally.objects += 1
+        self._tally.messages.add(number, hash(messages))
         if identity is not None:
-            tally.ids.add(number, identity)
+            self._tally.ids.add(number, identity)
         return True
 
     def _plan(self, outputs: list[Output]) -> tuple[_Plan, int]:
@@ -183,16 +193,6 @@ def _turns(turns: list[Turn], system: Any) -> tuple[Message, ...]:
             raise NotQuick
         messages += (Message("user", turn.prompt), Message("assistant", turn.response))
     return tuple(messages)
-
-
-def _json_type(value: Any) -> JsonType:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int | float):
-        return "number"
-    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
 
 
 def _bounded(value: Any) -> Any:

@@ -4,6 +4,8 @@ Most files have one shape, or a few. A shape is learned from a row that was look
 rows of that shape need one call of the decoder, which then vouches for keys and types.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -30,7 +32,17 @@ class Turn(Struct):
     response: str
 
 
-_KNOWN: dict[str, Any] = {
+class AnyRow(Struct):
+    """A row of any shape: of its keys only those that the quick look reads."""
+
+    messages: tuple[Message, ...] = ()
+    model_outputs: list[Output] = []
+    conversation: list[Turn] = []
+    system: Any = ""
+    id: Any = None
+
+
+KNOWN: dict[str, Any] = {
     "messages": tuple[Message, ...],
     "model_outputs": list[Output],
     "conversation": list[Turn],
@@ -44,27 +56,52 @@ _TYPES: dict[JsonType, Any] = {
     "array": list[Any],
     "object": dict[str, Any],
 }
-_KEPT = ("messages", "model_outputs", "conversation", "system", "id")
 
 
+@dataclass(slots=True)
 class Shape:
-    """A decoder for one set of keys and types, and how many rows it has counted since the last flush."""
+    """A decoder for one set of keys and types, and how many rows it has counted since the last flush.
 
-    def __init__(self, types: dict[str, JsonType]) -> None:
-        self.types = types
-        self.rows = 0
-        self.keys = len(types)
-        names = {name: name if name in _KEPT else f"field_{index}" for index, name in enumerate(types)}
-        fields = [(names[name], _KNOWN.get(name) or self._type(name, kind)) for name, kind in types.items()]
+    `nested` are the attributes of a decoded row in which there may be further keys.
+    """
+
+    types: dict[str, JsonType]
+    decode: Callable[[bytes], Any]
+    nested: tuple[str, ...]
+    rows: int = 0
+
+
+def shape_of(types: dict[str, JsonType]) -> Shape | None:
+    """The shape of rows with just these keys; None for a key that no structure can have."""
+    kept = AnyRow.__struct_fields__
+    names = {name: name if name in kept else f"field_{index}" for index, name in enumerate(types)}
+    fields = [(names[name], KNOWN.get(name) or _type_of(name, kind)) for name, kind in types.items()]
+    # What is absent is an attribute of the class and no field, so that the decoder refuses a row that has it.
+    absent = {name: value for name, value in (("id", None), ("system", "")) if name not in types}
+    try:
         row = msgspec.defstruct(
-            "Row", fields, rename={inner: name for name, inner in names.items()}, forbid_unknown_fields=True
+            "Row",
+            fields,
+            rename={inner: name for name, inner in names.items()},
+            namespace={"keys_at_top": len(types), **absent},
+            forbid_unknown_fields=True,
         )
-        self.decode = msgspec.json.Decoder(row).decode
-        nested = [name for name, kind in types.items() if kind in ("array", "object") and name not in _KNOWN]
-        self.nested = tuple(names[name] for name in nested)
-        self.has_id = types.get("id", "null") != "null"
-        self.has_system = "system" in types
+    except ValueError:
+        return None
+    nested = (name for name, kind in types.items() if kind in ("array", "object") and name not in KNOWN)
+    return Shape(types, msgspec.json.Decoder(row).decode, tuple(names[name] for name in nested))
 
-    @staticmethod
-    def _type(name: str, kind: JsonType) -> Any:
-        return int | float if name == "id" and kind == "number" else _TYPES[kind]
+
+def _type_of(name: str, kind: JsonType) -> Any:
+    return int | float if name == "id" and kind == "number" else _TYPES[kind]
+
+
+def json_type(value: Any) -> JsonType:
+    """The JSON type of a decoded value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"

@@ -94,6 +94,26 @@ def test_what_passes_quickly_is_clean_and_counted_alike(
         assert figures(quick) == figures(careful)
 
 
+good_rows = st.fixed_dictionaries(
+    {"messages": st.just([{"role": "user", "content": "?"}])},
+    optional={"id": values, "system": values, "x": values, "y": st.integers(), "z": st.text()},
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(good_rows, max_size=12))
+def test_rows_of_many_shapes_are_counted_as_the_careful_look_counts_them(many: list[Any]) -> None:
+    quick, careful = Tally(), Tally()
+    look = QuickLook("infer_and_judge", quick)
+    for value in many:
+        line = json.dumps(value, ensure_ascii=False).encode("utf-8", "ignore")
+        facts = check_json_row(1, line.decode(), "infer_and_judge").facts
+        if facts and look.passes(1, line, key_counts(line, [line])[0]):
+            careful.add(1, facts)
+    look.flush()
+    assert figures(quick) == figures(careful)
+
+
 @settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from([row(id=1), judged(x={"a": [1]}), turns(system="s")]),
