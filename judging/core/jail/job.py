@@ -36,8 +36,8 @@ class Limits:
 class Failure:
     """Why an item (or the whole job) has no value.
 
-    ``code``: ``syntax``, ``load``, ``exception``, ``timeout``, ``memory``, ``output``, ``result``, ``killed``,
-    ``protocol``. ``message`` quotes Python or says what was met. ``line`` is the template's or script's own.
+    ``code``: ``syntax``, ``load``, ``exception``, ``undefined``, ``timeout``, ``memory``, ``output``, ``result``,
+    ``killed``, ``protocol``. ``message`` quotes Python or says what was met. ``line`` is the template's or script's own.
     """
 
     code: str

@@ -13,6 +13,7 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import ChainableUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import escape
 
 from judging.core.jail.failed import Failed, WireFailure, describe
 from judging.core.jail.names import expression_name, used_names
@@ -110,7 +111,10 @@ class Generator(CodeGenerator):
 
     def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         reaches_the_page = frame.buffer is None
-        self.write(f", {expression_name(node)!r}, {node.lineno}, {reaches_the_page})")
+        escaped = (
+            "context.eval_ctx.autoescape" if frame.eval_ctx.volatile else bool(frame.eval_ctx.autoescape)
+        )
+        self.write(f", {expression_name(node)!r}, {node.lineno}, {reaches_the_page}, {escaped})")
 
     def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
         self.write("environment.attribute(")
@@ -168,11 +172,11 @@ class JailEnvironment(ImmutableSandboxedEnvironment):
             value.dotted, value.line = name, line
         return value
 
-    def substitute(self, value: Any, name: str, line: int, reaches_the_page: bool) -> str:
+    def substitute(self, value: Any, name: str, line: int, reaches_the_page: bool, escaped: bool) -> str:
         """A value as text; in a preview, where it goes straight to the page, with its origin."""
         if value is None:
             self.notes.none[name, line] = None
-        text = str(value)
+        text = str(escape(value) if escaped else value)
         if not (self.keep_pieces and reaches_the_page):
             return text
         piece = Piece(text)

@@ -20,7 +20,7 @@ from typing import Any
 
 REQUEST = struct.Struct("<cq")
 ANSWER = struct.Struct("<qd")
-Start = Callable[[int, int], None]
+Start = Callable[[int, int], None]  # a worker's life: the number of its channel, the zygote's process
 
 
 def processor_seconds(pid: int) -> float:

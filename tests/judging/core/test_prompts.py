@@ -176,6 +176,13 @@ def test_nothing_is_escaped(jail: Jail) -> None:
     assert text_of(jail, "<b>{{ data.v }}</b>", {"v": "<i>&\"'"}) == "<b><i>&\"'</b>"
 
 
+def test_a_template_may_ask_for_escaping_itself(jail: Jail) -> None:
+    template = (
+        "{% autoescape true %}{{ data.v }}{{ data.v|safe }}{% endautoescape %}{{ data.v|e }}{{ data.v }}"
+    )
+    assert text_of(jail, template, {"v": "<"}) == "&lt;<&lt;<"
+
+
 @pytest.mark.parametrize(
     ("template", "text"),
     [
@@ -304,3 +311,44 @@ def test_names_of_a_broken_template_are_its_syntax_error(jail: Jail) -> None:
     assert names == ()
     assert error is not None
     assert (error.code, error.line) == ("syntax", 2)
+
+
+SINGLE = """【用户提问】
+{{ data.question }}
+【参考答案】
+{{ data.gt }}
+【助手回答】
+{{ response.content }}
+【模型推理过程】
+{{ response.reasoning_content }}
+"""
+MULTI = """【对话历史】
+{{ data.history }}
+【用户问题】
+{{ data.question }}
+
+【参考答案】
+{{ data.gt }}
+【助手回答】
+{{ response.content }}"""
+
+
+def test_a_single_turn_template_renders_to_the_letter(jail: Jail) -> None:
+    data = {"question": "牛顿第一定律的核心内容是什么?", "gt": "任何物体都要保持匀速直线运动"}
+    response = {"content": "如果没有外力作用,物体将保持静止。", "reasoning_content": "我首先需要确定..."}
+    assert text_of(jail, SINGLE, data, response) == (
+        "【用户提问】\n牛顿第一定律的核心内容是什么?\n【参考答案】\n任何物体都要保持匀速直线运动\n"
+        "【助手回答】\n如果没有外力作用,物体将保持静止。\n【模型推理过程】\n我首先需要确定...\n"
+    )
+
+
+def test_a_multi_turn_template_keeps_its_own_blank_line(jail: Jail) -> None:
+    data = {
+        "question": "那狭义相对论呢?",
+        "gt": "光速是极限。",
+        "history": "[SYSTEM] 助手\n[USER] 你好\n[BOT] 你好",
+    }
+    assert text_of(jail, MULTI, data, {"content": "时间膨胀"}) == (
+        "【对话历史】\n[SYSTEM] 助手\n[USER] 你好\n[BOT] 你好\n【用户问题】\n那狭义相对论呢?\n\n"
+        "【参考答案】\n光速是极限。\n【助手回答】\n时间膨胀"
+    )
