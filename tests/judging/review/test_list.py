@@ -1,0 +1,242 @@
+"""The list of judgements: filters in the address, pages by key, right counts, one run's rows only."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evalsite.accounts.models import Project, User
+from judging.core.pipeline import Story
+from judging.review import selectors
+from judging.review.selectors import Place, place_from
+from judging.runs.filters import SORTS, Filters, counts_by_state
+from judging.runs.models import Run
+from tests.conftest import ClientOf
+from tests.judging.judged import a_judged_run, failed, said
+
+pytestmark = pytest.mark.django_db
+
+
+def varied(place: int) -> Story:
+    """Scores that repeat, with some missing, in no order."""
+    return failed() if place % 7 == 3 else said(place * 5 % 11 / 2, seconds=place * 3 % 5)
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    """Of 130 judgements: three pages."""
+    return a_judged_run(project, varied, rows=65)
+
+
+def address(run: Run, name: str = "judgements", *more: Any) -> str:
+    return reverse(f"runs:{name}", args=("physics", run.pk, *more))
+
+
+def text(response: HttpResponse) -> str:
+    return re.sub(r"\s+", " ", response.content.decode())
+
+
+def pages(run: Run, filters: Filters) -> list[list[int]]:
+    """The positions on each page, from the first to the last."""
+    found, after = [], None
+    while True:
+        page = selectors.page(run, filters, after=after)
+        found.append([line.judgement.position for line in page.lines])
+        if page.next is None:
+            return found
+        after = place_from(str(page.next))
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_pages_hold_every_judgement_once_in_order(run: Run, sort: str) -> None:
+    shown = [position for page in pages(run, Filters(sort=sort)) for position in page]
+    name, down = sort.removeprefix("-"), sort.startswith("-")
+    kept = dict(run.judgements.values_list("position", name))
+    known = [position for position in shown if kept[position] is not None]
+    assert sorted(shown) == list(range(130))
+    assert known == sorted(known, key=lambda one: (-kept[one] if down else kept[one], one))
+    assert shown[: len(known)] == known
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_the_way_back_shows_the_same_pages(run: Run, sort: str) -> None:
+    filters = Filters(sort=sort)
+    forth = pages(run, filters)
+    last = selectors.page(run, filters, before=None, after=None)
+    while last.next is not None:
+        last = selectors.page(run, filters, after=last.next)
+    middle = selectors.page(run, filters, before=last.previous)
+    first = selectors.page(run, filters, before=middle.previous)
+    assert [[line.judgement.position for line in page.lines] for page in (first, middle)] == forth[:2]
+    assert first.previous is None
+
+
+def test_a_page_does_not_shift_while_judgements_before_it_change(run: Run) -> None:
+    first = selectors.page(run, Filters(sort="score"))
+    expected = [
+        line.judgement.pk for line in selectors.page(run, Filters(sort="score"), after=first.next).lines
+    ]
+    run.judgements.filter(pk=first.lines[0].judgement.pk).update(
+        state="error", reason="cut", value=None, score=None
+    )
+    assert [
+        line.judgement.pk for line in selectors.page(run, Filters(sort="score"), after=first.next).lines
+    ] == expected
+
+
+@pytest.mark.parametrize("nonsense", ["", "x", "1~", "~1", "1~x", "1"])
+def test_nonsense_in_place_of_a_place_is_the_first_page(
+    run: Run, bob: User, client_of: ClientOf, nonsense: str
+) -> None:
+    page = client_of(bob).get(address(run), {"after": nonsense}).context["page"]
+    assert page.lines[0].judgement.position == 0
+
+
+def test_a_place_survives_the_address() -> None:
+    assert place_from(str(Place(0.1 + 0.2, 7))) == Place(0.1 + 0.2, 7)
+
+
+def test_the_tabs_count_each_state_and_the_list_has_as_many(run: Run, bob: User, client_of: ClientOf) -> None:
+    context = client_of(bob).get(address(run), {"candidate": "alpha"}).context
+    assert [(one["name"], one["count"]) for one in context["states"]] == [
+        ("All", 65),
+        ("scored", 56),
+        ("error", 9),
+    ]
+    assert sum(len(page) for page in pages(run, Filters(candidate="alpha", state="error"))) == 9
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"q": "says 12"}, {"state": "error"}, {"least": "3", "most": "4"}, {"line": "12"}, {"attempts": "all"}],
+)
+def test_what_the_address_asks_for_is_shown(
+    run: Run, bob: User, client_of: ClientOf, asked: dict[str, str]
+) -> None:
+    context = client_of(bob).get(address(run), asked).context
+    filters = context["filters"]
+    assert context["count"] == counts_by_state(run, filters).get(filters.state) or sum(
+        counts_by_state(run, filters).values()
+    )
+    assert context["count"] == sum(len(page) for page in pages(run, filters)) > 0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"least": "x"}, {"line": "-1"}, {"state": "odd"}, {"sort": "name"}, {"attempts": "1"}]
+)
+def test_what_makes_no_sense_is_left_out_of_the_filter(
+    run: Run, bob: User, client_of: ClientOf, wrong: dict[str, str]
+) -> None:
+    answer = client_of(bob).get(address(run), wrong)
+    assert answer.status_code == 200
+    assert answer.context["filters"] == Filters()
+
+
+def test_nothing_found_is_said_with_the_way_back(run: Run, bob: User, client_of: ClientOf) -> None:
+    assert "No judgement is like this" in text(client_of(bob).get(address(run), {"q": "nowhere"}))
+
+
+def test_the_filter_stays_in_the_links_to_judgements_and_downloads(
+    run: Run, bob: User, client_of: ClientOf
+) -> None:
+    page = client_of(bob).get(address(run), {"state": "error"})
+    first = page.context["page"].lines[0].judgement
+    assert f'href="{address(run, "judgement", first.pk)}?state=error"' in page.content.decode()
+    assert f'href="{address(run, "export", "csv")}?state=error"' in page.content.decode()
+
+
+def test_a_download_holds_what_the_filter_shows(run: Run, bob: User, client_of: ClientOf) -> None:
+    answer = client_of(bob).get(address(run, "export", "jsonl"), {"state": "error", "candidate": "beta"})
+    assert len(b"".join(answer.streaming_content).splitlines()) == 10  # type: ignore[attr-defined]
+    assert answer.headers["Content-Disposition"].startswith("attachment; filename=")
+
+
+def test_there_is_no_download_of_another_kind(run: Run, bob: User, client_of: ClientOf) -> None:
+    assert client_of(bob).get(address(run, "export", "exe")).status_code == 404
+
+
+def test_a_runs_name_cannot_break_the_downloads_header(run: Run, bob: User, client_of: ClientOf) -> None:
+    Run.objects.filter(pk=run.pk).update(name='数学 "x"\r\nSet-Cookie: a=b')
+    answer = client_of(bob).get(address(run, "export", "csv"))
+    assert "Set-Cookie" not in answer.headers
+    assert "\n" not in answer.headers["Content-Disposition"]
+
+
+def test_models_texts_are_shown_as_texts(project: Project, bob: User, client_of: ClientOf) -> None:
+    run = a_judged_run(project, models=("<script>alert(1)</script>",))
+    page = client_of(bob).get(address(run)).content
+    assert b"<script>alert" not in page
+    assert b"&lt;script&gt;alert" in page
+
+
+def test_the_number_of_queries_does_not_grow_with_the_page(
+    project: Project, bob: User, client_of: ClientOf
+) -> None:
+    counts = []
+    for rows in (1, 60):
+        run, browser = a_judged_run(project, varied, rows=rows), client_of(bob)
+        with CaptureQueriesContext(connection) as queries:
+            browser.get(address(run), {"candidate": "alpha"})
+        counts.append(len(queries))
+    assert max(counts) <= 20
+    assert counts[1] - counts[0] <= 1  # the reasons are asked for only if something failed
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        Filters(),
+        Filters(sort="score"),
+        Filters(sort="-seconds"),
+        Filters(state="error"),
+        Filters(candidate="alpha"),
+        Filters(candidate="alpha", least=3.0),
+        Filters(reason="rate_limited"),
+        Filters(flag="planted_verdict"),
+        Filters(q="says"),
+        Filters(line=3),
+        Filters(attempts="older"),
+        Filters(attempts="all"),
+    ],
+)
+def test_the_database_reads_this_run_only(run: Run, filters: Filters) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        selectors.places(run, filters, Place(2.0, 2), 51)
+        selectors.places(run, filters, Place(2.0, 2), 51, back=True)
+        counts_by_state(run, filters)
+    for step in plan_of(queries):
+        assert not step.startswith("SCAN")
+        assert "judging_judgement" not in step or "run_id=?" in step
+
+
+def test_few_among_many_are_found_by_the_index_of_the_figures(run: Run) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        selectors.places(run, Filters(state="error", candidate="alpha"), None, 51)
+    assert any(
+        "judgement_figures (run_id=? AND run_metric_id=? AND candidate_id=? AND state=?)" in step
+        for step in plan_of(queries)
+    )
+
+
+def test_the_plain_list_is_read_in_the_order_of_positions(run: Run) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        selectors.places(run, Filters(), Place(99.0, 99), 51)
+    assert not any("TEMP B-TREE" in step for step in plan_of(queries))
+
+
+def plan_of(queries: CaptureQueriesContext) -> list[str]:
+    """How SQLite goes about each query; it says SCAN where it reads a whole table."""
+    if connection.vendor != "sqlite":
+        pytest.skip("SQLite's plans")
+    steps = []
+    with connection.cursor() as cursor:
+        for query in queries.captured_queries:
+            cursor.execute("EXPLAIN QUERY PLAN " + query["sql"].replace("%", "%%"))
+            steps += [row[3] for row in cursor.fetchall()]
+    return steps

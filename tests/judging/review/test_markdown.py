@@ -1,0 +1,65 @@
+"""Markdown that models wrote, made safe."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.review.markdown import LONGEST, html_of
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("**bold**", "<p><strong>bold</strong></p>"),
+        ("a\nb", "<p>a<br>\nb</p>"),
+        ("- a", "<ul>\n<li>a</li>\n</ul>"),
+        ("`x < y`", "<p><code>x &lt; y</code></p>"),
+        ("# 标题", "<h1>标题</h1>"),
+        ("~~no~~", "<p><s>no</s></p>"),
+    ],
+)
+def test_what_is_written_is_shown(text: str, html: str) -> None:
+    assert html_of(text).strip() == html
+
+
+def test_tables_are_tables() -> None:
+    assert "<td>1</td>" in html_of("| a |\n|---|\n| 1 |")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "<b onclick='x'>b</b>",
+        "<!-- hidden -->",
+        "<style>body{display:none}</style>",
+        '<a href="javascript:x">x</a>',
+    ],
+)
+def test_raw_html_is_shown_and_not_obeyed(text: str) -> None:
+    html = html_of(text)
+    assert text[:2] not in html
+    assert "&lt;" in html
+
+
+@pytest.mark.parametrize("target", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "JaVaScRiPt:x"])
+def test_a_link_leads_to_pages_only(target: str) -> None:
+    assert "href" not in html_of(f"[x]({target})")
+
+
+def test_a_picture_is_a_link_so_nothing_is_fetched() -> None:
+    html = html_of("![a cat](http://example.org/cat.png)")
+    assert "<img" not in html
+    assert '<a href="http://example.org/cat.png"' in html
+    assert "a cat</a>" in html
+
+
+def test_a_link_tells_the_other_site_nothing() -> None:
+    assert 'rel="noopener noreferrer nofollow"' in html_of("[x](https://example.org)")
+
+
+def test_a_very_long_text_is_shown_as_it_is_written() -> None:
+    html = html_of("*a* " * LONGEST)
+    assert "<em>" not in html
+    assert html.startswith('<div class="text">*a* ')

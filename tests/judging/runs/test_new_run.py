@@ -1,0 +1,190 @@
+"""Starting a run in the browser."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.urls import reverse
+
+from datasets.models import Version
+from evalsite.accounts.models import Project, User
+from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.runs import planning
+from judging.runs.models import Run
+from tests.conftest import ClientOf
+from tests.judging.judged import JUDGE_URL
+from tests.make import a_metric, a_version
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/p/physics/runs/new/"
+
+
+@pytest.fixture
+def endpoint(project: Project) -> Endpoint:
+    return Endpoint.objects.create(project=project, name="House judge", url=JUDGE_URL, model="qwen-judge")
+
+
+@pytest.fixture
+def metric(project: Project, endpoint: Endpoint) -> MetricVersion:
+    metric = Metric.objects.create(project=project, name="quality")
+    definition = a_metric("", endpoint=endpoint.pk, model="", repeats=2).to_json()
+    MetricVersion.objects.create(metric=metric, number=1, definition=a_metric("").to_json())
+    return MetricVersion.objects.create(metric=metric, number=2, definition=definition)
+
+
+@pytest.fixture
+def version(project: Project) -> Version:
+    made = a_version(project, rows=10)
+    made.candidates.update(rows=10, responses=10)
+    return made
+
+
+def sent(version: Version, metric: MetricVersion, **more: Any) -> dict[str, Any]:
+    candidates = [candidate.pk for candidate in version.candidates.all()]
+    form = {
+        "version": version.pk,
+        "candidates": candidates,
+        "metrics": [metric.pk],
+        "name": "first",
+        "seed": 7,
+    }
+    return form | more
+
+
+def text(response: HttpResponse) -> str:
+    return re.sub(r"\s+", " ", response.content.decode())
+
+
+def test_the_form_proposes_all_candidates_the_only_metric_and_a_name(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    form = client_of(alice).get(ADDRESS).context["form"]
+    assert [one.name for one in form.initial["candidates"]] == ["alpha", "beta"]
+    assert form.initial["metrics"] == [str(metric.pk)]
+    assert form.initial["name"] == f"{version.dataset.name} 1"
+
+
+def test_the_form_shows_whom_the_metric_asks(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    assert "asks qwen-judge at House judge × 2" in text(client_of(alice).get(ADDRESS))
+
+
+def test_the_cost_is_shown_before_the_start(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    page = text(client_of(alice).get(ADDRESS))
+    assert "20 judgements on 10 rows, with 40 calls to judge models." in page
+
+
+def test_the_cost_follows_what_is_chosen(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    chosen = sent(version, metric, sample_size=3, candidates=[version.candidates.first().pk], part="cost")  # type: ignore[union-attr]
+    part = client_of(alice).get(ADDRESS, chosen, headers={"HX-Request": "true"})
+    assert "3 judgements on 3 rows, with 6 calls" in text(part)
+    assert b"<html" not in part.content
+
+
+def test_a_run_is_started_and_its_page_shown(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    answer = client_of(alice).post(ADDRESS, sent(version, metric, sample_size=4))
+    run = Run.objects.get()
+    assert answer.headers["Location"] == reverse("runs:detail", args=("physics", run.pk))
+    assert (run.name, run.sample_size, run.seed, run.created_by) == ("first", 4, 7, alice)
+    assert run.metrics.get().metric_version == metric
+
+
+def test_the_same_seed_draws_the_same_rows(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    for name in ("first", "second"):
+        client_of(alice).post(ADDRESS, sent(version, metric, sample_size=4, name=name))
+    rows = []
+    for run in Run.objects.all():
+        planning.plan(run.pk)
+        rows.append(set(run.judgements.values_list("row", flat=True)))
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 4
+
+
+def test_a_form_sent_twice_makes_one_run(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    first, second = (client_of(alice).post(ADDRESS, sent(version, metric)) for _ in range(2))
+    assert Run.objects.count() == 1
+    assert first.headers["Location"] == second.headers["Location"]
+
+
+def test_another_run_of_the_same_name_is_refused_in_the_form(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    client_of(alice).post(ADDRESS, sent(version, metric))
+    answer = client_of(alice).post(ADDRESS, sent(version, metric, seed=8))
+    assert (answer.status_code, Run.objects.count()) == (422, 1)
+    assert "There is a run with this name already" in text(answer)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"candidates": []},
+        {"metrics": []},
+        {"metrics": [999]},
+        {"sample_size": 0},
+        {"name": ""},
+        {"seed": "x"},
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_started(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion, wrong: dict[str, Any]
+) -> None:
+    answer = client_of(alice).post(ADDRESS, sent(version, metric, **wrong))
+    assert (answer.status_code, Run.objects.count()) == (422, 0)
+    assert b"errorlist" in answer.content
+
+
+def test_a_candidate_of_another_version_is_refused(
+    alice: User, client_of: ClientOf, project: Project, version: Version, metric: MetricVersion
+) -> None:
+    stranger = a_version(project).candidates.first()
+    assert stranger is not None
+    client_of(alice).post(ADDRESS, sent(version, metric, candidates=[stranger.pk]))
+    assert Run.objects.count() == 0
+
+
+def test_a_version_with_bad_rows_is_named_with_what_to_do(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    bad = a_version(version.dataset.project)
+    Version.objects.filter(pk=bad.pk).update(rows=5)
+    page = text(client_of(alice).get(ADDRESS))
+    assert "2 rows have errors. Repair them, or leave them out." in page
+    assert reverse("datasets:version", args=("physics", bad.dataset_id, 1)) in page
+
+
+def test_without_a_data_set_the_page_leads_to_the_upload(alice: User, client_of: ClientOf) -> None:
+    assert reverse("datasets:upload", args=("physics",)) in text(client_of(alice).get(ADDRESS))
+
+
+def test_without_a_metric_the_page_says_so(alice: User, client_of: ClientOf, version: Version) -> None:
+    assert "There is no metric to judge by yet" in text(client_of(alice).get(ADDRESS))
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("bob", 403), ("rita", 403), ("charlie", 404), ("adam", 302), ("olga", 302)]
+)
+def test_who_may_start_a_run(
+    cast: dict[str, User],
+    client_of: ClientOf,
+    version: Version,
+    metric: MetricVersion,
+    name: str,
+    status: int,
+) -> None:
+    assert client_of(cast[name]).post(ADDRESS, sent(version, metric)).status_code == status
+    assert Run.objects.count() == (status == 302)

@@ -1,0 +1,210 @@
+"""The page of a run: how far it is, what went wrong, and what steers it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from datasets.models import Version
+from evalsite import engine
+from evalsite.accounts.models import Project, User
+from judging.runs import planning, services
+from judging.runs.models import Run, RunState
+from tests.conftest import ClientOf
+from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
+from tests.make import a_metric, a_run, a_version
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def waiting(project: Project) -> Run:
+    """Planned, and running as soon as a worker comes."""
+    run = a_run(a_version(project), a_metric(JUDGE_URL))
+    planning.plan(run.pk)
+    return Run.objects.get(pk=run.pk)
+
+
+def address(run: Run, name: str = "detail") -> str:
+    return reverse(f"runs:{name}", args=("physics", run.pk))
+
+
+def text(response: HttpResponse) -> str:
+    return re.sub(r"\s+", " ", response.content.decode())
+
+
+def test_a_finished_run_says_so_in_markup_and_asks_no_more(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    page = text(client_of(alice).get(address(a_judged_run(project))))
+    assert 'data-run-state="finished"' in page
+    assert "every 1s" not in page
+
+
+def test_a_running_run_asks_every_second(waiting: Run, alice: User, client_of: ClientOf) -> None:
+    page = text(client_of(alice).get(address(waiting)))
+    assert 'data-run-state="running"' in page
+    assert 'hx-trigger="every 1s"' in page
+
+
+def test_a_poll_gets_the_progress_alone(waiting: Run, alice: User, client_of: ClientOf) -> None:
+    part = client_of(alice).get(address(waiting), {"seen": "running"}, headers=HTMX)
+    assert b"<html" not in part.content
+    assert b'id="run-progress"' in part.content
+
+
+def test_a_poll_after_a_change_of_state_draws_the_page_anew(
+    waiting: Run, alice: User, client_of: ClientOf
+) -> None:
+    judge(waiting, lambda _: said(5))
+    answer = client_of(alice).get(address(waiting), {"seen": "running"}, headers=HTMX)
+    assert answer.headers["HX-Refresh"] == "true"
+
+
+def test_the_rate_is_that_since_the_last_poll(waiting: Run, alice: User, client_of: ClientOf) -> None:
+    Run.objects.filter(pk=waiting.pk).update(scored=4)
+    before = {"seen": "running", "done": "0", "at": "1", "rate": "0.00000001"}
+    part = client_of(alice).get(address(waiting), before, headers=HTMX)
+    assert "a second" in text(part)
+    assert "left" in text(part)
+
+
+@pytest.mark.parametrize("nonsense", ["nan", "inf", "-5", "x", ""])
+def test_nonsense_in_a_poll_harms_nothing(
+    waiting: Run, alice: User, client_of: ClientOf, nonsense: str
+) -> None:
+    before = {"seen": "running", "done": nonsense, "at": nonsense, "rate": nonsense}
+    assert client_of(alice).get(address(waiting), before, headers=HTMX).status_code == 200
+
+
+def test_a_missing_worker_is_said_with_what_to_do(waiting: Run, alice: User, client_of: ClientOf) -> None:
+    page = text(client_of(alice).get(address(waiting)))
+    assert "No worker is running, so nothing moves." in page
+    assert "manage.py worker" in page
+
+
+def test_a_living_worker_is_not_missed(waiting: Run, alice: User, client_of: ClientOf) -> None:
+    engine.beat(engine.RUNS)
+    assert "No worker is running" not in text(client_of(alice).get(address(waiting)))
+
+
+def test_the_end_of_the_command_that_owns_a_run_is_said(
+    waiting: Run, alice: User, client_of: ClientOf
+) -> None:
+    Run.objects.filter(pk=waiting.pk).update(only_worker="elsewhere:1:1")
+    assert "manage.py evaluate --resume" in text(client_of(alice).get(address(waiting)))
+
+
+def test_errors_are_counted_by_reason_and_lead_to_their_judgements(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    run = a_judged_run(project, lambda place: failed() if place < 2 else said(5))
+    page = client_of(alice).get(address(run))
+    assert [(one["code"], one["count"]) for one in page.context["reasons"]] == [("rate_limited", 2)]
+    assert f"{address(run, 'judgements')}?state=error&amp;reason=rate_limited" in page.content.decode()
+
+
+def test_rows_left_out_are_said(project: Project, alice: User, client_of: ClientOf) -> None:
+    version = a_version(project)
+    Version.objects.filter(pk=version.pk).update(rows=5, left_out_at="2026-01-01T00:00Z")
+    version.refresh_from_db()
+    run = a_run(version, a_metric(JUDGE_URL))
+    assert "2 rows with errors" in text(client_of(alice).get(address(run)))
+
+
+def test_what_it_judges_by_is_shown_as_frozen(project: Project, alice: User, client_of: ClientOf) -> None:
+    metric = a_metric(JUDGE_URL, params={"temperature": 0.5}, system_prompt="Be <b>strict</b>.")
+    page = text(client_of(alice).get(address(a_judged_run(project, metric=metric))))
+    for shown in (JUDGE_URL, "temperature", "Q: {{ data.question }}", "Be &lt;b&gt;strict&lt;/b&gt;."):
+        assert shown in page
+
+
+def test_a_run_is_paused_and_resumed(waiting: Run, alice: User, client_of: ClientOf) -> None:
+    client_of(alice).post(address(waiting, "pause"))
+    assert Run.objects.get().state == RunState.PAUSED
+    client_of(alice).post(address(waiting, "resume"))
+    assert Run.objects.get().state == RunState.RUNNING
+
+
+def test_a_run_is_cancelled_and_taken_up_again(waiting: Run, alice: User, client_of: ClientOf) -> None:
+    client_of(alice).post(address(waiting, "cancel"))
+    assert Run.objects.get().state == RunState.CANCELLED
+    client_of(alice).post(address(waiting, "resume"))
+    assert Run.objects.get().state == RunState.RUNNING
+
+
+def test_errors_are_retried_and_unparsed_only_if_asked(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    run = a_judged_run(project, lambda place: [failed(), said(None), said(5)][place % 3])
+    client_of(alice).post(address(run, "retry"), {"state": "error"})
+    after = Run.objects.get(pk=run.pk)
+    assert (after.state, after.errors, after.unparsed, after.not_run) == (RunState.RUNNING, 0, 2, 2)
+
+
+def test_steering_a_run_that_has_ended_is_answered_with_a_sentence(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    run = a_judged_run(project)
+    for name in ("pause", "resume", "cancel", "retry"):
+        answer = client_of(alice).post(address(run, name), follow=True)
+        assert answer.status_code == 200
+        assert len(answer.context["messages"]) == 1
+
+
+@pytest.mark.parametrize("name", ["pause", "resume", "cancel", "retry"])
+@pytest.mark.parametrize(("who", "status"), [("bob", 403), ("rita", 403), ("charlie", 404)])
+def test_who_may_not_steer_a_run(
+    waiting: Run, cast: dict[str, User], client_of: ClientOf, name: str, who: str, status: int
+) -> None:
+    assert client_of(cast[who]).post(address(waiting, name)).status_code == status
+    assert Run.objects.get().state == RunState.RUNNING
+
+
+@pytest.mark.parametrize("name", ["pause", "resume", "cancel", "retry"])
+def test_a_link_steers_nothing(waiting: Run, alice: User, client_of: ClientOf, name: str) -> None:
+    assert client_of(alice).get(address(waiting, name)).status_code == 405
+
+
+def test_a_reviewer_sees_no_buttons_that_steer(waiting: Run, bob: User, client_of: ClientOf) -> None:
+    page = text(client_of(bob).get(address(waiting)))
+    assert address(waiting, "cancel") not in page
+
+
+def test_the_list_shows_runs_newest_first_by_pages(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    version = a_version(project, rows=1)
+    runs = [a_run(version, a_metric(JUDGE_URL)) for _ in range(53)]
+    first = client_of(alice).get(reverse("runs:list", args=("physics",)))
+    second = client_of(alice).get(
+        reverse("runs:list", args=("physics",)), {"before": first.context["further"]}
+    )
+    assert [*first.context["runs"], *second.context["runs"]] == runs[::-1]
+
+
+def test_the_number_of_queries_does_not_grow_with_the_run(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    counts = []
+    for rows in (2, 40):
+        run = a_judged_run(project, lambda place: [failed(), said(5)][place % 2], rows=rows)
+        browser = client_of(alice)
+        with CaptureQueriesContext(connection) as queries:
+            browser.get(address(run))
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 22
+
+
+def test_cancelling_before_the_plan_leaves_a_run_that_can_be_taken_up(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    run = a_run(a_version(project), a_metric(JUDGE_URL))
+    services.run_cancel(run)
+    assert client_of(alice).get(address(run)).status_code == 200
