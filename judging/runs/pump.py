@@ -9,6 +9,7 @@ the jail. The loop never waits for either: a slow disk slows the flush, not the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 import threading
@@ -98,6 +99,7 @@ class Pump:
 
     async def run(self) -> None:
         """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
+        self.scripts.submit(self._warm_up)
         try:
             while not self._over():
                 await self._tick()
@@ -105,6 +107,11 @@ class Pump:
                     break
         finally:
             await self._wind_up()
+
+    def _warm_up(self) -> None:
+        """Start the jail while the run is planned; if it cannot start, taking up a run says so."""
+        with contextlib.suppress(JailBroken):
+            _ = self.jail.level
 
     def _over(self) -> bool:
         return self.stop.is_set() or time.monotonic() > self.ends

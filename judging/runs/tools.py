@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Any, TypeVar
 
 from judging.core.jail.job import Failure as JailFailure
 from judging.core.jail.pool import Jail
 from judging.core.judges.client import Clients
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.patience import Asked, RetryPolicy, ask_patiently
+from judging.core.judges.patience import Asked, Call, RetryPolicy, ask_patiently
 from judging.core.judges.replying import Reply
 from judging.core.judges.settings import build_request
 from judging.core.pipeline import AskedJudge, Context, Failure, Item, MetricDefinition, ScriptResult
@@ -59,6 +60,7 @@ class MetricTools:
         self.threads = threads
         self.gate = gate
         self.policy = policy
+        self.random = Random()  # one for all: seeding one a request costs 20 µs
         # Once an endpoint has answered, a refusal is about the prompt: nothing is left out to find its cause.
         self.trusting = replace(policy, suspect_parameters=False)
         self.learnt: set[tuple[int, frozenset[str]]] = set()
@@ -105,6 +107,7 @@ class MetricTools:
             lane.settings,
             request,
             policy=self.trusting if lane.answered else self.policy,
+            random=self.random,
             on_limit=lambda error: lane.slots.overloaded(error.retry_after),
         )
         if asked.reply is not None:
@@ -247,10 +250,12 @@ def as_asked_judge(judge: int, repeat: int, asked: Asked, lane: Lane) -> AskedJu
     )
 
 
-def call_seen(call: Any) -> dict[str, Any]:
-    """One HTTP try, as it is kept."""
-    kept = asdict(call)
-    return {key: value for key, value in kept.items() if value not in (None, "")}
+def call_seen(call: Call) -> dict[str, Any]:
+    """One HTTP try, as it is kept: what there is nothing to say of is left out."""
+    seen: dict[str, Any] = {"started_unix": call.started_unix, "seconds": call.seconds, "status": call.status}
+    if call.error_code:
+        seen |= {"error_code": call.error_code, "message": call.message, "waited": call.waited}
+    return seen
 
 
 def reply_seen(reply: Reply) -> dict[str, Any]:
