@@ -198,7 +198,7 @@ def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | Non
     """Who differs from whom on the items that both have; None for a single candidate."""
     rows = [
         [
-            _("%(a)s − %(b)s") % {"a": pair["a"], "b": pair["b"]},
+            f"{pair['a']} − {pair['b']}",
             verdict(pair),
             linked(signed(pair["difference"]), links.to_pair(pair)),
             interval(pair["ci_low"], pair["ci_high"]),
@@ -210,7 +210,7 @@ def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | Non
         ]
         for pair in pairs
     ]
-    words = (_("Difference"), _("95 % interval"), _("p"), _("p (Holm)"), _("Wins"), _("Ties"), _("Losses"))
-    columns = [Column(_("Pair"), num=False), Column(_("Verdict"), num=False), *map(Column, words)]
+    words = (_("Difference"), _("95 % interval"), "p", _("p (Holm)"), _("Wins"), _("Ties"), _("Losses"))
+    columns = [Column(_("Pair"), num=False), Column(_("Conclusion"), num=False), *map(Column, words)]
     columns += [Column(_("Shared items")), Column(_("Smallest difference"))]
     return Table(_("Pairs of candidates on shared items"), columns, rows) if rows else None
