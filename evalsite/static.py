@@ -5,7 +5,7 @@ from __future__ import annotations
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
-class Storage(CompressedManifestStaticFilesStorage):
+class Storage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # (has no types)
     """Without a manifest there is nothing to look names up in: they stay as they are, and finders serve them."""
 
     manifest_strict = False

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+RUN_LINK, FINISHED = re.compile(r'href="(/p/[^"]+/runs/\d+/)"'), 'data-run-state="finished"'
 FIRST_SECONDS, SECOND_SECONDS, SAMPLE_SECONDS = 90.0, 5.0, 90.0
 
 
@@ -102,9 +103,9 @@ def main() -> int:
         _, seconds = wait("the first page", FIRST_SECONDS, lambda: site.get("/"))
         print(f"ok   first page {seconds:.1f} s after the installation")
         home = site.get("/")
-        run = wait("a link to the sample's run", 30, lambda: re.search(r'href="(/p/[^"]+/runs/\d+/)"', site.get("/")))[0]
-        path = run.group(1)  # type: ignore[attr-defined]
-        _, seconds = wait("the sample's end", SAMPLE_SECONDS, lambda: 'data-run-state="finished"' in site.get(path))
+        found, _ = wait("a link to the sample's run", 30, lambda: RUN_LINK.findall(site.get("/")))
+        path = str(found[0])  # type: ignore[index]
+        _, seconds = wait("the sample's end", SAMPLE_SECONDS, lambda: FINISHED in site.get(path))
         print(f"ok   the sample was judged {seconds:.1f} s later")
         seen = links(home) | links(site.get(path))
         bad = {link: status for link in sorted(seen) if (status := site.status(link)) != 200}

@@ -14,7 +14,6 @@ from evalsite.accounts.models import User
 from evalsite.accounts.services import local_administrator
 
 Handler = Callable[[HttpRequest], HttpResponse]
-SIGNED_OUT = "signed_out"  # cookie: this visitor signed out on purpose
 
 
 class LocalVisitorMiddleware:
