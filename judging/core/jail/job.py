@@ -37,7 +37,7 @@ class Failure:
     """Why an item (or the whole job) has no value.
 
     ``code``: ``syntax``, ``load``, ``exception``, ``undefined``, ``timeout``, ``memory``, ``output``, ``result``,
-    ``killed``, ``protocol``. ``message`` quotes Python or says what was met. ``line`` is the template's or script's own.
+    ``killed``, ``protocol``. ``message`` quotes Python or says what was met. ``line`` is the source's own.
     """
 
     code: str

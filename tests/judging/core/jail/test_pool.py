@@ -19,7 +19,7 @@ from tests.judging.core.jail.conftest import WITHOUT
 from tests.judging.core.jail.scripting import result_of, run, script
 
 ROOT = Path(__file__).parents[4]
-PACKAGES = Path(msgspec.__file__).parents[1]
+IMPORTS = {"PYTHONPATH": f"{ROOT}:{Path(msgspec.__file__).parents[1]}"}
 REPORT = """
 import json, sys
 from judging.core.jail.pool import Jail
@@ -87,10 +87,9 @@ def test_a_minimum_above_the_machines_level_refuses() -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the whole suite runs as another user already")
 def test_a_user_without_rights_has_the_same_jail() -> None:
-    environment = {"PYTHONPATH": f"{ROOT}:{PACKAGES}"}
     said = subprocess.run(
         [python_for_everyone(), "-c", REPORT],
-        env=environment,
+        env=IMPORTS,
         user=65534,
         group=65534,
         extra_groups=[],
@@ -108,9 +107,10 @@ def test_where_namespaces_are_refused_two_walls_stand() -> None:
         "echo 0 > /proc/sys/user/max_user_namespaces && "
         'exec setpriv --inh-caps=-all --bounding-set=-all "$0" -c "$1"'
     )
-    environment = {"PYTHONPATH": f"{ROOT}:{PACKAGES}", "PATH": os.environ["PATH"]}
     outside = ["unshare", "--user", "--map-root-user", "sh", "-c", command, sys.executable, REPORT]
-    done = subprocess.run(outside, env=environment, capture_output=True, check=False)
+    done = subprocess.run(
+        outside, env=IMPORTS | {"PATH": os.environ["PATH"]}, capture_output=True, check=False
+    )
     if done.returncode:
         pytest.skip("user namespaces are refused here already")
     assert json.loads(done.stdout)[:2] == [2, ["namespaces"]]
@@ -155,9 +155,7 @@ jail.level
 threading.Thread(target=run, args=(jail, "while True: pass")).start()
 print("started", flush=True)
 """
-    server = subprocess.Popen(
-        [sys.executable, "-c", source], stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}
-    )
+    server = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, env=IMPORTS)
     assert server.stdout is not None
     with server:
         assert server.stdout.readline() == b"started\n"
