@@ -218,6 +218,8 @@ class Reading:
         self._count_row(valid)
         if not self.survey.silent:
             self._ledger.add_all(check.found)
+            for code, number in check.more.items():
+                self._ledger.count_only(code, number)
         if check.facts is not None:
             self._tally.add(check.line, check.facts)
         return valid

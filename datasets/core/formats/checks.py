@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from datasets.core.findings import Finding, Param, finding
+from datasets.core.findings import CODES, Finding, Param, finding
 from datasets.core.formats.names import ROLES, Format, Message
 from datasets.core.jsontext import JsonProblem, JsonType, Node, flaws, parse
 
+MOST_IN_A_ROW = 5_000
 _REPAIRS = {"comment": "strip_comments", "trailing_comma": "strip_trailing_commas"}
 
 
@@ -26,19 +27,27 @@ class Facts:
 
 @dataclass(slots=True)
 class Check:
-    """One row under examination; `facts` is None where it is no object."""
+    """One row under examination; `facts` is None where it is no object.
+
+    Of a row with very many findings the later ones are only counted by code, in `more`.
+    """
 
     line: int
     found: list[Finding] = field(default_factory=list)
     facts: Facts | None = None
+    more: dict[str, int] = field(default_factory=dict)
 
     def add(self, code: str, path: str | None, node: Node | None = None, **params: Param) -> None:
+        if len(self.found) >= MOST_IN_A_ROW:
+            self.more[code] = self.more.get(code, 0) + 1
+            return
         column = node.column if node else None
         self.found.append(finding(code, line=self.line, column=column, path=path, repair=None, **params))
 
     @property
     def valid(self) -> bool:
-        return all(one.severity == "warning" for one in self.found)
+        codes = {one.code for one in self.found} | self.more.keys()
+        return all(CODES[code].severity == "warning" for code in codes)
 
 
 def check_json_row(line: int, text: str, fmt: Format | None) -> Check:

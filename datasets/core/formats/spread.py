@@ -7,6 +7,8 @@ trailing commas. It checks brackets and separators, not the inside of scalars.
 import re
 from dataclasses import dataclass
 
+from datasets.core.jsontext import MAX_DEPTH
+
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
       (?P<string>"(?:[^"\\\x00-\x1f]|\\.)*+")
@@ -97,6 +99,8 @@ class Splitter:
             self._start, self._parts, self.size = (number, column), [], 0
         self._write(text)
         if text in ("{", "["):
+            if len(self.open) > MAX_DEPTH:
+                raise NotSpread(number, column)
             self.open.append(text)
             self._wanted = "key_or_end" if text == "{" else "value_or_end"
         elif is_key:

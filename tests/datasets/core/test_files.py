@@ -328,3 +328,7 @@ def test_what_is_written_as_csv_reads_back_equal(pairs: list[tuple[str, str]]) -
     source = ("prompt,response\n" + "\n".join(quoted)).encode()
     read_back = [json.loads(one.data) for one in rows(source)]
     assert [(one["prompt"], one["response"]) for one in read_back] == clean
+
+
+def test_a_row_with_very_many_findings_is_counted_whole() -> None:
+    assert codes(jsonl(row(messages=[1] * 7000))) == {"message.not_object": 7000}
