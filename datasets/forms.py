@@ -63,7 +63,7 @@ class RowFilterForm(forms.Form):
     line = forms.IntegerField(label=_("Go to line"), min_value=1, max_value=2**31 - 1, required=False)
 
     def __init__(self, data: Any, version: Version, candidates: list[Candidate]) -> None:
-        super().__init__(data)
+        super().__init__(data, label_suffix="")
         models: Choices = [("", _("any model")), *((str(c.pk), c.name) for c in candidates)]
         findings: Choices = [
             ("", _("all rows")),

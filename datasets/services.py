@@ -12,6 +12,7 @@ from datasets import files, tasks
 from datasets.models import Dataset, Row, Version, VersionState
 from evalsite import engine
 from evalsite.accounts.models import Project, User
+from evalsite.templatetags.show import filesize
 
 OPEN_STATES = (VersionState.WAITING, VersionState.READING)
 
@@ -52,11 +53,10 @@ def _store(file: files.Incoming) -> files.Stored:
 
 def too_large_sentence() -> str:
     """What to say about a file beyond the limit."""
-    limit = files.limit_bytes() // (1024 * 1024)
     return _(
-        "The file is larger than %(limit)s MB, the most that an upload may have here. Nothing was kept. Compress it "
-        "with gzip, or split it; an administrator can raise UPLOAD_MAX_MB."
-    ) % {"limit": limit}
+        "The file is larger than %(limit)s, the most that an upload may have here. Nothing was kept. Compress it with "
+        "gzip, or split it; an administrator can raise UPLOAD_MAX_MB."
+    ) % {"limit": filesize(files.limit_bytes())}
 
 
 @transaction.atomic

@@ -6,13 +6,16 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from datasets import selectors, services
 from datasets.access import LOOK, get_dataset
+from datasets.models import Dataset
 from evalsite import access
 from evalsite.access import May
+from evalsite.accounts.models import Project
 
 
 @login_required
@@ -22,10 +25,23 @@ def datasets(request: HttpRequest, slug: str) -> HttpResponse:
     archived = request.GET.get("archived") == "1"
     before = request.GET.get("before", "")
     lines, further = selectors.datasets_page(
-        project, archived=archived, before=int(before) if before.isdecimal() else None
+        project, archived=archived, before=int(before[:18]) if before.isdecimal() else None
     )
-    context = {"lines": lines, "further": further, "archived": archived}
+    context = {
+        "lines": lines,
+        "further": further,
+        "archived": archived,
+        "just_archived": _just_archived(request, project),
+    }
     return render(request, "datasets/list.html", context)
+
+
+def _just_archived(request: HttpRequest, project: Project) -> Dataset | None:
+    """What the address names as archived a moment ago, for the notice that undoes it."""
+    wanted = request.GET.get("undo", "")
+    if not wanted.isdecimal() or May.UPLOAD not in access.permissions(request, project):
+        return None
+    return Dataset.objects.filter(project=project, pk=int(wanted[:18]), archived_at__isnull=False).first()
 
 
 @login_required
@@ -46,11 +62,7 @@ def archive(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
     """Out of the list; nothing is deleted."""
     found = get_dataset(request, slug, dataset, May.UPLOAD)
     services.dataset_archive(dataset=found)
-    text = _(
-        "“%(name)s” is archived. Nothing was deleted; runs keep it. It can be restored from the archive."
-    )
-    messages.success(request, text % {"name": found.name})
-    return redirect("datasets:list", slug)
+    return redirect(f"{reverse('datasets:list', args=[slug])}?undo={found.pk}")
 
 
 @login_required

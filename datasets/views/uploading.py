@@ -96,7 +96,9 @@ def _context(form: UploadForm) -> dict[str, Any]:
 def _further_version_of(request: HttpRequest, project: Project) -> str:
     """The name of the data set that ?dataset= names, if it is one of the project's."""
     wanted = request.GET.get("dataset", "")
-    found = Dataset.objects.filter(project=project, pk=int(wanted)).first() if wanted.isdecimal() else None
+    found = (
+        Dataset.objects.filter(project=project, pk=int(wanted[:18])).first() if wanted.isdecimal() else None
+    )
     return found.name if found else ""
 
 

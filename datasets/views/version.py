@@ -172,7 +172,7 @@ def findings(request: HttpRequest, slug: str, dataset: int, number: int, code: s
     if found.state != VersionState.READY or code not in found.counts:
         raise Http404
     after = request.GET.get("after", "")
-    page, further = findings_shown.page(found, code, after=int(after) if after.isdecimal() else 0)
+    page, further = findings_shown.page(found, code, after=int(after[:18]) if after.isdecimal() else 0)
     context = {
         "version": found,
         "code": code,
