@@ -13,5 +13,6 @@ urlpatterns = [
     path("", include("evalsite.accounts.urls")),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
     path("p/<slug:slug>/endpoints/", include("judging.metrics.endpoint_urls")),
+    path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),
     path("p/<slug:slug>/runs/", include("judging.runs.urls")),
 ]

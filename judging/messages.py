@@ -124,6 +124,10 @@ REASONS: dict[str, StrPromise] = {
     ),
     "prompt_load": gettext_lazy("The template could not be loaded."),
     "prompt_result": gettext_lazy("The template did not give a text."),
+    "prompt_refused": gettext_lazy(
+        "Templates cannot be rendered on this server, because their isolation is incomplete or does not start. "
+        "Tell an administrator."
+    ),
     # a script
     "script_syntax": gettext_lazy("The script has a syntax error. Correct it at the line named."),
     "script_load": gettext_lazy("The script could not be loaded. Correct it at the line named."),
@@ -139,6 +143,10 @@ REASONS: dict[str, StrPromise] = {
         "The script's process answered with nonsense, so its result was not taken."
     ),
     "script_undefined": gettext_lazy("The script uses a name that is not defined."),
+    "script_refused": gettext_lazy(
+        "Scripts cannot be run on this server, because their isolation is incomplete or does not start. "
+        "Tell an administrator."
+    ),
     # the user's regular expression
     "parser_timeout": gettext_lazy(
         "The metric's regular expression took too long on this reply. Simplify it."
@@ -165,6 +173,12 @@ REASONS: dict[str, StrPromise] = {
     "key_unreadable": gettext_lazy(
         "The endpoint's stored key cannot be decrypted any more, because the site's own key has changed. "
         "Enter the endpoint's key again."
+    ),
+    "no_endpoint": gettext_lazy("No endpoint is chosen for this judge model. Choose one, then try again."),
+    "no_prompt": gettext_lazy("There is no prompt to send yet: see what the preview says."),
+    "form_errors": gettext_lazy("The judge model's settings have errors. Save to see them marked."),
+    "busy_here": gettext_lazy(
+        "Other people are asking judge models from these pages right now. Try again in a few seconds."
     ),
     "internal": gettext_lazy(
         "The program itself failed on this item. "

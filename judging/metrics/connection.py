@@ -94,7 +94,7 @@ def told(endpoint: Endpoint) -> Told | None:
     if not found:
         return None
     if not found["ok"]:
-        text = _busy() if found["code"] == "busy_here" else reason_sentence(found["code"], found["detail"])
+        text = reason_sentence(found["code"], found["detail"])
         return Told("error", _("It does not work yet"), text, hint=_model_hint(endpoint))
     refusals = tuple(refusal_sentence(name) for name in found["refuses"])
     title = _("It works, with less than was asked for") if refusals else _("It works")
@@ -141,7 +141,3 @@ def _model_hint(endpoint: Endpoint) -> str:
         len(offered),
     )
     return sentence % {"n": len(offered), "names": names}
-
-
-def _busy() -> str:
-    return _("Other connections are being tested right now. Try again in a few seconds.")

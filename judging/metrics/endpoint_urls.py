@@ -10,7 +10,7 @@ app_name = "endpoints"
 
 urlpatterns = [
     path("", views.endpoints, name="list"),
-    path("new/", views.create, name="create"),
+    path("new/", views.create, name="new"),
     path("address/", views.address, name="address"),
     path("<int:endpoint>/", views.endpoint, name="endpoint"),
     path("<int:endpoint>/edit/", views.edit, name="edit"),

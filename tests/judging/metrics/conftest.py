@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator
 
 import pytest
 
-from evalsite.accounts.models import Project
+from datasets.importing import import_version
+from datasets.models import Version
+from datasets.services import dataset_upload
+from evalsite.accounts.models import Project, User
 from evalsite.secrets import encrypt
 from judging.core.judges.scripted import ScriptedJudge
-from judging.metrics.models import Endpoint
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.metrics.models import Endpoint, Metric
+from judging.metrics.selectors import newest_version
+from judging.metrics.services import metric_create
 
 KEY = "sk-very-secret-key-0815"
 
@@ -40,3 +48,63 @@ def live(project: Project, server: ScriptedJudge) -> Endpoint:
     return Endpoint.objects.create(
         project=project, name="Live", url=server.url, model="scripted", key_encrypted=encrypt(KEY)
     )
+
+
+@pytest.fixture
+def version(project: Project) -> Version:
+    """Three rows with answers of two models; the second row lacks `topic` and has an HTML-like question."""
+    rows = [
+        {"messages": [{"role": "user", "content": "What is 1+1?"}], "ref_answer": "2", "topic": "sums"},
+        {"messages": [{"role": "user", "content": "<b>bold</b> & 你好"}], "ref_answer": None},
+        {"messages": [{"role": "user", "content": "What is 3+3?"}], "ref_answer": "6", "topic": "sums"},
+    ]
+    for number, row in enumerate(rows, 1):
+        row["model_outputs"] = [
+            {"model_name": name, "responses": [{"content": f"{name} says {number}"}]}
+            for name in ("ant", "bee")
+        ]
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    made = dataset_upload(
+        project=project, name="Sums", file=io.BytesIO(text.encode()), file_name="sums.jsonl", user=None
+    )
+    import_version(made.pk, "a test")
+    made.refresh_from_db()
+    return made
+
+
+@pytest.fixture
+def metric(project: Project, live: Endpoint, alice: User) -> Metric:
+    judge = JudgeModel(
+        name="Live", endpoint=live.pk, template="Q: {{ data.question }}\nA: {{ response.content }}"
+    )
+    return metric_create(
+        project=project, definition=MetricDefinition(name="Quality", judges=(judge,)), user=alice
+    )
+
+
+def form_of(metric: Metric | None, **changes: object) -> dict[str, object]:
+    """What the editor's form sends for the newest version, with changes."""
+    version = newest_version(metric) if metric else None
+    definition = MetricDefinition.from_json(version.definition) if version else MetricDefinition(name="New")
+    fields: dict[str, object] = {
+        "start": "",
+        "metric": metric.pk if metric else "",
+        "began": version.number if version else "",
+        "seen": version.number if version else "",
+        "name": definition.name,
+        "min_score": "1",
+        "max_score": "10",
+        "undefined": "strict",
+        "preprocess": "",
+        "postprocess": "",
+    }
+    for number, judge in enumerate(definition.judges or (JudgeModel(name="", template="t"),)):
+        fields |= {
+            f"judge-{number}-endpoint": judge.endpoint or "",
+            f"judge-{number}-template": judge.template,
+            f"judge-{number}-parse": "score",
+            f"judge-{number}-pattern": "",
+            f"judge-{number}-system_prompt": "",
+            f"judge-{number}-params": "",
+        }
+    return fields | changes

@@ -1,0 +1,141 @@
+"""What the editor's page needs beside its form: the definition that it began with, and the prompt of a sample row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from datasets.models import Version
+from evalsite.accounts.models import Project
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.messages import reason_sentence
+from judging.metrics import samples, trying
+from judging.metrics.forms import MetricForms, failure_sentence, starting_definition, typed_definition
+from judging.metrics.models import MetricVersion
+from judging.metrics.preview import Prompt, preview_prompt
+from judging.metrics.samples import Offered, Sample
+from judging.metrics.trying import Text, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A preview as the page shows it. Without a sample row there is no prompt."""
+
+    definition: MetricDefinition
+    judge: int
+    sample: Sample | None
+    prompt: Prompt | None
+    versions: list[Version]
+
+    @property
+    def error(self) -> str:
+        """Why the template gives no prompt."""
+        failure = self.prompt.shown.error if self.prompt else None
+        return failure_sentence("prompt", failure) if failure else ""
+
+    @property
+    def script_error(self) -> str:
+        """Why preprocess failed on this row."""
+        failure = self.prompt.preprocess.failure if self.prompt and self.prompt.preprocess else None
+        return failure_sentence("script", failure) if failure else ""
+
+    @property
+    def script_changed(self) -> list[tuple[str, str]]:
+        """The fields that preprocess added or changed, by dotted name, as JSON."""
+        changed = self.prompt.preprocess.changed if self.prompt and self.prompt.preprocess else {}
+        return [
+            (samples.dotted(root, name), json.dumps(value, ensure_ascii=False)[:2000])
+            for root, fields in changed.items()
+            for name, value in fields.items()
+        ]
+
+    @property
+    def names(self) -> list[Offered]:
+        return samples.names_offered(self.sample, self.judge) if self.sample else []
+
+    @property
+    def responses(self) -> list[tuple[str, str, int, bool]]:
+        return samples.response_choices(self.sample) if self.sample else []
+
+
+def look(project: Project, before: MetricDefinition, typed: QueryDict) -> Look:
+    """The preview of what is typed, on the row that is chosen in the same form."""
+    texts = {name: str(typed[name]) for name in typed}
+    definition = typed_definition(texts, before) if texts else before
+    chosen = texts.get("row_judge", "")
+    judge = int(chosen) if chosen.isdecimal() and int(chosen) < len(definition.judges) else 0
+    sample = samples.choose_sample(project, texts)
+    prompt = preview_prompt(definition, judge, sample.item) if sample and definition.judges else None
+    return Look(definition, judge, sample, prompt, list(samples.versions_offered(project)))
+
+
+def definition_at(project: Project, metric: str, number: str, start: str = "") -> MetricDefinition:
+    """The definition that a form began with: version `number` of a metric, or a starting point."""
+    if metric.isdecimal() and number.isdecimal():
+        found = MetricVersion.objects.filter(
+            metric__project=project, metric=int(metric), number=int(number)
+        ).first()
+        if found is not None:
+            return MetricDefinition.from_json(found.definition)
+    return starting_definition(start, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A trial in words."""
+
+    trial: Trial
+    sample: Sample | None
+    sentence: str
+
+    @property
+    def request_json(self) -> str:
+        return json.dumps(self.trial.request, ensure_ascii=False, indent=2)
+
+
+def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Trial]:
+    """Send the prompt that is shown to the judge model that is chosen, with the parameters that are typed."""
+    if look.prompt is None or look.prompt.failed or look.script_error:
+        yield Trial({}, code="no_prompt")
+        return
+    form = forms.judges[look.judge]
+    if not form.is_valid():
+        yield Trial({}, code="form_errors")
+        return
+    judge: JudgeModel = form.result()
+    settings, code, detail = trying.settings_for(judge)
+    if settings is None:
+        yield Trial({}, code=code, detail=detail)
+        return
+    yield from trying.try_prompt(settings, look.definition, judge, look.prompt.text)
+
+
+def tried(look: Look, trial: Trial) -> Tried:
+    return Tried(trial, look.sample, reason_sentence(trial.code, trial.detail) if trial.code else "")
+
+
+def events(look: Look, forms: MetricForms) -> Iterator[bytes]:
+    """The trial as lines of JSON for the page's module: pieces of text, at the end the result as HTML."""
+    language = translation.get_language()
+    for told in try_on(look, forms):
+        event: dict[str, Any]
+        if isinstance(told, Text):
+            event = {"kind": told.kind, "text": told.text}
+        else:
+            with translation.override(language):
+                html = render_to_string("metrics/_trial.html", {"tried": tried(look, told)})
+            event = {"kind": "end", "html": html}
+        yield json.dumps(event).encode() + b"\n"
+
+
+def tried_at_once(look: Look, forms: MetricForms) -> Tried:
+    """The trial as a whole, for a page without scripts."""
+    *_pieces, last = try_on(look, forms)
+    assert isinstance(last, Trial)
+    return tried(look, last)

@@ -1,0 +1,96 @@
+"""Everything that changes metrics. A version never changes: editing appends one."""
+
+from __future__ import annotations
+
+import msgspec
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from evalsite.accounts.models import Project, User
+from judging.core.pipeline import MetricDefinition
+from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.selectors import newest_version
+
+
+class StaleEdit(Exception):
+    """Somebody saved a version since the edited one was read; `newest` is theirs."""
+
+    def __init__(self, newest: MetricVersion) -> None:
+        super().__init__(newest.number)
+        self.newest = newest
+
+
+def metric_create(*, project: Project, definition: MetricDefinition, user: User | None) -> Metric:
+    """A new metric with its first version. Raises ValidationError if the project has one of that name."""
+    try:
+        with transaction.atomic():
+            metric = Metric.objects.create(project=project, name=definition.name, created_by=user)
+            _append(metric, 1, definition, user)
+    except IntegrityError:
+        raise _taken(definition.name) from None
+    return metric
+
+
+def metric_edit(
+    *, metric: Metric, definition: MetricDefinition, based_on: int, user: User | None
+) -> MetricVersion:
+    """A new version with this definition; the newest one as it is if nothing changed.
+
+    Raises StaleEdit if `based_on` is not the newest version's number, ValidationError if the name is taken.
+    """
+    try:
+        with transaction.atomic():
+            locked = Metric.objects.select_for_update().get(pk=metric.pk)
+            newest = newest_version(locked)
+            if newest.number != based_on:
+                raise StaleEdit(newest)
+            if MetricDefinition.from_json(newest.definition) == definition:
+                return newest
+            Metric.objects.filter(pk=metric.pk).update(name=definition.name)
+            return _append(locked, newest.number + 1, definition, user)
+    except IntegrityError:
+        raise _taken(definition.name) from None
+
+
+def metric_restore_version(*, version: MetricVersion, user: User | None) -> MetricVersion:
+    """An old version's definition as the newest one; the metric keeps its present name."""
+    with transaction.atomic():
+        metric = Metric.objects.select_for_update().get(pk=version.metric_id)
+        definition = renamed(MetricDefinition.from_json(version.definition), metric.name)
+        return _append(metric, newest_version(metric).number + 1, definition, user)
+
+
+def metric_copy(*, metric: Metric, user: User | None) -> Metric:
+    """A metric of its own with the newest version's definition, under the first free name."""
+    definition = MetricDefinition.from_json(newest_version(metric).definition)
+    taken = set(Metric.objects.filter(project=metric.project).values_list("name", flat=True))
+    wanted = (f"{metric.name[:180]} ({number})" for number in range(2, len(taken) + 3))
+    name = next(name for name in wanted if name not in taken)
+    return metric_create(project=metric.project, definition=renamed(definition, name), user=user)
+
+
+def metric_archive(*, metric: Metric) -> None:
+    """Out of the lists; runs keep what they froze."""
+    Metric.objects.filter(pk=metric.pk, archived_at=None).update(archived_at=timezone.now())
+
+
+def metric_restore(*, metric: Metric) -> None:
+    """Back into the lists."""
+    Metric.objects.filter(pk=metric.pk).update(archived_at=None)
+
+
+def renamed(definition: MetricDefinition, name: str) -> MetricDefinition:
+    return msgspec.structs.replace(definition, name=name)
+
+
+def _append(metric: Metric, number: int, definition: MetricDefinition, user: User | None) -> MetricVersion:
+    return MetricVersion.objects.create(
+        metric=metric, number=number, definition=definition.to_json(), created_by=user
+    )
+
+
+def _taken(name: str) -> ValidationError:
+    taken = _("There is a metric called “%(name)s” already, perhaps an archived one. Choose another name.")
+    return ValidationError({"name": taken % {"name": name}})

@@ -1,0 +1,25 @@
+"""Addresses of the pages about metrics, below p/<project>/metrics/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from judging.metrics import version_views, views
+
+app_name = "metrics"
+
+urlpatterns = [
+    path("", views.metrics, name="list"),
+    path("new/", views.new, name="new"),
+    path("preview/", views.preview, name="preview"),
+    path("try/", views.try_row, name="try"),
+    path("<int:metric>/", views.edit, name="edit"),
+    path("<int:metric>/copy/", version_views.copy, name="copy"),
+    path("<int:metric>/archive/", version_views.archive, name="archive"),
+    path("<int:metric>/restore/", version_views.restore, name="restore"),
+    path("<int:metric>/versions/", version_views.versions, name="versions"),
+    path("<int:metric>/versions/<int:number>/", version_views.version, name="version"),
+    path(
+        "<int:metric>/versions/<int:number>/restore/", version_views.restore_version, name="restore_version"
+    ),
+]

@@ -1,0 +1,185 @@
+"""The list of metrics and the editor with its preview."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsite import access
+from evalsite.access import May, signed_in
+from evalsite.accounts.models import Project
+from judging.core.builtin import BUILTINS, Builtin
+from judging.core.pipeline import MetricDefinition
+from judging.metrics import editing, selectors, services
+from judging.metrics.access import get_metric
+from judging.metrics.forms import MetricForms, metric_forms, starting_definition
+from judging.metrics.models import Metric, MetricVersion
+
+_LOOKING = ("go", "look", "try")  # buttons that change nothing
+
+
+@login_required
+@require_GET
+def metrics(request: HttpRequest, slug: str) -> HttpResponse:
+    """The project's metrics, or those that were archived."""
+    project = access.get_project(request, slug, May.METRICS)
+    archived = request.GET.get("archived") == "1"
+    context = {"lines": selectors.metrics_of(project, archived=archived), "archived": archived}
+    return render(request, "metrics/list.html", context)
+
+
+@login_required
+def new(request: HttpRequest, slug: str) -> HttpResponse:
+    """Choose a template to start from, then write."""
+    project = access.get_project(request, slug, May.METRICS)
+    start = request.POST.get("start", request.GET.get("start"))
+    if start is None:
+        return render(request, "metrics/start.html", {"starts": starts(), "language": _language()})
+    before = starting_definition(start, start_name(start))
+    page = EditorPage(request, project, before, start=start)
+    if page.wants_saving and page.forms.is_valid():
+        try:
+            made = services.metric_create(
+                project=project, definition=page.forms.result(), user=signed_in(request)
+            )
+        except ValidationError as error:
+            page.forms.metric.add_error(None, error)
+        else:
+            messages.success(request, _("“%(name)s” is saved.") % {"name": made.name})
+            return redirect("metrics:edit", slug, made.pk)
+    return page.render()
+
+
+@login_required
+def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """The newest version in the editor; saving makes a new one."""
+    found = get_metric(request, slug, metric)
+    newest = selectors.newest_version(found)
+    began = request.POST.get("began", str(newest.number))
+    before = editing.definition_at(found.project, str(found.pk), began)
+    page = EditorPage(request, found.project, before, metric=found, newest=newest)
+    if page.wants_saving and page.forms.is_valid():
+        try:
+            saved = services.metric_edit(
+                metric=found,
+                definition=page.forms.result(),
+                based_on=int(page.seen) if page.seen.isdecimal() else 0,
+                user=signed_in(request),
+            )
+        except services.StaleEdit as stale:
+            return page.render(stale=stale.newest)
+        except ValidationError as error:
+            page.forms.metric.add_error(None, error)
+        else:
+            _tell_saved(request, newest, saved)
+            return redirect("metrics:edit", slug, found.pk)
+    return page.render()
+
+
+def _tell_saved(request: HttpRequest, before: MetricVersion, saved: MetricVersion) -> None:
+    if saved.pk == before.pk:
+        messages.info(request, _("Nothing had changed, so there is no new version."))
+    else:
+        sentence = _("Saved as version %(number)s. Runs that used an earlier one keep it.")
+        messages.success(request, sentence % {"number": saved.number})
+
+
+@dataclass
+class EditorPage:
+    """One request for the editor: its forms, what is previewed, and how it is shown."""
+
+    request: HttpRequest
+    project: Project
+    before: MetricDefinition
+    start: str = ""
+    metric: Metric | None = None
+    newest: MetricVersion | None = None
+
+    def __post_init__(self) -> None:
+        self.typed: QueryDict = self.request.POST
+        self.forms: MetricForms = metric_forms(self.typed or None, self.project, self.before)
+
+    @property
+    def wants_saving(self) -> bool:
+        return self.request.method == "POST" and not any(name in self.typed for name in _LOOKING)
+
+    @property
+    def seen(self) -> str:
+        """The newest version that the visitor knows of."""
+        return self.typed.get("seen", str(self.newest.number) if self.newest else "")
+
+    def render(self, stale: MetricVersion | None = None) -> HttpResponse:
+        look = editing.look(self.project, self.before, self.typed)
+        tried = editing.tried_at_once(look, self.forms) if "try" in self.typed else None
+        failed = self.wants_saving and self.forms.has_errors
+        context: dict[str, Any] = {
+            "metric": self.metric,
+            "newest": self.newest,
+            "forms": self.forms,
+            "start": self.start,
+            "began": self.typed.get("began", self.newest.number if self.newest else ""),
+            "seen": stale.number if stale else self.seen,
+            "stale": stale,
+            "look": look,
+            "tried": tried,
+            "failed": failed,
+        }
+        return render(
+            self.request, "metrics/edit.html", context, status=409 if stale else 422 if failed else 200
+        )
+
+
+@login_required
+@require_POST
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """The preview of what is typed, as a fragment."""
+    project = access.get_project(request, slug, May.METRICS)
+    look = editing.look(project, _before(request, project), request.POST)
+    return render(request, "metrics/_preview.html", {"look": look})
+
+
+@login_required
+@require_POST
+def try_row(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """The prompt on this row sent to the judge model; its reply is streamed, nothing is stored."""
+    project = access.get_project(request, slug, May.METRICS)
+    before = _before(request, project)
+    look = editing.look(project, before, request.POST)
+    forms = metric_forms(request.POST, project, before)
+    answer = StreamingHttpResponse(editing.events(look, forms), content_type="application/x-ndjson")
+    answer["Content-Encoding"] = "identity"  # compressing would hold pieces back
+    answer["Cache-Control"] = "no-store"
+    answer["X-Accel-Buffering"] = "no"
+    return answer
+
+
+def _before(request: HttpRequest, project: Project) -> MetricDefinition:
+    typed = request.POST
+    return editing.definition_at(
+        project, typed.get("metric", ""), typed.get("began", ""), typed.get("start", "")
+    )
+
+
+def starts() -> list[Builtin]:
+    """The built-in templates in the reader's language."""
+    return [builtin for builtin in BUILTINS.values() if builtin.language == _language()]
+
+
+def start_name(start: str) -> str:
+    """What a metric that starts from a built-in template is called at first."""
+    names = {"score": _("Quality"), "comparison": _("Against the reference"), "reference": _("Correctness")}
+    return names[BUILTINS[start].kind] if start in BUILTINS else ""
+
+
+def _language() -> str:
+    return "zh" if (get_language() or "").startswith("zh") else "en"

@@ -1,0 +1,69 @@
+// The metric editor's page: names inserted by a click, lines gone to, and a trial whose reply is shown as it comes.
+
+const form = document.getElementById("metric-form");
+let asking = null;
+
+function editorOf(button) {
+  return form.querySelector(`fieldset[data-judge="${button.dataset.judge}"] code-editor`);
+}
+
+function insert(button) {
+  const field = editorOf(button).querySelector("textarea");
+  field.focus();
+  // execCommand keeps the editor's undo; where it is gone the text is set directly.
+  if (!document.execCommand("insertText", false, button.dataset.insert)) {
+    field.setRangeText(button.dataset.insert, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.insert) insert(button);
+  if (button.dataset.goto) editorOf(button).goTo?.(Number(button.dataset.goto));
+  if ("stop" in button.dataset) asking?.abort();
+  if (button.dataset.try) {
+    event.preventDefault();
+    tryOnRow(button.dataset.try);
+  }
+});
+
+async function tryOnRow(address) {
+  asking?.abort();
+  const mine = (asking = new AbortController());
+  const place = document.getElementById("trial");
+  place.replaceChildren(document.getElementById("trial-live").content.cloneNode(true));
+  place.scrollIntoView({ block: "nearest" });
+  try {
+    const answer = await fetch(address, { method: "POST", body: new FormData(form), signal: mine.signal });
+    if (!answer.ok) throw new Error(String(answer.status));
+    for await (const event of lines(answer.body)) show(event, place);
+  } catch {
+    if (asking !== mine) return;
+    place.replaceChildren();
+    if (!mine.signal.aborted) document.dispatchEvent(new CustomEvent("toast", { detail: { text: document.body.dataset.failed, kind: "error" } }));
+  }
+}
+
+async function* lines(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const whole = (rest + value).split("\n");
+    rest = whole.pop();
+    for (const line of whole) yield JSON.parse(line);
+  }
+}
+
+function show(event, place) {
+  if (event.kind === "end") {
+    place.innerHTML = event.html; // made by the server, every value escaped
+    return;
+  }
+  const target = place.querySelector(`[data-${event.kind}]`);
+  target.append(event.text);
+  target.closest("details")?.removeAttribute("hidden");
+}
