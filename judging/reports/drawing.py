@@ -59,8 +59,8 @@ def _scale(rows: list[Interval], metric: Metric, rate: bool) -> tuple[float, flo
 
 
 def spread_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
-    """How each candidate's scores are spread, as SVG; '' where no score is a number."""
-    if not any(cell["distribution"] for cell in cells.values()):
+    """How each candidate's scores are spread, as SVG; '' where no score is a number: of bools the rate says all."""
+    if not any(cell["distribution"] and cell["kind"] == "number" for cell in cells.values()):
         return ""
     texts = HistogramTexts(
         title=_("%(metric)s: how the scores are spread") % {"metric": metric.name},

@@ -43,7 +43,24 @@ def _metric(document: Document, metric: str) -> str:
     if pairs:
         heads = ["pair", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses", "items", ""]
         parts.append(columns([heads, *pairs]))
-    return "\n".join([*parts, *words.note_sentences(cells)])
+    return "\n".join([*parts, *_shares(cells), *words.note_sentences(cells)])
+
+
+def _shares(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The categories' shares as a table; nothing where no value is one."""
+    heads = ["candidate", "category", "responses", "share", "95 % interval"]
+    rows = [
+        [
+            name,
+            label,
+            str(one["count"]),
+            words.decimal(one["share"]),
+            words.interval(one["ci_low"], one["ci_high"]),
+        ]
+        for name, cell in cells.items()
+        for label, one in cell.get("categories", {}).items()
+    ]
+    return [columns([heads, *rows])] if rows else []
 
 
 def _figures(cell: Mapping[str, Any]) -> list[str]:

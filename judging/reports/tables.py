@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from evalsite.templatetags.show import NONE, number, percent
+from evalsite.templatetags.show import number, percent
 from judging.reports.links import Links, linked
 from judging.reports.words import decimal, interval, probability, signed, verdict
 
@@ -154,24 +156,31 @@ def _bin_name(bar: Mapping[str, Any], *, last: bool) -> str:
 
 
 def shares_table(cells: Cells, metric: str, links: Links) -> Table | None:
-    """The share of each category; None where no value is one."""
-    rows = []
-    for name, cell in cells.items():
-        for label, share in cell.get("categories", {}).items():
-            address = links.to(name, metric, state="scored", value=label)
-            shown = interval(share["ci_low"], share["ci_high"])
-            rows.append(
-                [name, label, linked(number(share["count"]), address), decimal(share["share"]), shown]
-            )
-        if other := cell.get("other_categories"):
-            text = _("%(n)s further categories") % {"n": number(other["labels"])}
-            rows.append([name, text, number(other["count"]), NONE, NONE])
-    columns = [
-        Column(_("Candidate"), num=False),
-        Column(_("Category"), num=False),
-        *(Column(name) for name in (_("Responses"), _("Share"), _("95 % interval"))),
+    """Each category's count, share and interval, the most frequent first; None where no value is one."""
+    totals: Counter[str] = Counter()
+    for cell in cells.values():
+        totals.update({label: share["count"] for label, share in cell.get("categories", {}).items()})
+    if not totals:
+        return None
+    labels = sorted(totals, key=lambda label: (-totals[label], label))
+    rows = [
+        [label, *(_share(name, cell, metric, label, links) for name, cell in cells.items())]
+        for label in labels
     ]
-    return Table(_("Shares of the categories"), columns, rows) if rows else None
+    if any("other_categories" in cell for cell in cells.values()):
+        rest = [cell.get("other_categories", {}).get("count", 0) for cell in cells.values()]
+        rows.append([_("rarer categories"), *map(number, rest)])
+    columns = [Column(_("Category"), num=False), *map(Column, cells)]
+    return Table(_("Shares of the categories"), columns, rows)
+
+
+def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: Links) -> str:
+    share = cell.get("categories", {}).get(label)
+    if share is None:
+        return "0"
+    count = linked(number(share["count"]), links.to(name, metric, state="scored", value=label))
+    shown = interval(share["ci_low"], share["ci_high"])
+    return format_html("{} · {} {}", count, decimal(share["share"]), shown)
 
 
 def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
