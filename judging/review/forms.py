@@ -17,13 +17,6 @@ from judging.runs.models import JudgementState, Run
 
 FLAGS = {"planted_verdict": _("planted verdict suspected")}
 _ANY = [("", _("any"))]
-_SORTS = {
-    "position": _("rows"),
-    "score": _("score, lowest first"),
-    "-score": _("score, highest first"),
-    "seconds": _("time, shortest first"),
-    "-seconds": _("time, longest first"),
-}
 
 
 class FilterForm(forms.Form):
@@ -35,9 +28,11 @@ class FilterForm(forms.Form):
     state = forms.ChoiceField(label=_("State"), required=False, choices=[*_ANY, *JudgementState.choices])
     reason = forms.ChoiceField(label=_("Reason"), required=False)
     flag = forms.ChoiceField(label=_("Flag"), required=False, choices=[*_ANY, *FLAGS.items()])
-    least = forms.FloatField(label=_("Score from"), required=False)
-    most = forms.FloatField(label=_("to"), required=False)
-    below = forms.FloatField(label=_("below"), required=False)
+    least = forms.FloatField(label=_("Score, from – to"), required=False)
+    most = forms.FloatField(
+        required=False, widget=forms.NumberInput(attrs={"aria-label": _("Score, at most"), "step": "any"})
+    )
+    below = forms.FloatField(label=_("Score below"), required=False)
     value = forms.CharField(label=_("Value"), required=False, max_length=500)
     line = forms.IntegerField(label=_("Row"), required=False, min_value=1)
     attempts = forms.ChoiceField(
@@ -45,20 +40,18 @@ class FilterForm(forms.Form):
         required=False,
         choices=[("", _("newest")), ("older", _("older ones")), ("all", _("all"))],
     )
-    sort = forms.ChoiceField(
-        label=_("Sorted by"), required=False, choices=[(name, _SORTS[name]) for name in SORTS]
-    )
+    sort = forms.ChoiceField(required=False, choices=[(name, name) for name in SORTS])
 
     def __init__(self, data: QueryDict, run: Run) -> None:
-        super().__init__(data)
+        super().__init__(data, label_suffix="")
         candidates = run.run_candidates.values_list("candidate__name", flat=True).distinct()
         metrics = run.metrics.order_by("number").values_list("name", flat=True)
-        codes: dict[str, int] = {}
+        self.reason_counts: dict[str, int] = {}
         for _state, code, count in reasons(run):
-            codes[code] = codes.get(code, 0) + count
+            self.reason_counts[code] = self.reason_counts.get(code, 0) + count
         self._offer("candidate", [(name, name) for name in sorted(candidates)])
         self._offer("metric", [(name, name) for name in metrics])
-        self._offer("reason", [(code, f"{code} ({count})") for code, count in codes.items()])
+        self._offer("reason", [(code, f"{code} ({count})") for code, count in self.reason_counts.items()])
 
     def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
         asked = self.data.get(name, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -18,7 +19,8 @@ _TAGS = {
     *("h1", "h2", "h3", "h4", "h5", "h6", "p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code"),
     *("a", "em", "strong", "s", "del", "table", "thead", "tbody", "tr", "th", "td"),
 }
-_ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
+_ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "em": {"lang"}}
+_CHINESE = re.compile("[\u3400-\u9fff]")
 
 
 def html_of(text: str) -> SafeString:
@@ -40,7 +42,14 @@ def _parser() -> MarkdownIt:
     # "breaks", because models end lines where they mean a line's end.
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     parser.add_render_rule("image", _picture)
+    parser.add_render_rule("em_open", _stress)
     return parser
+
+
+def _stress(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """Chinese is stressed otherwise than by slanting, so it is told apart."""
+    stressed = tokens[index + 1].content if index + 1 < len(tokens) else ""
+    return '<em lang="zh">' if _CHINESE.search(stressed) else "<em>"
 
 
 def _picture(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:

@@ -172,6 +172,11 @@ def neighbours(judgement: Judgement, filters: Filters) -> tuple[int | None, int 
     return before[0][0] if before else None, after[0][0] if after else None
 
 
+def was_retried(run: Run) -> bool:
+    """Are there older attempts? They were planned at positions beyond the first ones."""
+    return run.judgements.filter(position__gte=run.total).exists()
+
+
 def replies_of(judgement: Judgement) -> QuerySet[JudgeReply]:
     """What the judge models were asked and said, in order; of the attempt that asked, if this one did not."""
     asked_by = judgement.asked_by_id or judgement.pk

@@ -51,6 +51,7 @@ def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "states": _states(filters, counts),
         "count": counts.get(filters.state, 0) if filters.state else sum(counts.values()),
         "sorts": {name: _sort(filters, name) for name in ("position", "score", "seconds")},
+        "retried": selectors.was_retried(run),
         "several_metrics": run.metrics.count() > 1,
     }
     return render(request, "review/list.html", context)

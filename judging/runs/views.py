@@ -20,6 +20,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User
 from judging.messages import reason_sentence
+from judging.reports.shown import report_shown
 from judging.runs import selectors, services
 from judging.runs.access import get_run
 from judging.runs.filters import Filters, reasons
@@ -126,6 +127,8 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     context = _progress(request, run)
     if polled:
         return render(request, "runs/_progress.html", context)
+    if run.ended and run.scored:
+        context["report"] = report_shown(run)
     context["metrics"] = selectors.frozen_metrics(run)
     context["candidates"] = [one.candidate for one in run.run_candidates.select_related("candidate")]
     return render(request, "runs/detail.html", context)

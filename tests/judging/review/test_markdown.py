@@ -22,6 +22,10 @@ def test_what_is_written_is_shown(text: str, html: str) -> None:
     assert html_of(text).strip() == html
 
 
+def test_stressed_chinese_is_marked_for_the_stylesheet() -> None:
+    assert html_of("*不同* *other*").strip() == '<p><em lang="zh">不同</em> <em>other</em></p>'
+
+
 def test_tables_are_tables() -> None:
     assert "<td>1</td>" in html_of("| a |\n|---|\n| 1 |")
 

@@ -68,6 +68,7 @@ def test_a_poll_after_a_change_of_state_draws_the_page_anew(
 
 
 def test_the_rate_is_that_since_the_last_poll(waiting: Run, alice: User, client_of: ClientOf) -> None:
+    engine.beat(engine.RUNS)
     Run.objects.filter(pk=waiting.pk).update(scored=4)
     before = {"seen": "running", "done": "0", "at": "1", "rate": "0.00000001"}
     part = client_of(alice).get(address(waiting), before, headers=HTMX)
