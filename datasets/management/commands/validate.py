@@ -13,9 +13,10 @@ import msgspec
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import translation
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from datasets.core.decode import Unreadable
-from datasets.core.findings import Finding
+from datasets.core.findings import CODES, Finding
 from datasets.core.formats.names import model_key
 from datasets.core.reading import Progress, RawRow, Summary, read
 from datasets.core.repairs import CHOICES, REPAIRS, WITHOUT_CHOICE, Repair, repair_file
@@ -187,7 +188,8 @@ def readable(name: str, summary: Summary, fixed: Summary | None, sources: dict[i
 
 
 def _section(code: str, count: int, findings: list[Finding], sources: dict[int, str]) -> list[str]:
-    severity = _("error") if findings and findings[0].severity == "error" else _("warning")
+    is_error = CODES[code].severity == "error"
+    severity = pgettext("finding", "error") if is_error else pgettext("finding", "warning")
     lines = [f"{severity} {code} × {count}"]
     for found in findings[:SHOWN_PER_CODE]:
         lines += [f"  {_place(found)}{message(found)}{_mend(found)}", *_caret(found, sources)]
