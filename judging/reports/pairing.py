@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,9 @@ class PairItem:
         return "wins" if self.difference > 0 else "losses"
 
 
-def pair_items(judgements: Iterable[Judgement], metric: int, a: int, b: int, kind: Kind) -> list[PairItem]:
+def pair_items(
+    judgements: Iterable[Judgement], metric: Hashable, a: Hashable, b: Hashable, kind: Kind
+) -> list[PairItem]:
     """The items that the candidates `a` and `b` share under a metric, the largest difference first.
 
     `judgements` are those of the metric on the two, as `gather` takes them; `kind` is what the metric's mean is over.
