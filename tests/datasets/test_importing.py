@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
@@ -112,6 +115,19 @@ def test_a_version_is_read_once(upload: Upload) -> None:
     version = upload(numbered(3), read=True)
     assert import_version(version.pk, engine.owner()) is False
     assert Row.objects.filter(version=version).count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_several_readers_at_once_one_reads(upload: Upload) -> None:
+    version = upload(numbered(2000))
+
+    def read(number: int) -> bool:
+        with closing(connection):
+            return import_version(version.pk, f"{engine.owner()}{number}")
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(read, range(4))) == [False, False, False, True]
+    assert Row.objects.filter(version=version).count() == 2000
 
 
 def test_who_does_not_get_the_version_waits_for_it(upload: Upload) -> None:

@@ -321,6 +321,15 @@ def test_hostile_addresses_of_the_browser_do_no_harm(as_alice: Client, mixed: Ve
     assert as_alice.get(f"{address(mixed)}rows/?{query}").status_code == 200
 
 
+def test_a_filter_that_does_not_exist_says_so(as_alice: Client, mixed: Version) -> None:
+    assert b"Select a valid choice" in as_alice.get(f"{address(mixed)}rows/?finding=zz").content
+
+
+def test_archiving_offers_its_undo(as_alice: Client, mixed: Version) -> None:
+    page = as_alice.post(f"{LIST}{mixed.dataset_id}/archive/", follow=True).content.decode()
+    assert f'action="{LIST}{mixed.dataset_id}/restore/"' in page
+
+
 def queries(client: Client, page: str) -> int:
     with CaptureQueriesContext(
         connection,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 
@@ -53,9 +57,6 @@ def test_the_name_comes_from_the_file(as_alice: Client) -> None:
 
 def test_a_name_that_exists_gets_a_further_version(as_alice: Client) -> None:
     send(as_alice, name="one.jsonl")
-    send(as_alice, name="two.jsonl", **{"fields": ""})
-    answer = send(as_alice, name="three.jsonl")
-    assert answer.status_code == 302
     as_alice.post(ADDRESS, {"file": SimpleUploadedFile("x.csv", b""), "name": "one"})
     assert list(Version.objects.filter(dataset__name="one").values_list("number", flat=True)) == [1, 2]
 
@@ -69,6 +70,16 @@ def test_two_people_who_upload_one_name_get_two_versions(
         (1, "alice"),
         (2, "adam"),
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_uploads_of_one_name_at_the_same_moment_get_numbers_of_their_own(upload: Upload) -> None:
+    def send_one(_: int) -> int:
+        with closing(connection):
+            return upload(numbered(1)).number
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sorted(pool.map(send_one, range(6))) == [1, 2, 3, 4, 5, 6]
 
 
 def test_the_same_name_in_another_project_is_another_data_set(
@@ -143,8 +154,6 @@ def test_a_file_of_just_the_limit_is_kept(as_alice: Client, settings: LazySettin
 
 
 def test_the_service_keeps_the_limit_too(upload: Upload, settings: LazySettings) -> None:
-    from django.core.exceptions import ValidationError
-
     small_limit(settings)
     with pytest.raises(ValidationError, match="larger than 1 MB"):
         upload(b"x" * 1024 * 1024 + b"y")
