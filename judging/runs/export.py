@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from datasets.core.formats.names import Format
 from datasets.core.variables import response_data, row_data
+from datasets.models import Candidate
 from judging.core.pipeline import MetricDefinition
 from judging.runs import strict
 from judging.runs.filters import ANYTHING, Filters, matching
@@ -37,27 +38,35 @@ class Told:
     metric: MetricDefinition
 
 
-def told(run: Run, filters: Filters = ANYTHING) -> Iterator[Told]:
-    """The judgements of `run` that are meant, in the order of rows, candidates, responses, metrics, attempts."""
-    metrics = {one.pk: MetricDefinition.from_json(one.definition) for one in run.metrics.all()}
+def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Iterator[Told]:
+    """The judgements of `run` that are meant, in the order of rows, candidates, responses, metrics, attempts.
+
+    `texts`: with the texts of rows and responses, which are left where they are otherwise.
+    """
+    metrics = {one.pk: one for one in run.metrics.all()}
+    definitions = {pk: MetricDefinition.from_json(one.definition) for pk, one in metrics.items()}
+    candidates = Candidate.objects.in_bulk(list(run.run_candidates.values_list("candidate", flat=True)))
     order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt")
     ids = array("q", matching(run, filters).order_by(*order).values_list("pk", flat=True).iterator())
-    parts = Judgement.objects.select_related("row", "response", "candidate", "run_metric")
+    parts = Judgement.objects.select_related("row", "response")
+    parts = parts if texts else parts.defer("row__raw", "response__raw")
     for start in range(0, len(ids), BATCH):
         batch = list(ids[start : start + BATCH])
-        found, replies = parts.in_bulk(batch), _replies(batch)
+        found = parts.in_bulk(batch)
+        replies = _replies([one.asked_by_id or pk for pk, one in found.items()])
         for pk in batch:
             judgement = found[pk]
-            asked_by = judgement.asked_by_id or pk
-            yield Told(judgement, replies.get(asked_by, []), metrics[judgement.run_metric_id])
+            judgement.run_metric = metrics[judgement.run_metric_id]
+            judgement.candidate = candidates[judgement.candidate_id]
+            asked = replies.get(judgement.asked_by_id or pk, [])
+            yield Told(judgement, asked, definitions[judgement.run_metric_id])
 
 
-def _replies(batch: list[int]) -> dict[int, list[JudgeReply]]:
+def _replies(judgements: list[int]) -> dict[int, list[JudgeReply]]:
     """By the attempt that asked: a judgement that was only scored again has none of its own."""
-    asked = {pk for pk in Judgement.objects.filter(pk__in=batch).values_list("asked_by", flat=True) if pk}
     found: dict[int, list[JudgeReply]] = {}
     order = ("judgement", "judge", "repeat", "swapped")
-    for reply in JudgeReply.objects.filter(judgement__in=[*batch, *asked]).order_by(*order):
+    for reply in JudgeReply.objects.filter(judgement__in=judgements).order_by(*order):
         found.setdefault(reply.judgement_id, []).append(reply)
     return found
 
@@ -172,7 +181,7 @@ def table_columns(run: Run) -> list[str]:
 def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int | float | None]]:
     """The same judgements as rows of `table_columns`, safe to open in a spreadsheet."""
     width = len(table_columns(run))
-    for one in told(run, filters):
+    for one in told(run, filters, texts=True):
         cells = [_cell(value) for value in _row(one, run.version.format)]
         yield cells + [None] * (width - len(cells))
 

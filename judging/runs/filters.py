@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Count, Func, Q, QuerySet, TextField
 from django.utils.http import urlencode
 
+from datasets.models import Row
 from judging.runs.models import Judgement, JudgementState, Run, RunCandidate, RunMetric
 
 CURRENT, OLDER, ALL = "current", "older", "all"
@@ -92,7 +93,9 @@ def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> Q
     if filters.flag:
         found = found.filter(flags__contains=filters.flag)
     if filters.line is not None:
-        found = found.filter(row__line=filters.line)
+        found = found.filter(
+            row__in=Row.objects.filter(version=run.version_id, line=filters.line).values("pk")
+        )
     if filters.q:
         found = found.alias(answer=AnswerText("response__raw")).filter(answer__icontains=filters.q)
     return found.filter(_scores(filters))
