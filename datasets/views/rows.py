@@ -145,7 +145,7 @@ def _parts(row: Row) -> dict[str, Any]:
             for message in data["messages"]
         ],
         "reference": None if data["ref_answer"] is None else _text(data["ref_answer"]),
-        "fields": [(name, _text(value)) for name, value in fields.items()],
+        "fields": [(name, _text(value), isinstance(value, str)) for name, value in fields.items()],
         "computed": [(name, None if data[name] is None else _cut(data[name])) for name in COMPUTED],
         "answers": [_answer(response) for response in selectors.responses_of(row)],
     }

@@ -57,8 +57,14 @@ def _progress(request: HttpRequest, version: Version) -> dict[str, Any]:
         "begun_at": int(begun_at),
         "rate": rate,
         "seconds_left": (version.size - read) / rate if rate else None,
-        "worker_alive": engine.worker_alive(engine.DATA),
+        "unattended": _unattended(version),
     }
+
+
+def _unattended(version: Version) -> bool:
+    """Is nobody there who reads it, or would take it up?"""
+    being_read = version.state == VersionState.READING and engine.is_alive(version.owner)
+    return not being_read and not engine.worker_alive(engine.DATA)
 
 
 def _seen(text: str | None) -> float:

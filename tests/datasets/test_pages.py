@@ -115,6 +115,18 @@ def test_while_it_waits_the_page_says_that_no_worker_runs(as_alice: Client, uplo
     assert 'hx-trigger="every 1s"' in page
 
 
+def test_a_reader_that_died_is_told_of_while_no_worker_runs(as_alice: Client, upload: Upload) -> None:
+    version = upload(numbered(1))
+    storing.claim(version.pk, "elsewhere:1:1")
+    assert b"No worker is running" in as_alice.get(address(version)).content
+
+
+def test_reading_elsewhere_than_in_a_worker_is_reading_too(as_alice: Client, upload: Upload) -> None:
+    version = upload(numbered(1))
+    storing.claim(version.pk, engine.owner())
+    assert b"No worker is running" not in as_alice.get(address(version)).content
+
+
 def test_with_a_worker_it_does_not_say_so(as_alice: Client, upload: Upload) -> None:
     engine.beat(engine.DATA)
     assert b"No worker is running" not in as_alice.get(address(upload(numbered(1)))).content
