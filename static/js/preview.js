@@ -23,11 +23,22 @@ document.addEventListener("click", (event) => {
   if (button.dataset.insert) insert(button);
   if (button.dataset.goto) editorOf(button).goTo?.(Number(button.dataset.goto));
   if ("stop" in button.dataset) asking?.abort();
+  if ("dismiss" in button.dataset) document.getElementById("trial").replaceChildren();
   if (button.dataset.try) {
     event.preventDefault();
     tryOnRow(button.dataset.try);
   }
 });
+
+// Only two ways of reading a reply need an expression or a path.
+function patterns() {
+  for (const judge of form.querySelectorAll("fieldset[data-judge]")) {
+    const way = judge.querySelector("select[name$='-parse']").value;
+    judge.querySelector("[data-pattern]").hidden = !["regex", "json_path"].includes(way);
+  }
+}
+form.addEventListener("change", patterns);
+patterns();
 
 async function tryOnRow(address) {
   asking?.abort();

@@ -30,7 +30,7 @@ def codes_given_to(function_names: set[str], argument: int, *paths: Path) -> set
             ):
                 value = node.args[argument] if len(node.args) > argument else None
                 found |= {one.value for one in ast.walk(value or ast.Pass()) if isinstance(one, ast.Constant)}
-    return {code for code in found if isinstance(code, str) and code.strip("_") == code and code}
+    return {code for code in found if isinstance(code, str) and re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", code)}
 
 
 def test_the_jail_tells_its_codes() -> None:
