@@ -101,13 +101,14 @@ class Row(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["version", "line"], name="row_line_once")]
+        indexes = [models.Index(fields=["version", "line"], condition=models.Q(valid=False), name="row_bad")]
 
 
 class Candidate(models.Model):
     """A model under test whose answers a version holds."""
 
     version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="candidates")
-    name = models.CharField(max_length=500)
+    name = models.TextField()
     source = models.CharField(max_length=10, default="uploaded")
     rows = models.PositiveIntegerField(default=0)
     responses = models.PositiveIntegerField(default=0)
@@ -120,7 +121,9 @@ class Response(models.Model):
     """One answer of one candidate to one row. `raw` is the JSON text of the response object."""
 
     row = models.ForeignKey(Row, on_delete=models.CASCADE, db_index=False, related_name="responses")
-    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, db_index=False, related_name="answers")
+    candidate = models.ForeignKey(
+        Candidate, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="answers"
+    )
     number = models.PositiveSmallIntegerField(help_text="from 1, within row and candidate")
     raw = models.TextField()
 
@@ -136,7 +139,7 @@ class Finding(models.Model):
     severity = models.CharField(max_length=7)
     line = models.PositiveIntegerField(null=True)
     column = models.PositiveIntegerField(null=True)
-    path = models.CharField(max_length=500, blank=True, default="")
+    path = models.TextField(blank=True, default="")
     repair = models.CharField(max_length=40, blank=True, default="")
     params = models.JSONField(default=dict)
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import transaction
 
-from datasets.importing import import_version
+from datasets.importing import import_or_wait
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite import engine
@@ -109,6 +109,4 @@ def upload(project: Project, user: User) -> Version:
     path = settings.BASE_DIR / "datasets" / "samples" / "sample.jsonl"
     with path.open("rb") as file:
         version = dataset_upload(project=project, name=DATASET, file=file, file_name=path.name, user=user)
-    import_version(version.pk, engine.owner())
-    version.refresh_from_db()
-    return version
+    return import_or_wait(version.pk, engine.owner())

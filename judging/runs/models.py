@@ -127,6 +127,9 @@ class Chunk(models.Model):
 class Judgement(models.Model):
     """What one metric, or one rater, said about one response (or about two); made as `not_run` when a run is planned.
 
+    Its row, candidate and response are never deleted while it is there (versions are archived, not deleted); the
+    database does not check that, since without an index each check would read the whole table.
+
     A further attempt is a further row; `current` marks the newest. Replies are read from the attempt that asked:
     `asked_by`, or this one.
     """
@@ -134,11 +137,22 @@ class Judgement(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="judgements")
     position = models.PositiveIntegerField(help_text="from 0 within the run")
     run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, db_index=False, related_name="+")
-    row = models.ForeignKey(Row, on_delete=models.DO_NOTHING, db_index=False, related_name="+")
-    candidate = models.ForeignKey(Candidate, on_delete=models.DO_NOTHING, db_index=False, related_name="+")
-    response = models.ForeignKey(Response, on_delete=models.DO_NOTHING, db_index=False, related_name="+")
+    row = models.ForeignKey(
+        Row, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"
+    )
+    candidate = models.ForeignKey(
+        Candidate, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"
+    )
+    response = models.ForeignKey(
+        Response, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"
+    )
     other_response = models.ForeignKey(
-        Response, on_delete=models.DO_NOTHING, db_index=False, null=True, related_name="+"
+        Response,
+        on_delete=models.DO_NOTHING,
+        db_index=False,
+        db_constraint=False,
+        null=True,
+        related_name="+",
     )
     rater = models.ForeignKey(User, on_delete=models.DO_NOTHING, db_index=False, null=True, related_name="+")
     shown_first = models.PositiveSmallIntegerField(
