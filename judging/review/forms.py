@@ -55,7 +55,7 @@ class FilterForm(forms.Form):
 
     def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
         asked = self.data.get(name, "")
-        known = asked in ("", *(choice for choice, _label in choices))
+        known = asked in ("", *(choice for choice, _label in choices)) or "\0" in asked
         # What an address asks for is kept, even if nothing (any more) is like that: the list is then empty.
         self.fields[name].choices = [*_ANY, *choices, *([] if known else [(asked, asked)])]  # type: ignore[attr-defined]
 

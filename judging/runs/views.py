@@ -32,8 +32,8 @@ from judging.runs.models import JudgementState, Run
 def runs(request: HttpRequest, slug: str) -> HttpResponse:
     """The project's runs, newest first."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
-    before = request.GET.get("before", "")
-    found, further = selectors.runs_page(project, int(before) if before.isdecimal() else None)
+    before = _number(request, "before", int)
+    found, further = selectors.runs_page(project, before)
     return render(request, "runs/list.html", {"runs": found, "further": further, "before": before})
 
 
@@ -73,10 +73,9 @@ def _sent(request: HttpRequest) -> Any:
 
 def _chosen_version(request: HttpRequest, project: Project) -> Version | None:
     """The version that the address or the form names, or the newest usable one."""
-    wanted = request.POST.get("version") or request.GET.get("version", "")
     usable = usable_versions(project)
-    found = usable.filter(pk=int(wanted)).first() if wanted.isdecimal() else None
-    return found or usable.first()
+    wanted = _number(request, "version", int)
+    return (usable.filter(pk=wanted).first() if wanted is not None else None) or usable.first()
 
 
 def _cost(form: RunForm, version: Version) -> selectors.Cost:
@@ -159,8 +158,10 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 
 def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> Any:
+    """A number that the address or the form names; None for nonsense."""
+    sent = request.POST if request.method == "POST" else request.GET
     try:
-        return kind(request.GET[name])
+        return kind(sent[name])
     except (KeyError, ValueError):
         return None
 

@@ -8,13 +8,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.runs import export
+from judging.runs.filters import ATTEMPTS, CURRENT, Filters
 from judging.runs.models import Run
 from judging.runs.selectors import run_called
 from judging.runs.sheet import write_xlsx
 
 
-def write_csv(run: Run, path: Path) -> None:
-    export.write_lines(export.csv_lines(run), path)
+def write_csv(run: Run, path: Path, filters: Filters) -> None:
+    export.write_lines(export.csv_lines(run, filters), path)
 
 
 WRITERS = {"jsonl": export.write_jsonl, "csv": write_csv, "xlsx": write_xlsx}
@@ -26,6 +27,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", help="its name or its number")
         parser.add_argument("--format", choices=WRITERS, default="jsonl")
+        parser.add_argument(
+            "--attempts", choices=ATTEMPTS, default=CURRENT, help="the newest of each, or others"
+        )
         parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
     def handle(self, *, run: str, out: Path, **options: Any) -> None:
@@ -33,6 +37,6 @@ class Command(BaseCommand):
         if found is None:
             raise CommandError(f"There is no run called {run} in this DATA_DIR.", returncode=2)
         try:
-            WRITERS[options["format"]](found, out)
+            WRITERS[options["format"]](found, out, Filters(attempts=options["attempts"]))
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error.strerror}.", returncode=2) from None

@@ -90,12 +90,29 @@ def test_a_page_does_not_shift_while_judgements_before_it_change(run: Run) -> No
     ] == expected
 
 
-@pytest.mark.parametrize("nonsense", ["", "x", "1~", "~1", "1~x", "1"])
+@pytest.mark.parametrize("nonsense", ["", "x", "1~", "~1", "1~x", "1", "1~" + "9" * 5000])
 def test_nonsense_in_place_of_a_place_is_the_first_page(
     run: Run, bob: User, client_of: ClientOf, nonsense: str
 ) -> None:
     page = client_of(bob).get(address(run), {"after": nonsense}).context["page"]
     assert page.lines[0].judgement.position == 0
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"after": "1e999~" + "9" * 30},
+        {"before": "nan~-5"},
+        {"line": "9" * 30},
+        {"candidate": "\0"},
+        {"value": "nan"},
+    ],
+)
+@pytest.mark.parametrize("sort", SORTS)
+def test_odd_addresses_break_nothing(
+    run: Run, bob: User, client_of: ClientOf, odd: dict[str, str], sort: str
+) -> None:
+    assert client_of(bob).get(address(run), odd | {"sort": sort}).status_code == 200
 
 
 def test_a_place_survives_the_address() -> None:

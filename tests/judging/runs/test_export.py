@@ -182,6 +182,14 @@ def test_the_command_writes_an_excel_file(project: Project, tmp_path: Path) -> N
     assert (len(rows), rows[1][6]) == (7, "a\ufffd=b")
 
 
+def test_the_command_writes_older_attempts_if_asked(project: Project, tmp_path: Path) -> None:
+    run = a_judged_run(project, lambda _: failed())
+    services.run_retry(run)
+    judge(run, lambda _: said(8))
+    call_command("export", run.name, attempts="all", out=tmp_path / "out")
+    assert len((tmp_path / "out").read_bytes().splitlines()) == 12
+
+
 def test_the_command_says_if_there_is_no_such_run(db: None, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="no run called nobody"):
         call_command("export", "nobody", out=tmp_path / "out")

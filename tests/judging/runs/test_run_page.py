@@ -190,6 +190,15 @@ def test_the_list_shows_runs_newest_first_by_pages(
     assert [*first.context["runs"], *second.context["runs"]] == runs[::-1]
 
 
+@pytest.mark.parametrize("before", ["x", "-1", "9" * 30, "9" * 5000])
+def test_nonsense_in_the_lists_address_harms_nothing(
+    project: Project, alice: User, client_of: ClientOf, before: str
+) -> None:
+    assert (
+        client_of(alice).get(reverse("runs:list", args=("physics",)), {"before": before}).status_code == 200
+    )
+
+
 def test_the_number_of_queries_does_not_grow_with_the_run(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
