@@ -1,0 +1,109 @@
+"""The main job as a newcomer does it: `serve`, a browser, the published MT-bench verdicts, the published means."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from evalsite.supervisor import manage
+from judging.core.judges.scripted import ScriptedJudge
+from tests import mtbench
+from tests.processes.conftest import SETTINGS, wait_until
+
+pytestmark = pytest.mark.processes
+SECONDS = 30_000  # what a step may take, in milliseconds
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[str]:
+    """The address of a whole site of its own: web, workers, demo judge, sample project."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, **SETTINGS, "DATA_DIR": str(tmp_path / "data"), "PORT": str(port)}
+    environment["DATABASE_URL"] = ""
+    process = subprocess.Popen(manage("serve"), env=environment, start_new_session=True)
+    address = f"http://127.0.0.1:{port}"
+    wait_until(lambda: answers(address), 60)
+    yield address
+    process.send_signal(signal.SIGINT)
+    process.wait(30)
+
+
+def answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address + "/healthz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def test_from_an_upload_to_the_report(site: str, page: Page, tmp_path: Path) -> None:
+    page.set_default_timeout(SECONDS)
+    published = mtbench.verdicts()
+    rows = mtbench.rows_that_name_their_model(tmp_path / "mtbench.jsonl")
+    with ScriptedJudge(reply=mtbench.judge(published)) as judge:
+        upload(page, site, rows)
+        add_endpoint(page, site, judge.url)
+        write_metric(page, site)
+        run = start_run(page, site)
+        expect(page.locator("[data-run-state=finished]")).to_be_visible(timeout=SECONDS)
+    page.goto(f"{run}report/")
+    shown = means(page)
+    assert shown == {name: f"{mean:.3f}" for name, mean in mtbench.published_means(published).items()}
+
+
+def upload(page: Page, site: str, rows: Path) -> None:
+    page.goto(f"{site}/p/sample/datasets/upload/")
+    page.locator("input[type=file]").set_input_files(rows)
+    page.get_by_role("button", name="Upload").click()
+    expect(page.get_by_text("finetune_llama2_chat_7b_FFNet").first).to_be_visible(timeout=SECONDS)
+
+
+def add_endpoint(page: Page, site: str, url: str) -> None:
+    page.goto(f"{site}/p/sample/endpoints/new/")
+    page.get_by_label("Name", exact=True).fill("Published verdicts")
+    page.get_by_label("Address", exact=True).fill(url)
+    page.get_by_label("Model", exact=True).fill("gpt-4")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Published verdicts").first).to_be_visible()
+
+
+def write_metric(page: Page, site: str) -> None:
+    page.goto(f"{site}/p/sample/metrics/new/?start=")
+    page.get_by_label("Name", exact=True).fill("MT-bench")
+    page.get_by_label("Judge model", exact=True).select_option(label="Published verdicts · gpt-4")
+    page.get_by_label("Preview on").select_option(label="mtbench v1")
+    page.locator("code-editor[language=jinja] textarea").first.fill(mtbench.TEMPLATE)
+    expect(page.locator("#preview mark").first).to_have_text("mtbench-81")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("heading", name="MT-bench")).to_be_visible()
+
+
+def start_run(page: Page, site: str) -> str:
+    page.goto(f"{site}/p/sample/runs/new/")
+    page.get_by_label("Data set").select_option(label="mtbench, version 1 (80 rows)")
+    expect(page.get_by_label("finetune_llama2_chat_7b_FFNet")).to_be_checked()
+    page.get_by_label("MT-bench").check()
+    expect(page.get_by_text("400 judgements on 80 rows")).to_be_visible()
+    page.get_by_role("button", name="Start the run").click()
+    page.wait_for_url(re.compile(r"/runs/\d+/$"))
+    return page.url
+
+
+def means(page: Page) -> dict[str, str]:
+    table = page.locator("table").first
+    shown = {}
+    for row in table.locator("tbody tr").all():
+        cells = row.locator("th, td").all_inner_texts()
+        shown[cells[0].strip()] = cells[1].strip()
+    return shown
