@@ -27,8 +27,12 @@ def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
 
     What a test found is forgotten where it may no longer hold.
     """
-    if (endpoint.url, endpoint.model) != (data.url, data.model):
-        endpoint.refuses, endpoint.probe, endpoint.probed_at = [], {}, None
+    secrets = (data.key, data.headers, data.proxy)
+    elsewhere = (endpoint.url, endpoint.model) != (data.url, data.model)
+    if elsewhere or endpoint.ca_pem != data.ca_pem or any(secret is not None for secret in secrets):
+        endpoint.probe, endpoint.probed_at = {}, None
+    if elsewhere:
+        endpoint.refuses = []
     return _written(endpoint, data)
 
 

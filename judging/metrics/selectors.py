@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from evalsite.accounts.models import Project
 from judging.core.pipeline import MetricDefinition
@@ -42,8 +42,9 @@ def _line(metric: Metric, version: MetricVersion, names: dict[int, str]) -> Metr
 
 def newest_versions(metrics: list[Metric]) -> dict[int, MetricVersion]:
     """The newest version of each metric, by the metric's id."""
-    found = MetricVersion.objects.filter(metric__in=metrics).select_related("created_by").order_by("number")
-    return {version.metric_id: version for version in found}
+    newest = MetricVersion.objects.filter(metric=OuterRef("metric")).order_by("-number").values("number")[:1]
+    found = MetricVersion.objects.filter(metric__in=metrics, number=Subquery(newest))
+    return {version.metric_id: version for version in found.select_related("created_by")}
 
 
 def newest_version(metric: Metric) -> MetricVersion:

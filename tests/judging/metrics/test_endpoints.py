@@ -228,6 +228,13 @@ def test_a_key_that_cannot_be_decrypted_is_told(client_of: ClientOf, alice: User
     assert "cannot be decrypted" in client_of(alice).post(page_of(endpoint, "test/"), follow=True).text
 
 
+def test_a_new_key_makes_an_old_test_void(client_of: ClientOf, adam: User, endpoint: Endpoint) -> None:
+    Endpoint.objects.update(probe={"ok": True, "refuses": []}, refuses=["stream"])
+    client_of(adam).post(page_of(endpoint, "edit/"), {**FORM, "key": "another"})
+    endpoint.refresh_from_db()
+    assert (endpoint.probe, endpoint.refuses) == ({}, ["stream"])
+
+
 def test_saving_can_test_at_once(
     client_of: ClientOf, adam: User, server: ScriptedJudge, project: Project
 ) -> None:

@@ -1,0 +1,96 @@
+"""The metric editor in a real browser: the preview follows the typing, a trial's reply appears as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from datasets.models import Version
+from evalsite.accounts.models import User
+from judging.core.judges.scripted import ScriptedJudge
+from judging.metrics.models import Endpoint, Metric
+from tests.judging.metrics.conftest import live, metric, server, version
+
+__all__ = ["live", "metric", "server", "version"]  # fixtures
+
+Enter = Callable[..., Page]
+
+
+@pytest.fixture
+def editor(enter: Enter, alice: User, metric: Metric, version: Version) -> Page:
+    page = enter(alice, f"/p/physics/metrics/{metric.pk}/")
+    page.wait_for_selector("code-editor .prism-code-editor")
+    return page
+
+
+def typed(page: Page, text: str) -> None:
+    field = page.locator("#id_judge-0-template")
+    field.press("Control+a")
+    field.press("Delete")
+    page.keyboard.insert_text(text)
+
+
+def test_the_preview_follows_the_typing(editor: Page) -> None:
+    typed(editor, "Look: {{ data.question }} {{ data.nothing }}")
+    expect(editor.locator("#prompt mark")).to_have_text(["What is 1+1?"])
+    expect(editor.locator("#prompt .missing")).to_have_text("data.nothing")
+
+
+def test_the_last_of_quick_edits_wins(editor: Page) -> None:
+    for text in ("{% for i in range(10**9) %}{% endfor %}", "first", "last {{ response.content }}"):
+        typed(editor, text)
+        editor.wait_for_timeout(350)
+    expect(editor.locator("#prompt")).to_have_text("last ant says 1")
+
+
+def test_the_next_row_keeps_what_is_typed(editor: Page) -> None:
+    typed(editor, "Only {{ data.question }}")
+    editor.click("#go-next")
+    expect(editor.locator("#prompt")).to_contain_text("Only <b>bold</b>")
+
+
+def test_another_answer_is_shown_when_it_is_chosen(editor: Page) -> None:
+    editor.select_option("#row_response", label="bee · 1")
+    expect(editor.locator("#prompt")).to_contain_text("bee says 1")
+
+
+def test_a_click_on_a_name_inserts_it(editor: Page) -> None:
+    typed(editor, "")
+    editor.click("#names summary")
+    editor.click("#names button[data-insert='{{ data.topic }}']")
+    expect(editor.locator("#prompt mark")).to_have_text(["sums"])
+
+
+def test_a_line_in_a_message_leads_to_the_editor_s_line(editor: Page) -> None:
+    typed(editor, "one\ntwo {{ data.nothing }}")
+    editor.click("#preview [data-goto='2']")
+    assert editor.evaluate("document.activeElement.selectionStart") == len("one\n")
+
+
+def test_a_trial_ends_with_reply_and_score(editor: Page, server: ScriptedJudge) -> None:
+    editor.click("#try")
+    expect(editor.locator("#trial .score")).to_have_text("7")
+    editor.click("#trial [data-dismiss]")
+    expect(editor.locator("#trial")).to_be_empty()
+
+
+def test_a_trial_can_be_stopped(editor: Page, server: ScriptedJudge) -> None:
+    server.server.script = lambda _: "Score: [[7]]"
+    server.server._delay = lambda: 30.0
+    editor.click("#try")
+    editor.click("#trial [data-stop]")
+    expect(editor.locator("#trial")).to_be_empty()
+
+
+def test_an_expression_is_asked_for_only_where_one_is_used(editor: Page) -> None:
+    expect(editor.locator("[data-pattern]")).to_be_hidden()
+    editor.select_option("#id_judge-0-parse", "regex")
+    expect(editor.locator("[data-pattern]")).to_be_visible()
+
+
+def test_a_connection_is_tested_within_the_page(enter: Enter, alice: User, live: Endpoint) -> None:
+    page = enter(alice, f"/p/physics/endpoints/{live.pk}/")
+    page.get_by_role("button", name="Test connection").click()
+    expect(page.locator("#connection")).to_contain_text("It works")
