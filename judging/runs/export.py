@@ -126,12 +126,14 @@ def _without_changes(seen: dict[str, Any]) -> dict[str, Any]:
 
 
 def _judge(reply: JudgeReply, name: str, verdict: Any) -> dict[str, Any]:
+    tries = _json(reply.calls) or []
     return {
         "name": name,
         "request": _json(reply.request),
         "reply": reply_seen(reply),
         "verdict": verdict,
-        "calls": _json(reply.calls) or [],
+        "calls": len(tries),
+        "tries": tries,
         "seconds": reply.seconds,
         "tokens": {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.completion_tokens},
         "error": why(reply.error, reply.detail),

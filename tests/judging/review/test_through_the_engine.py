@@ -50,7 +50,7 @@ def test_the_download_tells_what_truly_happened(run: Run) -> None:
     assert scored["judges"][0]["reply"]["reasoning_content"] == "I compared \ufffd them."
     assert (failed["model"], failed["state"]) == ("beta", "error")
     assert failed["reason"].startswith("forbidden")
-    assert [call["status"] for call in failed["judges"][0]["calls"]] == [403]
+    assert [call["status"] for call in failed["judges"][0]["tries"]] == [403]
 
 
 @pytest.mark.parametrize(

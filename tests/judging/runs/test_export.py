@@ -52,7 +52,7 @@ def test_a_scored_record_tells_what_the_judge_was_asked_and_said(project: Projec
         "finish_reason": "stop",
     }
     assert judge["tokens"] == {"prompt_tokens": 12, "completion_tokens": 34}
-    assert judge["calls"][0]["status"] == 200
+    assert (judge["calls"], judge["tries"][0]["status"]) == (1, 200)
 
 
 def test_a_failed_record_says_why_and_has_no_value(project: Project) -> None:
