@@ -1,11 +1,12 @@
 """Judge prompts: templates rendered in the jail. What a template sees stands in the specification of prompts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 
 from judging.core.jail.job import Failure, Job
+from judging.core.jail.paths import Path, dotted
 from judging.core.jail.pool import Jail
 
 Undefined = Literal["strict", "lenient"]
@@ -35,12 +36,36 @@ class NameAt:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The text, or why there is none. ``undefined`` and ``none``: names that were used while without a value."""
+    """The text, or why there is none. ``undefined`` and ``none``: names that were used while without a value.
+
+    ``found``: names that led to a value, each told once in a while (with the first render that a worker found it in).
+    """
 
     text: str | None
     undefined: tuple[NameAt, ...] = ()
     none: tuple[NameAt, ...] = ()
     error: Failure | None = None
+    found: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A name that a template looks up: its parts as they are looked up one after the other, and its line."""
+
+    path: Path
+    line: int
+
+    @property
+    def name(self) -> str:
+        return dotted(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a template looks up from outside, in its order; ``asked``: of what it asks whether it is there."""
+
+    used: tuple[Lookup, ...]
+    asked: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +98,7 @@ class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     none: list[tuple[str, int | None]]
     failure: tuple[str, str, int | None] | None
     pieces: list[tuple[PieceKind, str, str, int | None]] | None
+    found: list[str]
 
     def failed(self) -> Failure | None:
         return Failure(*self.failure) if self.failure else None
@@ -98,9 +124,16 @@ def preview(jail: Jail, template_source: str, item: RenderItem) -> Preview:
 
 def names_used(jail: Jail, template_source: str) -> tuple[tuple[NameAt, ...], Failure | None]:
     """The names that a template looks up, in its order, and its syntax error if it has one."""
-    job = Job("names", template_source, list[tuple[str, int | None]], {})
+    names, failure = names_of(jail, template_source)
+    return tuple(NameAt(one.name, one.line) for one in names.used), failure
+
+
+def names_of(jail: Jail, template_source: str) -> tuple[Names, Failure | None]:
+    """The names with their parts; none, and the syntax error, of a template that has one."""
+    job = Job("names", template_source, tuple[list[tuple[Path, int]], list[Path]], {})
     (outcome,) = jail.run(job, [{}])
-    return _names(outcome.value or []), outcome.failure
+    used, asked = outcome.value or ([], [])
+    return Names(tuple(Lookup(path, line) for path, line in used), tuple(asked)), outcome.failure
 
 
 def _job(jail: Jail, kind: Literal["render", "preview"], source: str, undefined: Undefined) -> Job[_Reply]:
@@ -127,7 +160,8 @@ def _as_written(score: float) -> float:
 def _rendered(reply: _Reply | None, failure: Failure | None) -> Rendered:
     if reply is None:
         return Rendered(None, error=failure)
-    return Rendered(reply.text, _names(reply.undefined), _names(reply.none), reply.failed())
+    undefined, none = _names(reply.undefined), _names(reply.none)
+    return Rendered(reply.text, undefined, none, reply.failed(), tuple(reply.found))
 
 
 def _names(found: list[tuple[str, int | None]]) -> tuple[NameAt, ...]:

@@ -4,47 +4,65 @@ from collections.abc import Iterator
 
 from jinja2 import Environment, nodes
 
+from judging.core.jail.paths import Path, dotted
+
 _SPECIAL = {"loop", "self", "super", "caller", "varargs", "kwargs"}
+_ASKING_TESTS = {"defined", "undefined"}
+_ASKING_FILTERS = {"default", "d"}
 
-NameAndLine = tuple[str, int]
+PathAndLine = tuple[Path, int]
 
 
-def dotted(node: nodes.Node) -> str | None:
-    """`data.a.b` for such a chain (however its parts are written), None for any other expression."""
+def path_of(node: nodes.Node) -> Path | None:
+    """`("data", "a", 0)` for such a chain (however its parts are written), None for any other expression."""
     if isinstance(node, nodes.Name):
-        return node.name
+        return (node.name,)
     if isinstance(node, nodes.Getattr):
-        inner = dotted(node.node)
-        return inner and f"{inner}.{node.attr}"
+        inner = path_of(node.node)
+        return inner and (*inner, node.attr)
     if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
-        inner = dotted(node.node)
-        key = node.arg.value
-        return inner and (f"{inner}.{key}" if isinstance(key, str) else f"{inner}[{key}]")
+        inner, key = path_of(node.node), node.arg.value
+        return inner and (*inner, key) if type(key) in (str, int) else None
     return None
 
 
 def expression_name(node: nodes.Node) -> str:
     """A short name for an expression: its chain, or the first chain in it, or nothing for a constant."""
-    return next((name for name, _ in _chains(node)), "")
+    return next((dotted(path) for path, _ in _chains(node)), "")
 
 
-def used_names(tree: nodes.Template, environment: Environment) -> list[NameAndLine]:
+def used_names(tree: nodes.Template, environment: Environment) -> list[PathAndLine]:
     """Names that must come from outside, each once per line, in the template's order."""
     own = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
     own |= {node.name for node in tree.find_all(nodes.Macro)}
     known = own | _SPECIAL | set(environment.globals)
-    found = (chain for chain in _chains(tree) if _root(chain[0]) not in known)
+    found = (chain for chain in _chains(tree) if chain[0][0] not in known)
     return list(dict.fromkeys(found))
 
 
-def _root(name: str) -> str:
-    return name.replace("[", ".").split(".")[0]
+def asked_names(tree: nodes.Template) -> list[Path]:
+    """Names that the template itself asks whether they are there, so that it can do without."""
+    asked = [node.node for node in tree.find_all(nodes.Test) if node.name in _ASKING_TESTS]
+    asked += [node.node for node in tree.find_all(nodes.Filter) if node.name in _ASKING_FILTERS and node.node]
+    paths = [path for path in map(path_of, asked) if path]
+    for compared in tree.find_all(nodes.Compare):
+        paths += _asked_by_in(compared)
+    return list(dict.fromkeys(paths))
 
 
-def _chains(node: nodes.Node) -> Iterator[NameAndLine]:
-    name = dotted(node)
-    if name is not None and not (isinstance(node, nodes.Name) and node.ctx != "load"):
-        yield name, node.lineno
+def _asked_by_in(compared: nodes.Compare) -> Iterator[Path]:
+    """`data.x` of `'x' in data`."""
+    key = compared.expr.value if isinstance(compared.expr, nodes.Const) else None
+    for operand in compared.ops:
+        inner = path_of(operand.expr)
+        if isinstance(key, str) and inner and operand.op in ("in", "notin"):
+            yield (*inner, key)
+
+
+def _chains(node: nodes.Node) -> Iterator[PathAndLine]:
+    path = path_of(node)
+    if path is not None and not (isinstance(node, nodes.Name) and node.ctx != "load"):
+        yield path, node.lineno
         return
     if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
         yield from _chains(node.node.node)  # the method's own name is no field

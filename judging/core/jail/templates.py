@@ -16,7 +16,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import escape
 
 from judging.core.jail.failed import Failed, WireFailure, describe
-from judging.core.jail.names import expression_name, used_names
+from judging.core.jail.names import asked_names, expression_name, used_names
+from judging.core.jail.paths import dotted
 
 _DATA_DEFAULTS = ("question", "gt", "history", "ref_answer")
 _RESPONSE_DEFAULTS = ("reasoning_content", "tool_calls")
@@ -25,11 +26,12 @@ Note = tuple[str, int | None]
 
 
 class Notes:
-    """What one render met: each name once per line, in the order of use."""
+    """What one render met: each name once per line, in the order of use. ``found``: names that led to a value."""
 
     def __init__(self) -> None:
         self.undefined: dict[Note, str] = {}
         self.none: dict[Note, None] = {}
+        self.found: set[str] = set()
 
     def clear(self) -> None:
         self.undefined.clear()
@@ -137,7 +139,7 @@ class JailEnvironment(ImmutableSandboxedEnvironment):
 
     code_generator_class = Generator
 
-    def __init__(self, notes: Notes, *, keep_pieces: bool) -> None:
+    def __init__(self, notes: Notes, *, keep_pieces: bool = False) -> None:
         super().__init__(autoescape=False, optimized=False, keep_trailing_newline=True, cache_size=0)
         self.notes, self.keep_pieces = notes, keep_pieces
         self.undefined = type("Undefined", (Missing,), {"notes": notes})
@@ -162,14 +164,16 @@ class JailEnvironment(ImmutableSandboxedEnvironment):
         raise SecurityError(f"{attribute!r} of a {type(obj).__name__} is out of reach for templates")
 
     def attribute(self, obj: Any, attribute: str, name: str, line: int) -> Any:
-        return self._named(self.getattr(obj, attribute), name, line)
+        return self._named(self.getattr(obj, attribute), obj, name, line)
 
     def element(self, obj: Any, key: Any, name: str, line: int) -> Any:
-        return self._named(self.getitem(obj, key), name, line)
+        return self._named(self.getitem(obj, key), obj, name, line)
 
-    def _named(self, value: Any, name: str, line: int) -> Any:
-        if isinstance(value, Missing) and not value.dotted:
-            value.dotted, value.line = name, line
+    def _named(self, value: Any, obj: Any, name: str, line: int) -> Any:
+        if not isinstance(value, Missing):
+            self.notes.found.add(name)
+        elif not value.dotted:  # a field of what is itself undefined is that same undefined value
+            value.dotted, value.line = str(value._undefined_name) if value is obj else name, line
         return value
 
     def substitute(self, value: Any, name: str, line: int, reaches_the_page: bool, escaped: bool) -> str:
@@ -203,10 +207,12 @@ class Renderer:
         self._strict = job["options"]["undefined"] == "strict"
         self._most = job["options"]["most"]
         self._notes = Notes()
+        self._found_before: set[str] = set()
         self._keep_pieces = job["kind"] == "preview"
         environment = JailEnvironment(self._notes, keep_pieces=self._keep_pieces)
         try:
-            self._first_lines = dict(reversed(used_names(environment.parse(job["source"]), environment)))
+            names = used_names(environment.parse(job["source"]), environment)
+            self._first_lines = {dotted(path): line for path, line in reversed(names)}
             self._template = environment.from_string(job["source"])
         except TemplateSyntaxError as error:
             raise Failed("syntax", error.message or "syntax error", error.lineno) from None
@@ -214,7 +220,7 @@ class Renderer:
     line_of = staticmethod(template_line)
 
     def answer(self, raw: bytes) -> list[Any]:
-        """``[text, undefined, none, failure, pieces]``."""
+        """``[text, undefined, none, failure, pieces, found]``; ``found`` holds names that no earlier item had."""
         self._notes.clear()
         pieces: list[str] = []
         failure: WireFailure | None = None
@@ -230,7 +236,13 @@ class Renderer:
                 failure = ("undefined", message, line)
         text = None if failure else "".join(pieces)
         kept = described(pieces) if self._keep_pieces else None
-        return [text, [note for note, _ in undefined], list(self._notes.none), failure, kept]
+        names = [note for note, _ in undefined]
+        return [text, names, list(self._notes.none), failure, kept, self._newly_found()]
+
+    def _newly_found(self) -> list[str]:
+        new = self._notes.found - self._found_before
+        self._found_before |= new
+        return sorted(new)
 
     def _render(self, values: dict[str, Any], pieces: list[str], most: int) -> None:
         length = 0
@@ -276,17 +288,19 @@ def context_of(item: dict[str, Any]) -> dict[str, Any]:
 
 
 class NameFinder:
-    """The names that a template looks up, with their lines; parsing alone is enough."""
+    """The names that a template looks up, with their lines, and those that it asks for; parsing alone is enough."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        environment = JailEnvironment(Notes(), keep_pieces=False)
+        environment = JailEnvironment(Notes())
         try:
-            self._names = used_names(environment.parse(job["source"]), environment)
+            tree = environment.parse(job["source"])
+            self._names = [used_names(tree, environment), asked_names(tree)]
             environment.from_string(job["source"])
         except TemplateSyntaxError as error:
             raise Failed("syntax", error.message or "syntax error", error.lineno) from None
 
     line_of = staticmethod(template_line)
 
-    def answer(self, raw: bytes) -> list[Note]:
-        return list(self._names)
+    def answer(self, raw: bytes) -> list[Any]:
+        """``[[[path, line], …], [path, …]]``."""
+        return self._names

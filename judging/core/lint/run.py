@@ -1,0 +1,137 @@
+"""Lint: a template rendered with every row, and what is wrong with it told once for all of them."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+from judging.core.jail.job import Failure
+from judging.core.jail.pool import Jail
+from judging.core.lint.findings import Code, Finding, Lint, Longest, Met, Rows
+from judging.core.lint.known import LATE, KnownNames
+from judging.core.prompts import NameAt, Names, Rendered, RenderItem, names_of, render
+from judging.core.tokens import estimated_tokens
+
+Subject = tuple[int, RenderItem | Failure]
+_BATCH = 500
+
+
+def lint(jail: Jail, template: str, subjects: Iterable[Subject]) -> Lint:
+    """What is wrong with a template, over all subjects: a row's line with what a render of it sees.
+
+    A row's subjects (its answers) follow each other; a Failure stands for a preprocess that failed. Memory does not
+    grow with their number. JailRefused, JailBroken as ``Jail.run``.
+    """
+    names, broken = names_of(jail, template)
+    if broken:
+        return Lint((Met(broken.line, broken.message).finding(_code(broken)),))
+    linting = _Linting(names)
+    for batch in _batches(subjects):
+        items = [item for _, item in batch if isinstance(item, RenderItem)]
+        rendered = iter(render(jail, template, items, "lenient"))
+        for line, item in batch:
+            if isinstance(item, Failure):
+                linting.add_failed_script(line, item)
+            else:
+                linting.add(line, item, next(rendered))
+    return linting.result()
+
+
+def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
+    rest = iter(subjects)
+    while batch := list(islice(rest, _BATCH)):
+        yield batch
+
+
+class _Linting:
+    """What was met so far."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._known = KnownNames(names)
+        self._rows, self._blank = Rows(), Rows()
+        self._undefined: dict[str, Met] = {}
+        self._none: dict[str, Met] = {}
+        self._failed: dict[tuple[str, int | None], Met] = {}
+        self._failed_scripts: dict[tuple[Code, int | None], Met] = {}
+        self._longest: tuple[int, str] | None = None
+
+    def add_failed_script(self, line: int, failure: Failure) -> None:
+        self._rows.add(line)
+        _meet(self._failed_scripts, (_code(failure), failure.line), line, failure.line, failure.message)
+
+    def add(self, line: int, item: RenderItem, made: Rendered) -> None:
+        self._rows.add(line)
+        self._known.look(item)
+        self._known.found(made.found)
+        for note in made.undefined:
+            if _root(note.name) not in LATE:
+                _meet(self._undefined, note.name, line, note.line)
+        for note in made.none:
+            if _tells(note, item):
+                _meet(self._none, note.name, line, note.line)
+        if made.error:
+            self._add_error(line, made.error)
+        elif made.text is not None:
+            self._add_text(line, made.text)
+
+    def _add_error(self, line: int, error: Failure) -> None:
+        if error.code != "undefined":
+            _meet(self._failed, (error.code, error.line), line, error.line, error.message)
+
+    def _add_text(self, line: int, text: str) -> None:
+        if not text.strip():
+            self._blank.add(line)
+        if self._longest is None or len(text) > len(self._longest[1]):
+            self._longest = (line, text)
+
+    def result(self) -> Lint:
+        missing = {name: met for name, met in self._undefined.items() if self._known.exists(name)}
+        warnings = [met.finding("name_missing", name) for name, met in missing.items()]
+        warnings += [met.finding("name_none", name) for name, met in self._none.items()]
+        if self._blank.count:
+            warnings.append(
+                Finding("blank_render", rows=self._blank.count, first_rows=tuple(self._blank.first))
+            )
+        if not any(one.path[0] == "response" for one in self._names.used):
+            warnings.append(Finding("response_unused"))
+        return Lint(tuple(self._errors()), tuple(warnings), self._longest_render(), self._rows.count)
+
+    def _errors(self) -> Iterator[Finding]:
+        for (code, _), met in self._failed_scripts.items():
+            yield met.finding(code, "preprocess")
+        met_nowhere = {
+            name: met.line for name, met in self._undefined.items() if not self._known.exists(name)
+        }
+        everywhere = self._rows.count, tuple(self._rows.first)
+        for name, line in (met_nowhere | self._known.never_there()).items():
+            yield Finding("unknown_name", name, line, *everywhere, self._known.suggestion(name))
+        for met in self._failed.values():
+            yield met.finding("render_error")
+
+    def _longest_render(self) -> Longest | None:
+        if self._longest is None:
+            return None
+        line, text = self._longest
+        return Longest(line, len(text), estimated_tokens(text))
+
+
+Key = TypeVar("Key")
+
+
+def _meet(met: dict[Key, Met], key: Key, row: int, line: int | None, message: str = "") -> None:
+    met.setdefault(key, Met(line, message)).rows.add(row)
+
+
+def _code(failure: Failure) -> Code:
+    return "syntax" if failure.code in ("syntax", "load") else "render_error"
+
+
+def _root(name: str) -> str:
+    return name.replace("[", ".").split(".")[0]
+
+
+def _tells(note: NameAt, item: RenderItem) -> bool:
+    """A None that a reader can do something about: not of an answer or a reply that is yet to come."""
+    root = _root(note.name)
+    has_no_value_yet = root in LATE or (root == "response" and item.response is None)
+    return note.name not in ("", "data", "response") and not has_no_value_yet

@@ -1,0 +1,85 @@
+"""Lint's findings as sentences in the reader's language."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from judging.core.lint.findings import Finding
+
+
+def sentence(found: Finding) -> str:
+    """What was found, and what to do."""
+    words = {
+        "syntax": _syntax,
+        "render_error": _render_error,
+        "unknown_name": _unknown_name,
+        "name_missing": _name_missing,
+        "name_none": _name_none,
+        "blank_render": _blank_render,
+        "response_unused": _response_unused,
+    }
+    return words[found.code](found)
+
+
+def _syntax(found: Finding) -> str:
+    if found.name == "preprocess":
+        return _("The preprocess script can't be loaded: %(message)s") % {"message": found.message}
+    return _("The template can't be read: %(message)s") % {"message": found.message}
+
+
+def _render_error(found: Finding) -> str:
+    if found.name == "preprocess":
+        text = ngettext(
+            "The preprocess script fails in %(rows)s row: %(message)s",
+            "The preprocess script fails in %(rows)s rows: %(message)s",
+            found.rows,
+        )
+    else:
+        text = ngettext(
+            "The template fails in %(rows)s row: %(message)s",
+            "The template fails in %(rows)s rows: %(message)s",
+            found.rows,
+        )
+    return text % {"rows": found.rows, "message": found.message}
+
+
+def _unknown_name(found: Finding) -> str:
+    if found.suggestion is None:
+        return _("“%(name)s” is in no row.") % {"name": found.name}
+    return _("“%(name)s” is in no row. Did you mean “%(suggestion)s”?") % {
+        "name": found.name,
+        "suggestion": found.suggestion,
+    }
+
+
+def _name_missing(found: Finding) -> str:
+    text = ngettext(
+        "“%(name)s” is missing in %(rows)s row. Ask first whether it “is defined”, or give it a default.",
+        "“%(name)s” is missing in %(rows)s rows. Ask first whether it “is defined”, or give it a default.",
+        found.rows,
+    )
+    return text % {"name": found.name, "rows": found.rows}
+
+
+def _name_none(found: Finding) -> str:
+    text = ngettext(
+        "“%(name)s” has no value in %(rows)s row; the judge reads “None” there.",
+        "“%(name)s” has no value in %(rows)s rows; the judge reads “None” there.",
+        found.rows,
+    )
+    return text % {"name": found.name, "rows": found.rows}
+
+
+def _blank_render(found: Finding) -> str:
+    text = ngettext(
+        "The prompt of %(rows)s row is blank.", "The prompts of %(rows)s rows are blank.", found.rows
+    )
+    return text % {"rows": found.rows}
+
+
+def _response_unused(found: Finding) -> str:
+    return _(
+        "The template never mentions the response: the judge does not see what it judges. "
+        "Add {{ response.content }}, unless the preprocess script puts the answer elsewhere."
+    )

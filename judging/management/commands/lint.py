@@ -1,0 +1,176 @@
+"""manage.py lint: one template against every row and answer of a file, with no database."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from datasets.core.reading import Progress, RawRow, Reading, read
+from datasets.core.variables import response_data, row_data
+from datasets.management.commands.validate import terminal_language
+from judging.core.jail.job import Failure
+from judging.core.jail.keeper import JailBroken
+from judging.core.jail.pool import Jail, JailRefused
+from judging.core.lint.findings import Finding, Lint
+from judging.core.lint.run import Subject, lint
+from judging.core.prompts import RenderItem
+from judging.core.scripts import ScriptOutcome, run_preprocess
+from judging.jails import make_jail
+from judging.lint_messages import sentence
+from judging.management.commands.render import text_of
+
+HAS_ERRORS, WRONG_USAGE = 1, 2
+SCRIPT_BATCH = 500
+
+Answer = tuple[int, dict[str, Any], dict[str, Any] | None]  # a row's line, its data, one of its answers
+
+
+class Command(BaseCommand):
+    help = "Check the template file TEMPLATE against all rows of FILE."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("template", type=Path, metavar="TEMPLATE")
+        parser.add_argument("--preprocess", type=Path, metavar="SCRIPT")
+        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+    def handle(self, *, file: Path, template: Path, preprocess: Path | None, **options: Any) -> None:
+        source = text_of(template)
+        script = None if preprocess is None else text_of(preprocess)
+        with translation.override(terminal_language()):
+            result = linted(file, source, script)
+            if options["json"]:
+                self.stdout.write(json.dumps(document(result), ensure_ascii=False, allow_nan=False))
+                for line in in_words(pgettext("finding", "error"), result.errors):
+                    self.stderr.write(line)
+            else:
+                self.stdout.write("\n".join(readable(result)))
+        if result.errors:
+            sys.exit(HAS_ERRORS)
+
+
+def linted(file: Path, source: str, script: str | None) -> Lint:
+    """CommandError (status 2) where there is nothing to lint over or the jail can't be used."""
+    try:
+        with read(file, digest=False, progress=progress()) as reading, make_jail() as jail:
+            return lint(jail, source, subjects(jail, answers(file, reading), script))
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}", returncode=WRONG_USAGE) from None
+    except (JailBroken, JailRefused) as error:
+        raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
+
+
+def answers(file: Path, reading: Reading) -> Iterator[Answer]:
+    """Every answer of every valid row; None as the answer of a row that has none."""
+    fmt, any_row = reading.survey.format, False
+    for row in reading:
+        if row.valid and fmt is not None:
+            any_row = True
+            data = row_data(row.data, fmt)
+            for response in responses(row):
+                yield row.line, data, response
+    if not any_row:
+        raise CommandError(f"{file} has no valid row.", returncode=WRONG_USAGE)
+
+
+def responses(row: RawRow) -> Iterator[dict[str, Any] | None]:
+    for _model, _index, text in row.responses or (("", 0, ""),):
+        yield response_data(text) if text else None
+
+
+def subjects(jail: Jail, all_answers: Iterator[Answer], script: str | None) -> Iterator[Subject]:
+    """What the template sees of each answer, after the script if there is one."""
+    if script is None:
+        for line, data, response in all_answers:
+            yield line, RenderItem(data, response)
+        return
+    while batch := list(islice(all_answers, SCRIPT_BATCH)):
+        ran = run_preprocess(jail, script, [(data, response or {}) for _line, data, response in batch])
+        for (line, data, response), outcome in zip(batch, ran, strict=True):
+            yield line, after(outcome, data, response)
+
+
+def after(
+    outcome: ScriptOutcome, data: dict[str, Any], response: dict[str, Any] | None
+) -> RenderItem | Failure:
+    if outcome.failure:
+        return outcome.failure
+    added = outcome.changed["response"]
+    seen = response if response is None and not added else (response or {}) | added
+    return RenderItem(data | outcome.changed["data"], seen, outcome.result)
+
+
+def document(result: Lint) -> dict[str, Any]:
+    """What --json prints; spec'd key by key."""
+    longest = result.longest
+    return {
+        "errors": [_found(one) for one in result.errors],
+        "warnings": [_found(one) for one in result.warnings],
+        "longest": longest
+        and {"line": longest.line, "characters": longest.characters, "tokens": longest.tokens},
+    }
+
+
+def _found(found: Finding) -> dict[str, Any]:
+    return {
+        "code": found.code,
+        "name": found.name,
+        "line": found.line,
+        "rows": found.rows,
+        "first_rows": list(found.first_rows),
+        "suggestion": found.suggestion,
+    }
+
+
+def readable(result: Lint) -> Iterator[str]:
+    """The same for people: a line for each finding, then the longest render."""
+    yield from in_words(pgettext("finding", "error"), result.errors)
+    yield from in_words(pgettext("finding", "warning"), result.warnings)
+    if not result.errors and not result.warnings:
+        yield _("Nothing is wrong with the template.")
+    if result.longest:
+        yield _(
+            "Longest prompt: %(characters)s characters, about %(tokens)s tokens (row at line %(line)s)"
+        ) % {
+            "characters": result.longest.characters,
+            "tokens": result.longest.tokens,
+            "line": result.longest.line,
+        }
+
+
+def in_words(severity: str, findings: tuple[Finding, ...]) -> Iterator[str]:
+    for found in findings:
+        yield f"{severity} {found.code}: {_place(found)}{sentence(found)}{_rows(found)}"
+
+
+def _place(found: Finding) -> str:
+    return _("line %(line)s: ") % {"line": found.line} if found.line else ""
+
+
+def _rows(found: Finding) -> str:
+    if not found.first_rows or found.code == "unknown_name":
+        return ""
+    shown = ", ".join(map(str, found.first_rows)) + (" …" if found.rows > len(found.first_rows) else "")
+    return " " + _("[rows at lines %(lines)s]") % {"lines": shown}
+
+
+def progress() -> Progress | None:
+    """Per cent of the file on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, whole: int) -> None:
+        sys.stderr.write(f"\r{done * 100 // max(1, whole)} %" + ("\r     \r" if done >= whole else ""))
+        sys.stderr.flush()
+
+    return show

@@ -1,0 +1,238 @@
+"""Lint over rows: what each finding means, and what is none."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from judging.core.jail.job import Failure, Limits
+from judging.core.jail.pool import Jail
+from judging.core.lint.findings import Finding, Lint, Longest
+from judging.core.lint.run import lint
+from judging.core.prompts import RenderItem
+
+MESSAGES = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+ROWS: list[dict[str, Any]] = [
+    {"question": "q1", "gt": "a1", "level": 1, "meta": {"tag": "x", "one": None}},
+    {"question": "q2", "gt": None, "meta": {"tag": "y"}},
+    {"question": "q3", "gt": None, "level": None, "meta": None},
+]
+USED = "{{ response.content }}"
+
+
+@pytest.fixture(scope="module")
+def jail() -> Iterator[Jail]:
+    with Jail(Limits(seconds=0.3, memory_mb=128, output_kb=16)) as jail:
+        yield jail
+
+
+def linted(jail: Jail, template: str, rows: list[dict[str, Any]] | None = None) -> Lint:
+    """The rows start at lines 10, 20, 30; the template mentions the response on a line of its own at its end."""
+    subjects = [
+        (10 * number, RenderItem({"messages": MESSAGES} | row, {"content": "answer"}))
+        for number, row in enumerate(ROWS if rows is None else rows, 1)
+    ]
+    return lint(jail, f"{template}\n{USED}", subjects)
+
+
+def found(
+    jail: Jail, template: str, rows: list[dict[str, Any]] | None = None
+) -> list[tuple[str, str | None]]:
+    result = linted(jail, template, rows)
+    return [(one.code, one.name) for one in (*result.errors, *result.warnings)]
+
+
+def test_a_template_that_fits_every_row_has_no_finding(jail: Jail) -> None:
+    result = linted(jail, "{{ data.question }}")
+    assert result == Lint((), (), Longest(10, 9, 3), 3)
+
+
+def test_a_syntax_error_is_all_that_is_said(jail: Jail) -> None:
+    result = linted(jail, "\n{% if %}")
+    (error,) = result.errors
+    assert (error.code, error.line, error.message[:8], result.warnings, result.longest) == (
+        "syntax",
+        2,
+        "Expected",
+        (),
+        None,
+    )
+
+
+def test_a_name_that_is_in_no_row_is_an_error_with_the_nearest_name(jail: Jail) -> None:
+    (error,) = linted(jail, "\n{{ data.questoin }}").errors
+    assert error == Finding("unknown_name", "data.questoin", 2, 3, (10, 20, 30), "data.question")
+
+
+@pytest.mark.parametrize(
+    ("name", "reported", "suggestion"),
+    [
+        ("data.Level", "data.Level", "data.level"),
+        ("data.refanswer", "data.refanswer", "data.ref_answer"),
+        ("data.meta.tga", "data.meta.tga", "data.meta.tag"),
+        ("data.mete.tag", "data.mete", "data.meta"),
+        ("data.content", "data.content", "response.content"),
+        ("response.level", "response.level", "data.level"),
+        ("response.contnet", "response.contnet", "response.content"),
+        ("level", "level", "data.level"),
+        ("dat.question", "dat", "data"),
+        ("data.zzz", "data.zzz", None),
+        ("zzz", "zzz", None),
+        ("data['levle']", "data.levle", "data.level"),
+        ("preprocess_result.x", "preprocess_result.x", None),
+        ("data.messages[7].content", "data.messages[7]", None),
+    ],
+)
+def test_did_you_mean(name: str, reported: str, suggestion: str | None, jail: Jail) -> None:
+    (error,) = linted(jail, f"{{{{ {name} }}}}").errors
+    assert (error.code, error.name, error.suggestion) == ("unknown_name", reported, suggestion)
+
+
+def test_a_name_in_a_branch_that_no_row_takes_is_looked_for_too(jail: Jail) -> None:
+    assert found(jail, "{% if false %}{{ data.zzz }}{{ data.level }}{% endif %}") == [
+        ("unknown_name", "data.zzz")
+    ]
+
+
+def test_a_name_that_some_rows_lack_is_a_warning_with_those_rows(jail: Jail) -> None:
+    result = linted(jail, "{% if data.level %}{% endif %}")
+    assert (result.errors, result.warnings) == ((), (Finding("name_missing", "data.level", 1, 1, (20,)),))
+
+
+def test_a_name_that_some_rows_leave_none_is_a_warning_with_those_rows(jail: Jail) -> None:
+    assert linted(jail, "{{ data.gt }}").warnings == (Finding("name_none", "data.gt", 1, 2, (20, 30)),)
+
+
+def test_a_standard_name_that_is_none_everywhere_still_exists(jail: Jail) -> None:
+    assert found(jail, "{{ data.ref_answer }}") == [("name_none", "data.ref_answer")]
+
+
+def test_a_part_that_is_missing_in_some_rows_is_told_as_deep_as_it_goes(jail: Jail) -> None:
+    assert found(jail, "{{ data.meta.tag }}") == [("name_missing", "data.meta.tag")]
+
+
+GUARDED = [
+    "{% if data.level is defined %}{{ data.level or 0 }}{% endif %}",
+    "{% if 'level' in data %}{{ data.level or 0 }}{% endif %}",
+    "{% if data.zzz is defined %}{{ data.zzz }}{% endif %}",
+    "{% if data.zzz is not defined %}{% else %}{{ data.zzz }}{% endif %}",
+    "{{ data.zzz|default('-') }}{{ zzz|d('-') }}",
+    "{% if 'zzz' in data %}{{ data.zzz.deeper }}{% endif %}",
+    "{% if data.zzz.deeper is defined %}{{ data.zzz.deeper }}{% endif %}",
+    "{{ data.ref_answer or data.question }}",
+    "{{ data.get('level') or 0 }}",
+]
+
+
+@pytest.mark.parametrize("template", GUARDED)
+def test_what_the_template_asks_for_first_is_not_missed(template: str, jail: Jail) -> None:
+    assert found(jail, template) == []
+
+
+def test_a_guard_elsewhere_does_not_hide_a_use_without_one(jail: Jail) -> None:
+    assert found(jail, "{{ data.zzz|default('-') }}{{ data.zzz }}") == [("unknown_name", "data.zzz")]
+
+
+OWN = [
+    "{% set x = data.question %}{{ x }}",
+    "{% for m in data.messages %}{{ loop.index }}{{ m.role }}{% endfor %}",
+    "{% for key, value in data.items() %}{{ key|upper }}{% endfor %}",
+    "{% macro f(a) %}{{ a }}{{ varargs }}{% endmacro %}{{ f(1) }}",
+    "{% set ns = namespace(n=0) %}{% set ns.n = 1 %}{{ ns.n }}{{ range(2)|list }}{{ dict(a=1)|tojson }}",
+    "{{ cycler('a').next() }}{{ joiner()() }}{{ lipsum is defined }}",
+    "{% with y = 1 %}{{ y }}{% endwith %}",
+    "{{ data.question.upper() }}{{ data.messages[0].content }}{{ data['messages'][-1]['role'] }}",
+    "{{ judge_resps[0].content }}{{ judge_reqs }}{{ max_score }}{{ min_score }}",
+]
+
+
+@pytest.mark.parametrize("template", OWN)
+def test_what_the_template_or_jinja_itself_has_is_not_reported(template: str, jail: Jail) -> None:
+    assert found(jail, template) == []
+
+
+def test_a_field_that_no_element_of_a_list_has_is_unknown(jail: Jail) -> None:
+    assert found(jail, "{% for m in data.messages %}{{ m.rol }}{% endfor %}") == [("unknown_name", "m.rol")]
+
+
+def test_a_field_that_some_elements_of_a_list_have_is_missing(jail: Jail) -> None:
+    rows: list[dict[str, Any]] = [{"list": [{"a": 1}, {}]}]
+    assert found(jail, "{% for m in data.list %}{{ m.a }}{% endfor %}", rows) == [("name_missing", "m.a")]
+
+
+def test_a_key_with_a_dot_in_it_is_one_name(jail: Jail) -> None:
+    assert found(jail, "{{ data['a.b'] }}{{ data['a.c'] }}", [{"a.b": 1}]) == [("unknown_name", "data.a.c")]
+
+
+def test_a_render_that_fails_is_an_error_with_its_rows_and_words(jail: Jail) -> None:
+    rows: list[dict[str, Any]] = [{"n": 0}, {"n": 1}, {"n": 0}]
+    (error,) = linted(jail, "\n{{ 1 / data.n }}", rows).errors
+    assert error == Finding("render_error", None, 2, 2, (10, 30), None, "ZeroDivisionError: division by zero")
+
+
+def test_a_calculation_with_a_missing_name_is_the_names_fault(jail: Jail) -> None:
+    assert found(jail, "{{ data.level + 1 }}", [{"level": 1}, {}]) == [("name_missing", "data.level")]
+
+
+def test_blank_renders_are_counted(jail: Jail) -> None:
+    subjects = [(line, RenderItem({"x": x}, {"content": " \n"})) for line, x in ((1, ""), (3, "x"), (4, " "))]
+    result = lint(jail, "{{ data.x }}{{ response.content }}", subjects)
+    assert result.warnings == (Finding("blank_render", rows=2, first_rows=(1, 4)),)
+
+
+def test_a_template_without_the_response_is_told(jail: Jail) -> None:
+    result = lint(jail, "{{ data.messages }}", [(1, RenderItem({"messages": []}, {}))])
+    assert result.warnings == (Finding("response_unused"),)
+
+
+@pytest.mark.parametrize("template", ["{{ response }}", "{{ response['content'] }}", "{{ response|tojson }}"])
+def test_any_mention_of_the_response_counts(template: str, jail: Jail) -> None:
+    assert lint(jail, template, [(1, RenderItem({}, {"content": "x"}))]).warnings == ()
+
+
+def test_several_answers_of_a_row_count_as_one_row(jail: Jail) -> None:
+    answers: list[dict[str, Any]] = [
+        {"content": "a", "x": None},
+        {"content": "b", "x": None},
+        {"content": "c"},
+    ]
+    subjects = [(line, RenderItem({}, answer)) for line in (5, 6) for answer in answers]
+    result = lint(jail, "{{ response.x }}{{ response.content }}", subjects)
+    assert result.warnings == (
+        Finding("name_missing", "response.x", 1, 2, (5, 6)),
+        Finding("name_none", "response.x", 1, 2, (5, 6)),
+    )
+
+
+def test_rows_without_an_answer_yet_are_not_blamed_for_its_fields(jail: Jail) -> None:
+    result = lint(jail, "{{ response.reasoning_content }}{{ response.content }}x", [(1, RenderItem({}))])
+    assert result.warnings == ()
+
+
+def test_only_the_first_rows_are_named(jail: Jail) -> None:
+    subjects = [(line, RenderItem({"gt": None}, {})) for line in range(1, 1201)]
+    (warning,) = lint(jail, "{{ data.gt }}{{ response.content }}", subjects).warnings
+    assert (warning.rows, warning.first_rows) == (1200, tuple(range(1, 11)))
+
+
+def test_the_longest_render_is_the_first_of_its_length(jail: Jail) -> None:
+    texts = {1: "ab", 2: "北京北京北京北京", 3: "abcdefgh"}
+    subjects = [(line, RenderItem({"x": text}, {})) for line, text in texts.items()]
+    assert lint(jail, "{{ data.x }}{{ response.content }}", subjects).longest == Longest(2, 8, 6)
+
+
+def test_a_failing_preprocess_is_an_error_of_its_rows(jail: Jail) -> None:
+    failed = Failure("exception", "KeyError: 'x'", 3)
+    result = lint(jail, USED, [(1, failed), (2, RenderItem({}, {"content": "x"})), (4, failed)])
+    assert result.errors == (Finding("render_error", "preprocess", 3, 2, (1, 4), None, "KeyError: 'x'"),)
+
+
+def test_a_preprocess_that_does_not_compile_is_a_syntax_error(jail: Jail) -> None:
+    (error,) = lint(jail, USED, [(1, Failure("syntax", "SyntaxError: invalid syntax", 2))]).errors
+    assert (error.code, error.name, error.line) == ("syntax", "preprocess", 2)
+
+
+def test_without_rows_only_what_can_be_known_is_said(jail: Jail) -> None:
+    result = lint(jail, "{{ data.zzz }}{{ zzz }}", [])
+    assert [one.name for one in result.errors] == ["zzz"]
+    assert result.longest is None
