@@ -1,0 +1,65 @@
+"""A system check of the jail. It starts processes, so only who asks pays: `manage.py serve`, `check --deploy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Info, Warning, register
+from django.utils.translation import gettext as _
+
+from judging.core.jail.job import Layer
+from judging.core.jail.keeper import JailBroken
+from judging.jails import make_jail, minimum_level
+
+ALL_WALLS = 3
+TAG = "jail"
+
+
+@register(TAG, deploy=True)
+def jail_holds(app_configs: object = None, **options: Any) -> list[CheckMessage]:
+    """What holds of the isolation on this machine, found by trying."""
+    with make_jail() as jail:
+        try:
+            return told(jail.level, jail.missing, minimum_level())
+        except JailBroken as error:
+            text = _("Templates and scripts can't run: %(error)s") % {"error": error}
+            return [
+                Error(text, hint=_("It needs Linux, and the right to start processes."), id="judging.E002")
+            ]
+
+
+def told(level: int, missing: tuple[Layer, ...], minimum: int) -> list[CheckMessage]:
+    """Nothing where all walls stand; else what is missing, as grave as it is."""
+    if level == ALL_WALLS:
+        return []
+    what = {"level": level, "minimum": minimum, "missing": ", ".join(missing)}
+    hint = " ".join(_remedy(layer) for layer in missing)
+    if level < minimum:
+        text = _(
+            "Scripts and templates are refused: isolation level %(level)s, at least %(minimum)s is asked for."
+        )
+        return [Error(f"{text % what} {_missing(what)}", hint=hint, id="judging.E001")]
+    if level == 0:
+        text = _("Scripts and templates run without isolation, as SANDBOX_ALLOW_UNSAFE has it.")
+        return [
+            Warning(text, hint=_("Never let people use this site whom you do not trust."), id="judging.W002")
+        ]
+    text = _("Isolation of scripts and templates: level %(level)s of 3.") % what
+    grade, code = (Info, "judging.I001") if level == ALL_WALLS - 1 else (Warning, "judging.W001")
+    return [grade(f"{text} {_missing(what)}", hint=hint, id=code)]
+
+
+def _missing(what: dict[str, Any]) -> str:
+    return _("Missing: %(missing)s.") % what
+
+
+def _remedy(layer: Layer) -> str:
+    match layer:
+        case "namespaces":
+            return _(
+                "Namespaces: allow unprivileged user namespaces, or start as root outside of a container."
+            )
+        case "landlock":
+            return _("Landlock: use Linux 5.13 or newer, with landlock among the kernel's security modules.")
+        case "seccomp":
+            return _("Seccomp: use a kernel with seccomp filters, on x86-64 or ARM64.")

@@ -1,0 +1,48 @@
+import pytest
+from django.core.checks import run_checks
+from django.core.checks.registry import registry
+
+from judging.checks import TAG, jail_holds, told
+from judging.core.jail.job import Layer
+
+
+def test_nothing_is_said_where_every_wall_stands() -> None:
+    assert told(3, (), 3) == []
+
+
+@pytest.mark.parametrize(
+    ("level", "missing", "minimum", "code"),
+    [
+        (2, ("namespaces",), 1, "judging.I001"),
+        (2, ("landlock",), 2, "judging.I001"),
+        (1, ("namespaces", "landlock"), 1, "judging.W001"),
+        (1, ("namespaces", "landlock"), 2, "judging.E001"),
+        (2, ("namespaces",), 3, "judging.E001"),
+        (0, ("seccomp",), 1, "judging.E001"),
+        (0, ("seccomp",), 0, "judging.W002"),
+    ],
+)
+def test_the_fewer_walls_the_graver(level: int, missing: tuple[Layer, ...], minimum: int, code: str) -> None:
+    (message,) = told(level, missing, minimum)
+    assert message.id == code
+
+
+def test_what_is_missing_is_named_with_a_remedy() -> None:
+    (message,) = told(1, ("namespaces", "landlock"), 1)
+    assert "Missing: namespaces, landlock." in str(message.msg)
+    assert "Linux 5.13" in str(message.hint)
+
+
+def test_this_machine_is_tried() -> None:
+    found = run_checks(tags=[TAG], include_deployment_checks=True)
+    assert {message.id for message in found} <= {
+        "judging.I001",
+        "judging.W001",
+        "judging.E001",
+        "judging.E002",
+    }
+
+
+def test_only_who_asks_for_it_pays_for_it() -> None:
+    assert jail_holds not in registry.get_checks()
+    assert jail_holds in registry.get_checks(include_deployment_checks=True)
