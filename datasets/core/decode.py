@@ -49,16 +49,28 @@ class Upload:
     """One uploaded file, gzipped or not, that can be read from the start as often as wanted."""
 
     def __init__(self, source: Path | str | BinaryIO, limits: Limits) -> None:
-        self._file = _seekable(source)
-        self.owns_file = self._file is not source
+        self._path = Path(source) if isinstance(source, Path | str) else None
+        self._opened: BinaryIO | None = None if isinstance(source, Path | str) else _seekable(source)
+        self._spooled = self._opened is not None and self._opened is not source
         self.limits = limits
         self.bytes = self._file.seek(0, 2)
         self._file.seek(0)
         self.gzipped = self._file.read(2) == _GZIP
 
+    @property
+    def _file(self) -> BinaryIO:
+        """The open file; one that was given by its path is opened again where it was closed."""
+        if self._opened is None:
+            assert self._path is not None  # only those are closed so that they can be opened again
+            self._opened = self._path.open("rb")
+        return self._opened
+
     def close(self) -> None:
-        if self.owns_file:
-            self._file.close()
+        """Closes what was opened here; reading again opens a path anew."""
+        if self._opened and (self._path or self._spooled):
+            self._opened.close()
+        if self._path:
+            self._opened = None
 
     def sha256(self) -> str:
         """Of the original bytes."""
@@ -136,9 +148,7 @@ class Upload:
             raise Unreadable(finding("file.encoding", reason="gzip_cut"))
 
 
-def _seekable(source: Path | str | BinaryIO) -> BinaryIO:
-    if isinstance(source, Path | str):
-        return Path(source).open("rb")
+def _seekable(source: BinaryIO) -> BinaryIO:
     if source.seekable():
         return source
     spooled = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its Upload
@@ -147,12 +157,18 @@ def _seekable(source: Path | str | BinaryIO) -> BinaryIO:
     return spooled
 
 
+def marked_encoding(head: bytes) -> Encoding:
+    """What the first bytes say of the encoding: its mark, and UTF-8 where there is none."""
+    if head.startswith(_UTF16):
+        return "utf-16"
+    return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
+
+
 def encoding_of(upload: Upload) -> tuple[Encoding, bool]:
     """The upload's encoding, and whether it is certain that every line of it decodes."""
-    head = upload.head()
-    if head.startswith(_UTF16):
-        return "utf-16", False
-    marked: Encoding = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
+    marked = marked_encoding(upload.head())
+    if marked == "utf-16":
+        return marked, False
     if _decodes(upload, "utf-8"):
         return marked, True
     if marked == "utf-8" and _decodes(upload, "gb18030"):

@@ -7,7 +7,16 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, encoding_of, utf8_chunks
+from datasets.core.decode import (
+    Block,
+    Encoding,
+    Unreadable,
+    Upload,
+    blocks,
+    encoding_of,
+    marked_encoding,
+    utf8_chunks,
+)
 from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats.csvtext import header_of
 from datasets.core.formats.names import Format
@@ -75,10 +84,11 @@ class Survey:
 
 
 @dataclass(slots=True)
-class _Look:
-    """What one pass over the lines has seen so far."""
+class Look:
+    """What one pass over the lines has seen so far; `passed` rows of the expected format were not voted on."""
 
     rows: int = 0
+    passed: int = 0
     votes: Votes = field(default_factory=Votes)
     guesses: Votes = field(default_factory=Votes)
     first: bytes = b""
@@ -88,6 +98,41 @@ class _Look:
     stopped: tuple[Finding, ...] = ()
 
 
+def first_guess(upload: Upload, forced: Format | None = None) -> Survey | None:
+    """What the beginning of the upload promises, if that is JSONL of a known format."""
+    if upload.other_kind():
+        return None
+    encoding = marked_encoding(upload.head())
+    try:
+        block = next(blocks(utf8_chunks(upload, encoding), upload.limits.row_bytes), None)
+    except Unreadable:
+        return None
+    if block is None or forced == "legacy_csv" or (forced is None and _csv_header(block)):
+        return None
+    look = Look()
+    for number, line in enumerate(block.lines, block.first):
+        look_at(number, line, look)
+    fmt = forced or look.votes.format()
+    if look.spread or fmt is None:
+        return None
+    return Survey("jsonl", fmt, "", {}, encoding, True, _file_findings(encoding))
+
+
+def kept_promise(look: Look, guess: Survey, forced: Format | None) -> Survey | None:
+    """The survey that a whole look concludes, if it is of the guessed shape and format."""
+    _vote(guess.format, look)
+    concluded = _concluded(look, forced, guess.encoding or "utf-8", True, guess.findings)
+    same = (concluded.shape, concluded.format) == (guess.shape, guess.format)
+    return concluded if same else None
+
+
+def _vote(fmt: Format | None, look: Look) -> None:
+    """The votes of the rows that passed as being of format `fmt`."""
+    legacy = fmt == "legacy_jsonl"
+    look.rows += look.passed
+    look.votes.add(not legacy, fmt == "judge_only", legacy, look.passed)
+
+
 def survey(upload: Upload, forced: Format | None = None) -> Survey:
     """Looks through the whole upload once (twice where it is no UTF-8); never raises on content."""
     kind = upload.other_kind()
@@ -95,7 +140,7 @@ def survey(upload: Upload, forced: Format | None = None) -> Survey:
         return Survey("none", None, "other_kind", {}, None, True, (finding("file.other_kind", kind=kind),))
     encoding, decodes = encoding_of(upload)
     found = _file_findings(encoding)
-    look, is_csv = _Look(), forced == "legacy_csv"
+    look, is_csv = Look(), forced == "legacy_csv"
     try:
         for block in blocks(utf8_chunks(upload, encoding), upload.limits.row_bytes):
             if not look.rows and not is_csv:
@@ -103,7 +148,8 @@ def survey(upload: Upload, forced: Format | None = None) -> Survey:
             if is_csv or look.spread:
                 look.rows += 1
                 break
-            _look_at(block, look)
+            for number, line in enumerate(block.lines, block.first):
+                look_at(number, line, look)
     except Unreadable as trouble:
         look.stopped = (trouble.found,)  # of a file with rows the reading proper says it, after those rows
     if is_csv:
@@ -127,34 +173,26 @@ def _csv_header(block: Block) -> bool:
     return any(name.strip().lower() in ("prompt", "response") for name in names)
 
 
-def _look_at(block: Block, look: _Look) -> None:
-    """Every row passes here, so the frequent way is kept short: of most rows only the kinds are counted."""
-    kinds: dict[tuple[bool, bool, bool], int] = {}
-    for number, line in enumerate(block.lines, block.first):
-        try:
-            keys = _decode_keys(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            _look_at_odd(number, line, look)
-        else:
-            kind = (
-                keys.messages is not UNSET,
-                keys.model_outputs is not UNSET,
-                keys.conversation is not UNSET,
-            )
-            kinds[kind] = kinds.get(kind, 0) + 1
-            if look.splitter.active:
-                _feed(number, line, look)
-        if look.spread:
-            break
-    look.rows += sum(kinds.values())
-    for kind, count in kinds.items():
-        look.votes.add(*kind, rows=count)
-    if not look.first:
-        filled = ((at, line) for at, line in enumerate(block.lines, block.first) if line.strip())
-        look.first_number, look.first = next(filled, (0, b""))
+def look_at(number: int, line: bytes, look: Look) -> None:
+    """Takes one line into account: a row's vote, or a part of something that is spread over several lines."""
+    if look.spread:
+        return
+    if not look.first and line.strip():
+        look.first_number, look.first = number, line
+    try:
+        keys = _decode_keys(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        _look_at_odd(number, line, look)
+        return
+    look.rows += 1
+    look.votes.add(
+        keys.messages is not UNSET, keys.model_outputs is not UNSET, keys.conversation is not UNSET
+    )
+    if look.splitter.active:
+        _feed(number, line, look)
 
 
-def _look_at_odd(number: int, line: bytes, look: _Look) -> None:
+def _look_at_odd(number: int, line: bytes, look: Look) -> None:
     if not line.strip():
         return
     look.rows += 1
@@ -163,7 +201,7 @@ def _look_at_odd(number: int, line: bytes, look: _Look) -> None:
     _feed(number, line, look)
 
 
-def _feed(number: int, line: bytes, look: _Look) -> None:
+def _feed(number: int, line: bytes, look: Look) -> None:
     """Tries whether this line continues, or else begins, a value that is spread over several lines."""
     text = line.decode("utf-8", "replace")
     for splitter in (look.splitter, Splitter()):
@@ -181,7 +219,7 @@ def _feed(number: int, line: bytes, look: _Look) -> None:
 
 
 def _concluded(
-    look: _Look, forced: Format | None, encoding: Encoding, decodes: bool, found: tuple[Finding, ...]
+    look: Look, forced: Format | None, encoding: Encoding, decodes: bool, found: tuple[Finding, ...]
 ) -> Survey:
     if not look.rows or (look.rows == 1 and b"".join(look.first.split()) == b"[]"):
         return Survey(
@@ -203,7 +241,7 @@ def _concluded(
     return Survey("jsonl", forced or detected, why, params, encoding, decodes, found)
 
 
-def _is_one_array(look: _Look) -> bool:
+def _is_one_array(look: Look) -> bool:
     """A single line that is an array, perhaps with comments or commas to take away."""
     splitter = Splitter()
     try:
@@ -213,7 +251,7 @@ def _is_one_array(look: _Look) -> bool:
     return splitter.arrays == 1 and not splitter.open
 
 
-def _looks_like_json(look: _Look) -> bool:
+def _looks_like_json(look: Look) -> bool:
     """Some line begins like an object, or the first is or begins like JSON: faults are told line by line."""
     return bool(look.guesses.objects or _JSON_START.match(look.first)) or _is_json(look.first)
 

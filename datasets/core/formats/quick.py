@@ -7,6 +7,7 @@ a test compares the two on many rows.
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -50,6 +51,12 @@ class QuickLook:
         self._legacy = fmt == "legacy_jsonl"
         self._shapes: list[Shape] = []
         self._plans: dict[tuple[str | int, ...], _Plan] = {}
+
+    def unclean(self, first: int, lines: list[bytes], counts: list[int]) -> Iterator[int]:
+        """Places of the lines that do not pass; the first has the number `first`, `counts` are key_counts' figures."""
+        for index, line in enumerate(lines):
+            if not self.passes(first + index, line, counts[index]):
+                yield index
 
     def passes(self, number: int, line: bytes, keys: int) -> bool:
         """Whether the row has neither errors nor warnings of its own; `keys` is key_counts' figure for it."""

@@ -1,0 +1,96 @@
+"""One look through the lines of a JSONL upload: each proven clean by the quick look or examined with care."""
+
+from collections.abc import Iterator
+
+from datasets.core.account import Account
+from datasets.core.decode import Block, Unreadable
+from datasets.core.findings import Finding, finding
+from datasets.core.formats.checks import Check, check_json_row
+from datasets.core.formats.csvtext import broken_column
+from datasets.core.formats.detect import Look, look_at
+from datasets.core.formats.keycount import SUSPECT, key_counts
+from datasets.core.formats.quick import QuickLook
+
+
+class Surprise(Exception):
+    """The upload is not what its beginning promised."""
+
+
+class LinesLook:
+    """Bound to one account. With a `watch` it also takes the votes on the upload's format as it goes."""
+
+    def __init__(self, account: Account, watch: Look | None = None) -> None:
+        self._account = account
+        self._watch = watch
+        self._quick = QuickLook(account.format, account.tally) if account.format else None
+
+    def through(self, blocks: Iterator[Block]) -> Finding | None:
+        """Takes all blocks; what stopped it before their end. Raises Surprise, only with a watch."""
+        try:
+            for block in blocks:
+                self._block(block)
+        except Unreadable as stopped:
+            return stopped.found
+        finally:
+            if self._quick:
+                self._quick.flush()
+        return None
+
+    def _block(self, block: Block) -> None:
+        decodes = self._decodes(block)
+        done = 0
+        for index in self._unclean(block, decodes):
+            self._clean(block, done, index)
+            done = index + 1
+            line = block.lines[index]
+            number = block.first + index
+            if line.strip() or number in block.oversized:
+                self._with_care(number, line, number in block.oversized)
+        self._clean(block, done, len(block.lines))
+
+    def _decodes(self, block: Block) -> bool:
+        """Whether all its lines are UTF-8. A block at a time costs the least."""
+        if block.text.isascii() or broken_column(block.text) is None:
+            return True
+        if self._watch and self._account.survey.encoding != "utf-16":
+            raise Surprise
+        return False
+
+    def _unclean(self, block: Block, decodes: bool) -> Iterator[int]:
+        """Places in the block of the lines that the quick look does not pass, blank ones among them."""
+        room = self._account.limits.rows - self._account.rows
+        if not self._quick or block.oversized or len(block.lines) > room:
+            return iter(range(len(block.lines)))
+        counts = key_counts(block.text, block.lines)
+        if not decodes:
+            for index, line in enumerate(block.lines):
+                if broken_column(line) is not None:
+                    counts[index] = SUSPECT
+        return self._quick.unclean(block.first, block.lines, counts)
+
+    def _clean(self, block: Block, start: int, end: int) -> None:
+        """Lines that passed; while a value may be spread over several lines, they matter to that question."""
+        self._account.count_clean(end - start)
+        if self._watch:
+            while start < end and self._watch.splitter.active:
+                self._look_at(block.first + start, block.lines[start])
+                start += 1
+            self._watch.passed += end - start
+
+    def _look_at(self, number: int, line: bytes) -> None:
+        if self._watch:
+            look_at(number, line, self._watch)
+            if self._watch.spread:
+                raise Surprise
+
+    def _with_care(self, number: int, line: bytes, oversized: bool) -> None:
+        self._look_at(number, line)
+        self._account.record(self._check(number, line, oversized))
+
+    def _check(self, number: int, line: bytes, oversized: bool) -> Check:
+        if oversized:
+            return self._account.too_large(number)
+        column = broken_column(line)
+        if column is not None:
+            return Check(number, [finding("file.encoding", line=number, column=column)])
+        return check_json_row(number, line.decode(), self._account.format)

@@ -1,0 +1,43 @@
+"""A file that is JSON but no JSONL: its objects counted and described, though none of them is a row yet."""
+
+from collections.abc import Iterator
+
+from datasets.core.account import Account
+from datasets.core.decode import Block, Unreadable
+from datasets.core.findings import finding
+from datasets.core.formats.checks import check_json_row
+from datasets.core.formats.detect import Votes, vote_on
+from datasets.core.formats.spread import NotSpread, Piece, Splitter
+
+
+def describe_spread(blocks: Iterator[Block], account: Account) -> None:
+    """Counts and describes the objects, and says where even that is impossible; raises Unreadable."""
+    splitter, votes = Splitter(), Votes()
+    number, line = 0, ""
+    try:
+        for block in blocks:
+            for number, raw in enumerate(block.lines, block.first):
+                line = raw.decode("utf-8", "replace")
+                for piece in splitter.feed(number, line):
+                    _describe(piece, votes, account)
+                if splitter.size > account.limits.row_bytes:
+                    raise Unreadable(account.too_large(number).found[0])
+        if splitter.open:
+            raise NotSpread(number, len(line) + 1)
+    except NotSpread as broken:
+        met = line[broken.column - 1 : broken.column]
+        account.ledger.add(
+            finding(
+                "json.invalid", line=broken.line, column=broken.column, reason="spread", met=met, wanted=""
+            )
+        )
+    finally:
+        account.format = account.format or votes.format()
+
+
+def _describe(piece: Piece, votes: Votes, account: Account) -> None:
+    account.count(valid=False)
+    vote_on(piece.text, votes)
+    facts = check_json_row(piece.line, piece.text, None).facts
+    if facts is not None:
+        account.tally.add(piece.line, facts)
