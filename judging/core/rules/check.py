@@ -1,0 +1,251 @@
+"""The sheet of what is written → the program that is meant, or every error at once, with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from judging.core.rules import words
+from judging.core.rules.arguments import read_format, read_format_argument, read_length
+from judging.core.rules.fields import path_of
+from judging.core.rules.functions import BY_WORD, OPTIONAL, Function
+from judging.core.rules.parse import parse
+from judging.core.rules.program import (
+    Argument,
+    Block,
+    Code,
+    Entry,
+    Field,
+    Format,
+    Place,
+    Problem,
+    Program,
+    Rule,
+    RuleText,
+    Sheet,
+    Word,
+)
+from judging.core.rules.python_blocks import PythonProblem, scoring_function
+
+_MEAN = "mean"
+_MOST_GUESSES = 100  # looking for the word that was meant is slow beside everything else
+_LABEL_KINDS = {"rule": words.RULE_LABEL, "code": words.CODE_LABEL}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A program, None if there are errors; the errors and warnings in the order of the text."""
+
+    program: Program | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def errors(self) -> list[Problem]:
+        return [problem for problem in self.problems if not problem.is_warning]
+
+    @property
+    def warnings(self) -> list[Problem]:
+        return [problem for problem in self.problems if problem.is_warning]
+
+
+def read_program(text: str) -> Reading:
+    """Any text gives a program or at least one error; nothing is raised."""
+    checker = _Checker(parse(text))
+    program = checker.program()
+    problems = tuple(sorted(checker.problems, key=lambda problem: problem.place))
+    broken = any(not problem.is_warning for problem in problems)
+    return Reading(None if broken else program, problems)
+
+
+class _Checker:
+    def __init__(self, sheet: Sheet) -> None:
+        self.sheet = sheet
+        self.problems = list(sheet.problems)
+        self.blocks: dict[str, Block] = {}
+        self.guesses = 0
+        self.functions: dict[str, str] = {}  # of Python blocks: label → the function to call
+
+    def program(self) -> Program | None:
+        self._check_blocks()
+        form = self._format()
+        aggregate = self._aggregate()
+        lines = [entry for entry in self.sheet.entries if not _is_setting(entry)]
+        rules = [rule for entry in lines if (rule := self._rule(entry))]
+        self._check_fields(lines, form)
+        self._check_labels()
+        if form is None:
+            return None
+        return Program(tuple(rules), aggregate, form, tuple(self.blocks.values()))
+
+    def _note(self, code: str, place: Place, **params: str) -> None:
+        self.problems.append(Problem(code, place, {name: value[:100] for name, value in params.items()}))
+
+    def _near(self, word: str, known: Iterable[str]) -> str:
+        self.guesses += 1
+        return words.near(word, known) if self.guesses <= _MOST_GUESSES else ""
+
+    # settings
+
+    def _format(self) -> Format | None:
+        entry = self.sheet.format
+        if entry is None:
+            self._note("missing_format", self.sheet.header_end)
+            return None
+        kind, root = entry.function, entry.argument
+        form = read_format(kind.text, root.text if root else "")
+        if form is None and root is not None and kind.text in words.FORMATS:
+            code = "argument_invalid" if kind.text == words.XML else "argument_unexpected"
+            self._note(code, root.place, function=kind.text, met=root.text, kind="root")
+        elif form is None:
+            self._note("unknown_format", kind.place, met=kind.text, near=self._near(kind.text, words.FORMATS))
+        return form
+
+    def _aggregate(self) -> str:
+        entries = [entry for entry in self.sheet.entries if entry.name.text in words.AGGREGATE]
+        for again in entries[1:]:
+            first = str(entries[0].name.place.line)
+            self._note("duplicate_aggregate", again.name.place, name=again.name.text, first=first)
+        for entry in entries:
+            self._check_aggregate(entry)
+        return entries[0].function.text if entries else _MEAN
+
+    def _check_aggregate(self, entry: Entry) -> None:
+        met, further = entry.function, entry.argument
+        if met.text not in words.AGGREGATES:
+            near = self._near(met.text, words.AGGREGATES)
+            self._note("unknown_aggregate", met.place, met=met.text, near=near)
+        elif further is not None:
+            self._note("argument_unexpected", further.place, function=met.text, met=further.text)
+
+    # lines
+
+    def _rule(self, entry: Entry) -> Rule | None:
+        function = BY_WORD.get(entry.function.text)
+        if function is None:
+            self._note_unknown_function(entry)
+            return None
+        if entry.argument is None and function.argument not in OPTIONAL:
+            self._note(
+                "argument_missing",
+                _behind(entry.function),
+                function=entry.function.text,
+                kind=function.argument,
+            )
+            return None
+        if entry.argument is not None and function.argument == "none":
+            met = entry.argument
+            self._note("argument_unexpected", met.place, function=entry.function.text, met=met.text)
+            return None
+        argument = self._argument(function, entry)
+        return Rule(_field(entry.name), function, argument, entry.function.text, entry.name.place)
+
+    def _note_unknown_function(self, entry: Entry) -> None:
+        met, name = entry.function, entry.name.text
+        known = [word for pair in words.OWN_NAMES for word in pair.both()]
+        # `@聚合法式:min` is a name misspelt, not a function.
+        near_name = self._near(name, known) if name.startswith(("@", "＠")) and name not in known else ""
+        near = "" if near_name else self._near(met.text, BY_WORD)
+        self._note("unknown_function", met.place, met=met.text, near=near, near_name=near_name, name=name)
+
+    def _argument(self, function: Function, entry: Entry) -> Argument:
+        word = entry.argument
+        if word is None:
+            return None
+        if function.argument in ("constant", "replacement"):
+            return word.text
+        if function.argument in _LABEL_KINDS:
+            return self._labelled(function.argument, word)
+        read = read_length if function.argument == "length" else read_format_argument
+        found: Argument = read(word.text)
+        if found is None:
+            params = {"function": entry.function.text, "met": word.text, "kind": function.argument}
+            self._note("argument_invalid", word.place, **params)
+        return found
+
+    def _labelled(self, kind: str, label: Word) -> Argument:
+        if not label.text.startswith(_LABEL_KINDS[kind].both()):
+            self._note("label_prefix", label.place, label=label.text, kind=kind)
+        block = self.blocks.get(label.text)
+        if block is None:
+            near = self._near(label.text, self.blocks)
+            self._note("label_undefined", label.place, label=label.text, near=near)
+            return None
+        if kind == "rule":
+            return RuleText(block.label.text, block.text)
+        return Code(block.label.text, block.text, self.functions.get(label.text, ""), block.first_line)
+
+    # the whole
+
+    def _check_fields(self, lines: list[Entry], form: Format | None) -> None:
+        if not lines and not self.sheet.misplaced and not _has_bad_lines(self.sheet):
+            place = self.sheet.format.name.place if self.sheet.format else self.sheet.header_end
+            self._note("no_rules", place)
+        whole = [entry.name.text in words.WHOLE for entry in lines]
+        if True in whole and False in whole:
+            odd = lines[whole.index(not whole[0])].name
+            self._note("mixed_fields", odd.place, name=odd.text)
+        if form is not None and form.kind == "text":
+            for entry, is_whole in zip(lines, whole, strict=True):
+                if not is_whole:
+                    self._note("field_not_allowed", entry.name.place, name=entry.name.text)
+
+    def _check_blocks(self) -> None:
+        for block in self.sheet.blocks:
+            label = block.label.text
+            if label in self.blocks:
+                first = str(self.blocks[label].label.place.line)
+                self._note("block_duplicate", block.label.place, label=label, first=first)
+                continue
+            self.blocks[label] = block
+            if label.startswith(words.CODE_LABEL.both()) or label in self._labels_of("code"):
+                self._check_python(block)
+
+    def _check_python(self, block: Block) -> None:
+        try:
+            self.functions[block.label.text] = scoring_function(block.text)
+        except PythonProblem as problem:
+            place = (
+                Place(block.first_line + problem.line - 1, problem.column)
+                if problem.line
+                else block.label.place
+            )
+            self._note(problem.code, place, label=block.label.text, **problem.params)
+
+    def _check_labels(self) -> None:
+        used = self._labels_of("rule") | self._labels_of("code")
+        prefixes = tuple(word for pair in _LABEL_KINDS.values() for word in pair.both())
+        for label, block in self.blocks.items():
+            if label in used:
+                continue
+            code = "label_unused" if label.startswith(prefixes) else "label_prefix"
+            self._note(code, block.label.place, label=label, kind="")
+
+    def _labels_of(self, kind: str) -> set[str]:
+        """Labels that lines name, also lines that stand in the wrong place."""
+        entries = (*self.sheet.entries, *self.sheet.misplaced)
+        functions = ((entry, BY_WORD.get(entry.function.text)) for entry in entries)
+        return {
+            entry.argument.text
+            for entry, function in functions
+            if entry.argument and function and function.argument == kind
+        }
+
+
+def _is_setting(entry: Entry) -> bool:
+    return entry.name.text in words.FORMAT or entry.name.text in words.AGGREGATE
+
+
+def _has_bad_lines(sheet: Sheet) -> bool:
+    return any(problem.code in ("bad_line", "header_after_format") for problem in sheet.problems)
+
+
+def _behind(word: Word) -> Place:
+    return Place(word.place.line, word.place.column + len(word.text))
+
+
+def _field(name: Word) -> Field:
+    if name.text in words.ALL:
+        return Field("all", written=name.text)
+    if name.text in words.WHOLE:
+        return Field("whole", written=name.text)
+    return Field("named", name.text, path_of(name.text), name.text)

@@ -1,0 +1,73 @@
+"""An evaluation and what others said of its open lines → the score, or the error. Never a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from judging.core.rules.aggregate import aggregate
+from judging.core.rules.plan import Evaluation, Line
+from judging.core.rules.scoring import WORST, Reason, Scored
+from judging.core.values import Outcome
+
+NOT_ASKED, NO_JUDGE = "not_asked", "judge.missing"
+
+
+@dataclass(frozen=True, slots=True)
+class LineError:
+    """The first line without a score, `line` being its line in the program."""
+
+    code: str
+    line: int
+    params: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`score` exactly if there is no `error`. `failure` says why the answer lacks the format (score 1, no lines)."""
+
+    score: int | float | None
+    lines: tuple[Line, ...]
+    failure: Reason | None = None
+    error: LineError | None = None
+
+    @property
+    def format_ok(self) -> bool:
+        return self.failure is None
+
+    def outcome(self) -> Outcome:
+        """The judgement's: a rule program has no state `unparsed`. The detail begins with the program's line."""
+        if self.error is None:
+            return Outcome("scored", self.score)
+        told = "; ".join(filter(None, self.error.params.values()))
+        return Outcome.error(self.error.code, f"{self.error.line}: {told}")
+
+
+def needs_answers(evaluation: Evaluation) -> bool:
+    """Whether its requests are worth asking: not where a line without a score already decides."""
+    return all(line.score is not None or line.reason.code == "pending" for line in evaluation.lines)
+
+
+def conclude(evaluation: Evaluation, found: Mapping[int, Scored | Reason]) -> Result:
+    """`found`: by index of the line what was found for it, a score or the reason why there is none."""
+    if evaluation.failure is not None:
+        return Result(WORST, (), evaluation.failure)
+    lines = tuple(_told(line, found.get(index)) for index, line in enumerate(evaluation.lines))
+    failed = [line for line in lines if line.score is None]
+    if failed:
+        first = next((line for line in failed if line.reason.code != NOT_ASKED), failed[0])
+        return Result(None, lines, error=_error_of(first))
+    scores = [line.score for line in lines if line.score is not None]
+    return Result(aggregate(evaluation.program.aggregate, scores), lines)
+
+
+def _told(line: Line, found: Scored | Reason | None) -> Line:
+    if line.reason.code != "pending":
+        return line
+    if isinstance(found, Scored):
+        return replace(line, score=found.score, reason=found.reason)
+    return replace(line, reason=found or Reason(NOT_ASKED))
+
+
+def _error_of(line: Line) -> LineError:
+    return LineError(line.reason.code, line.rule.place.line, {"name": line.name, **line.reason.params})

@@ -1,0 +1,179 @@
+"""The three formats, read safely: JSON objects, XML elements, any text.
+
+JSON by the standard library's scanner with exact numbers; duplicate keys and NaN are refused. XML by expat, inside an
+element of ours, so that no document type, and with it no entity beyond XML's five, can be declared. Nesting is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+from xml.parsers import expat
+
+from judging.core.rules.program import Format
+from judging.core.rules.values import Number, Value
+
+MOST_DEPTH = 100
+Fields = dict[str, Value]
+
+_AROUND = "fields"
+_DECLARATION = re.compile(r"<\?xml\s[^<>]*\?>")
+
+
+class NotInFormat(Exception):
+    """The text does not have the format: a reason from a bounded list, and what was met.
+
+    Reasons: `not_json`, `not_object`, `duplicate_key`, `not_a_number`, `not_xml`, `doctype`, `no_element`,
+    `text_between`, `other_root`, `too_deep`.
+    """
+
+    def __init__(self, reason: str, **params: str) -> None:
+        super().__init__(reason)
+        self.reason, self.params = reason, params
+
+
+def read_fields(form: Format, text: str) -> Fields:
+    """The text's fields by name, in its order (of a plain text none). Raises NotInFormat."""
+    if form.kind == "json":
+        return read_json(text)
+    if form.kind == "xml":
+        return read_xml(text, form.root)
+    return {}
+
+
+def _lead(text: str) -> int:
+    """How many characters of white space come first."""
+    return len(text) - len(text.lstrip())
+
+
+def _place(text: str, position: int) -> dict[str, str]:
+    line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
+    return {"line": str(line), "column": str(column)}
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------
+
+
+def read_json(text: str) -> Fields:
+    """A JSON object, white space around it allowed. Raises NotInFormat."""
+    try:
+        value = _decode(text.strip())
+    except json.JSONDecodeError as error:
+        raise NotInFormat("not_json", **_place(text, error.pos + _lead(text))) from None
+    except RecursionError:
+        raise NotInFormat("too_deep") from None
+    if not isinstance(value, dict):
+        raise NotInFormat("not_object")
+    # Fewer brackets than that cannot nest too deeply, so the walk is spared.
+    if text.count("[") + text.count("{") > MOST_DEPTH:
+        check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """Raises NotInFormat where lists and objects nest deeper than MOST_DEPTH."""
+    level, depth = [value], 0
+    while level := [one for one in level if isinstance(one, (list, dict))]:
+        depth += 1
+        if depth > MOST_DEPTH:
+            raise NotInFormat("too_deep")
+        level = [member for one in level for member in (one.values() if isinstance(one, dict) else one)]
+
+
+def _once_each(pairs: list[tuple[str, Value]]) -> Fields:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise NotInFormat("duplicate_key", name=twice[:100])
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise NotInFormat("not_a_number", name=name)
+
+
+_decode = json.JSONDecoder(
+    object_pairs_hook=_once_each, parse_int=Number, parse_float=Number, parse_constant=_refuse_constant
+).decode
+
+
+# --- XML -------------------------------------------------------------------------------------------------------
+
+
+def read_xml(text: str, root: str = "") -> Fields:
+    """The texts of sibling elements, or of those in the one element `root`. Repeated ones make a list.
+
+    A declaration (`<?xml …?>`) may stand before them, and nothing but white space between. Raises NotInFormat.
+    """
+    reader = _XmlReader(root)
+    try:
+        reader.read(text.strip())
+    except expat.ExpatError as error:
+        if "<!DOCTYPE" in text:
+            raise NotInFormat("doctype") from None
+        line = error.lineno - 1 + text.count("\n", 0, _lead(text))
+        raise NotInFormat("not_xml", line=str(max(1, line)), column=str(error.offset + 1)) from None
+    except UnicodeEncodeError:  # half a character
+        raise NotInFormat("not_xml", line="1", column="1") from None
+    if not reader.found:
+        raise NotInFormat("no_element")
+    return {name: texts[0] if len(texts) == 1 else list(texts) for name, texts in reader.found.items()}
+
+
+class _XmlReader:
+    """Collects the elements at one depth: 1 is our own element, 2 the siblings (or the root), 3 what is in the root."""
+
+    def __init__(self, root: str) -> None:
+        self.found: dict[str, list[str]] = {}
+        self._root = root
+        self._fields_at = 3 if root else 2
+        self._depth = 0
+        self._roots = 0
+        self._text: list[str] = []
+        self._parser = parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.CommentHandler = parser.StartCdataSectionHandler = self._anything_else
+        parser.ProcessingInstructionHandler = self._anything_else
+
+    def read(self, text: str) -> None:
+        declaration = _DECLARATION.match(text)
+        if declaration:
+            self._parser.Parse(declaration[0])
+        self._parser.Parse(f"<{_AROUND}>\n")
+        self._parser.Parse(text[declaration.end() if declaration else 0 :])
+        self._parser.Parse(f"</{_AROUND}>", True)
+
+    def _start(self, name: str, _attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > MOST_DEPTH + 1:
+            raise NotInFormat("too_deep")
+        if self._root and self._depth == 2:
+            self._roots += 1
+            if name != self._root or self._roots > 1:
+                raise NotInFormat("other_root", met=name[:100], wanted=self._root)
+        elif self._depth == self._fields_at:
+            self._text = []
+
+    def _end(self, name: str) -> None:
+        if self._depth == self._fields_at:
+            self.found.setdefault(name, []).append("".join(self._text).strip())
+        self._depth -= 1
+
+    def _characters(self, text: str) -> None:
+        if self._depth >= self._fields_at:
+            self._text.append(text)
+        elif not _is_xml_blank(text):
+            raise NotInFormat("text_between", met=text.strip()[:40])
+
+    def _anything_else(self, *_met: str) -> None:
+        if self._depth < self._fields_at:
+            raise NotInFormat("text_between", met="")
+
+
+def _is_xml_blank(text: str) -> bool:
+    return not text.strip(" \t\r\n")

@@ -1,0 +1,149 @@
+"""A program's text → the sheet of what is written. It never stops at an error: each is noted, and reading goes on."""
+
+from __future__ import annotations
+
+import bisect
+
+from judging.core.rules import words
+from judging.core.rules.lines import Line, Tag, lines_of, tag_on
+from judging.core.rules.program import Block, Entry, Place, Problem, Sheet
+
+_LABELS = (*words.RULE_LABEL.both(), *words.CODE_LABEL.both())
+_NEED_NO_FUNCTION = (words.FORMAT, words.AGGREGATE)  # their own errors say what is missing
+
+
+def parse(text: str) -> Sheet:
+    """Any text gives a sheet."""
+    return _Parser(lines_of(text)).sheet()
+
+
+class _Parser:
+    def __init__(self, lines: list[Line]) -> None:
+        self.lines = lines
+        self.closings = _closings(lines)
+        self.at = 0
+        self.entries: list[Entry] = []
+        self.misplaced: list[Entry] = []
+        self.blocks: list[Block] = []
+        self.early_blocks: list[Block] = []
+        self.format: Entry | None = None
+        self.problems: list[Problem] = []
+        self.header_end = Place(1, 1)
+
+    def sheet(self) -> Sheet:
+        self._read_first_line()
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            self.at += 1
+            if line.stripped:
+                self._read_line(line)
+        if self.format is not None:
+            for block in self.early_blocks:
+                self._note("block_before_format", block.label.place, label=block.label.text)
+        return Sheet(
+            tuple(self.entries),
+            self.format,
+            tuple(self.misplaced),
+            tuple(self.blocks),
+            self.header_end,
+            tuple(self.problems),
+        )
+
+    def _note(self, code: str, place: Place, **params: str) -> None:
+        self.problems.append(Problem(code, place, {name: value[:100] for name, value in params.items()}))
+
+    def _read_first_line(self) -> None:
+        first = next((index for index, line in enumerate(self.lines) if line.stripped), None)
+        met = self.lines[first] if first is not None else None
+        if met is not None and met.stripped == words.HEADER:
+            self.at = met.number
+            self.header_end = Place(met.number, len(met.text.rstrip()) + 1)
+            return
+        self._note("missing_header", met.start if met else Place(1, 1), met=met.stripped if met else "")
+        # A first line that was meant to be the head is not told of twice.
+        if met is not None and met.stripped.startswith(("#", "＃")):
+            self.at = met.number
+
+    def _read_line(self, line: Line) -> None:
+        tag = tag_on(line)
+        if tag is not None:
+            self._read_tag(tag)
+        elif self.format is None:
+            self._read_header_line(line)
+        else:
+            self._read_late_line(line)
+
+    def _read_header_line(self, line: Line) -> None:
+        entry = _entry(line)
+        if entry is None:
+            self._note("bad_line", line.start, met=line.stripped)
+            return
+        self.entries.append(entry)
+        self.header_end = Place(line.number, len(line.text.rstrip()) + 1)
+        if entry.name.text in words.FORMAT:
+            self.format = entry
+
+    def _read_late_line(self, line: Line) -> None:
+        entry = _entry(line)
+        if entry is not None and self.format is not None and entry.name.text in words.FORMAT:
+            first = str(self.format.name.place.line)
+            self._note("duplicate_format", line.start, name=entry.name.text, first=first)
+        elif ":" in line.text or "：" in line.text:
+            self.misplaced += [entry] if entry else []
+            self._note("header_after_format", line.start, met=line.stripped)
+        else:
+            self._note("bad_line", line.start, met=line.stripped)
+
+    def _read_tag(self, tag: Tag) -> None:
+        if tag.closes:
+            self._note("block_unopened", tag.label.place, label=tag.label.text)
+            return
+        closing = self._closing(tag.label.text)
+        end = self._where_something_begins() if closing is None else closing
+        text = "\n".join(line.text for line in self.lines[self.at : end]).removesuffix("\r")
+        block = Block(tag.label, text, tag.label.place.line + 1)
+        self.blocks.append(block)
+        if self.format is None:
+            self.early_blocks.append(block)
+        if closing is None:
+            self._note("block_unclosed", tag.label.place, label=tag.label.text)
+        self.at = end if closing is None else closing + 1
+
+    def _closing(self, label: str) -> int | None:
+        """The index of the next line that closes a block of this label."""
+        closing = self.closings.get(label, [])
+        found = bisect.bisect_left(closing, self.at)
+        return closing[found] if found < len(closing) else None
+
+    def _where_something_begins(self) -> int:
+        """The index of the next line that can't belong to a block that is never closed."""
+        rest = range(self.at, len(self.lines))
+        return next((index for index in rest if self._begins_something(self.lines[index])), len(self.lines))
+
+    def _begins_something(self, line: Line) -> bool:
+        tag = tag_on(line)
+        if tag is not None:
+            return tag.label.text.startswith(_LABELS)
+        entry = _entry(line) if self.format is None else None
+        return entry is not None and entry.name.text in words.FORMAT
+
+
+def _closings(lines: list[Line]) -> dict[str, list[int]]:
+    """By label, the indices of the lines that close it."""
+    found: dict[str, list[int]] = {}
+    for index, line in enumerate(lines):
+        tag = tag_on(line)
+        if tag is not None and tag.closes:
+            found.setdefault(tag.label.text, []).append(index)
+    return found
+
+
+def _entry(line: Line) -> Entry | None:
+    """`name : function [: argument]`; None for a line that is not of this form."""
+    name, *rest = line.parts()
+    if not name.text or not rest:
+        return None
+    if not rest[0].text and not any(name.text in pair for pair in _NEED_NO_FUNCTION):
+        return None
+    argument = rest[1] if len(rest) > 1 and rest[1].text else None
+    return Entry(name, rest[0], argument)

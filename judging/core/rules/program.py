@@ -1,0 +1,162 @@
+"""What a program is: first as it is written (`Sheet`), then as it is meant (`Program`). All frozen.
+
+Places and the words as written do not count when two programs are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from judging.core.rules.functions import Function
+
+WARNINGS = frozenset({"label_unused"})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Line and column in the program, both from 1; columns count characters."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A piece of the text, and where it begins."""
+
+    text: str
+    place: Place = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error or a warning: its code, its place, and what the sentence about it needs to know."""
+
+    code: str
+    place: Place
+    params: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_warning(self) -> bool:
+        return self.code in WARNINGS
+
+
+# --- as written ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A header line: `name : function [: argument]`. The function is '' where the line ends with its colon."""
+
+    name: Word
+    function: Word
+    argument: Word | None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`<label>` … `</label>`; `text` is exactly what stands between, less the newlines at the tags."""
+
+    label: Word
+    text: str
+    first_line: int = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Everything that is written, in its order. `misplaced`: header lines behind the format line."""
+
+    entries: tuple[Entry, ...]
+    format: Entry | None
+    misplaced: tuple[Entry, ...]
+    blocks: tuple[Block, ...]
+    header_end: Place
+    problems: tuple[Problem, ...]
+
+
+# --- as meant --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """`root` only of XML: the name of the element around the fields, '' where they stand side by side."""
+
+    kind: Literal["json", "xml", "text"]
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Whose value a line scores. `path`: keys and indices of `a.b[0]`, empty for a plain name; `name` of named ones."""
+
+    kind: Literal["named", "all", "whole"]
+    name: str = ""
+    path: tuple[str | int, ...] = ()
+    written: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Characters, both ends included."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """A natural-language rule's block."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A Python block, and which of its functions is called."""
+
+    label: str
+    source: str
+    function: str
+    first_line: int = field(compare=False)
+
+
+Argument = str | Length | Format | RuleText | Code | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line: a field, a function, its argument. `word` is the function's name as written."""
+
+    target: Field
+    function: Function
+    argument: Argument
+    word: str = field(compare=False)
+    place: Place = field(compare=False)
+
+    @property
+    def language(self) -> Literal["zh", "en"]:
+        return "zh" if self.word == self.function.name.zh else "en"
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the function compares with the reference's field: an argument can take its place."""
+        replaced = self.function.argument == "replacement" and self.argument is not None
+        return self.function.needs_reference and not replaced
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program without errors."""
+
+    rules: tuple[Rule, ...]
+    aggregate: str
+    format: Format
+    blocks: tuple[Block, ...] = ()
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether a line has to be asked of a judge model."""
+        return any(rule.function.by == "judge" for rule in self.rules)

@@ -1,0 +1,89 @@
+"""Values of fields, exact: a number keeps the digits it was written with, and `true` is no number.
+
+A value is text, Number, bool, None, a list or a dict of values. Depth is bounded by whoever read it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_MOST_EXPONENT_DIGITS = 1000  # beyond, Python would refuse to count; such a number equals only itself
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A JSON number as it is written."""
+
+    source: str
+
+
+Value = str | Number | bool | None | list["Value"] | dict[str, "Value"]
+
+
+def from_python(value: Any) -> Value:
+    """A decoded JSON value (of a row) as a Value; a number is written as Python would."""
+    if isinstance(value, (str, bool, Number)) or value is None:
+        return value
+    if isinstance(value, int):
+        return Number(str(value))
+    if isinstance(value, float):
+        return Number(repr(value))
+    if isinstance(value, list):
+        return [from_python(element) for element in value]
+    return {str(key): from_python(element) for key, element in value.items()}
+
+
+def json_text(value: Value) -> str:
+    """JSON text: characters as they are, `, ` and `: ` between, numbers as in the source."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, Number):
+        return value.source
+    if isinstance(value, list):
+        return f"[{', '.join(map(json_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_quoted(key)}: {json_text(member)}' for key, member in value.items())}}}"
+    return {None: "null", True: "true", False: "false"}[value]
+
+
+def text_of(value: Value) -> str:
+    """A field's text: a text itself, the JSON text of anything else."""
+    return value if isinstance(value, str) else json_text(value)
+
+
+def same(one: Value, other: Value) -> bool:
+    """Equal by value: texts by characters, numbers exactly (1 = 1.0 ≠ "1"), objects and lists deep."""
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    return identity(one) == identity(other)
+
+
+def identity(value: Value) -> Hashable:
+    """Something that can be put into a set and is equal exactly where the values are."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, Number):
+        return ("number", *_digits_and_exponent(value.source))
+    if isinstance(value, list):
+        return ("list", tuple(map(identity, value)))
+    return frozenset((key, identity(member)) for key, member in value.items())
+
+
+def _digits_and_exponent(source: str) -> tuple[str, int | str]:
+    """The number as whole digits without zeros at the ends, with its sign, times a power of ten."""
+    mantissa, _, exponent = source.lower().partition("e")
+    if len(exponent) > _MOST_EXPONENT_DIGITS:
+        return source, ""
+    whole, _, fraction = mantissa.removeprefix("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    significant = digits.rstrip("0")
+    if not significant:
+        return "0", 0
+    power = int(exponent or 0) - len(fraction) + len(digits) - len(significant)
+    return ("-" if source[0] == "-" else "") + significant, power

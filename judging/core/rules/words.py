@@ -1,0 +1,57 @@
+"""The language's own words, each in Chinese and in English; a program may mix them."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One word in both languages."""
+
+    zh: str
+    en: str
+
+    def __contains__(self, word: str) -> bool:
+        return word in (self.zh, self.en)
+
+    def both(self) -> tuple[str, str]:
+        return self.zh, self.en
+
+    def in_language(self, language: str) -> str:
+        return self.zh if language == "zh" else self.en
+
+
+HEADER = "# DSL"
+ALL = Pair("@全部字段", "@all")
+WHOLE = Pair("@单个字段", "@whole")
+AGGREGATE = Pair("@聚合方式", "@aggregate")
+FORMAT = Pair("@格式限制", "@format")
+OWN_NAMES = (ALL, WHOLE, AGGREGATE, FORMAT)
+
+JSON, XML = "JSON", "XML"
+TEXT = Pair("字符串", "text")
+FORMATS = (JSON, XML, *TEXT.both())
+
+AGGREGATES = ("min", "max", "mean", "median", "mode")
+
+RULE_LABEL = Pair("规则", "rule")
+CODE_LABEL = Pair("代码", "code")
+
+
+_MOST_KNOWN = 200
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """The known word that `word` was most likely meant to be, or ''. Width and case do not count."""
+    by_plain = {_plain(one): one for one in islice(known, _MOST_KNOWN)}
+    found = difflib.get_close_matches(_plain(word)[:80], by_plain, n=1, cutoff=0.6)
+    return by_plain[found[0]] if found else ""
+
+
+def _plain(word: str) -> str:
+    return unicodedata.normalize("NFKC", word).casefold().replace(" ", "_")

@@ -1,0 +1,233 @@
+"""manage.py rules: check a scoring-rule program, score one answer by it. No database but for --judge."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from datasets.management.commands.validate import terminal_language
+from evalsite import data_dir
+from evalsite.secrets import Undecryptable
+from judging.core.jail.keeper import JailBroken
+from judging.core.jail.pool import JailRefused
+from judging.core.judges.client import Clients
+from judging.core.judges.patience import Asked, ask_patiently
+from judging.core.judges.settings import JudgeSettings, build_request
+from judging.core.rules.asking import read_reply
+from judging.core.rules.check import Reading, read_program
+from judging.core.rules.code import run_code
+from judging.core.rules.conclude import NO_JUDGE, Result, conclude, needs_answers
+from judging.core.rules.plan import Evaluation, Question, plan
+from judging.core.rules.program import Problem
+from judging.core.rules.scoring import Reason, Scored
+from judging.core.rules.values import from_python, json_text
+from judging.jails import make_jail
+from judging.messages import reason_sentence as judge_sentence
+from judging.rule_messages import problem_sentence, reason_sentence
+
+HAS_ERRORS, WRONG_USAGE = 1, 2
+
+Document = dict[str, Any]
+
+
+class Command(BaseCommand):
+    help = "Check a scoring-rule program (# DSL), or score one answer by it."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar="check | score")
+        check = actions.add_parser("check", help="every error and warning of a program, with its place")
+        score = actions.add_parser("score", help="the score of one answer, line by line")
+        for action in (check, score):
+            action.add_argument("program", type=Path, metavar="PROGRAM")
+            action.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        score.add_argument("--answer", required=True, metavar="TEXT")
+        score.add_argument("--reference", required=True, metavar="TEXT")
+        score.add_argument("--judge", metavar="NAME", help="the endpoint that is asked where a line needs it")
+
+    def handle(self, *, action: str, program: Path, **options: Any) -> None:
+        with translation.override(terminal_language()):
+            reading = read_program(text_of(program))
+            if action == "check":
+                document = checked(reading)
+                failed, words = bool(document["errors"]), check_in_words(document)
+            else:
+                document, unfit = scored(reading, options["answer"], options["reference"], options["judge"])
+                failed, words = document["error"] is not None, score_in_words(document, unfit)
+        as_json = options["json"]
+        text = written(document) if as_json else words
+        self.stdout.write(encodable(text, getattr(self.stdout, "encoding", None), as_json=as_json))
+        if failed:
+            raise SystemExit(HAS_ERRORS)
+
+
+def text_of(path: Path) -> str:
+    """The program; CommandError (status 2) if the file can't be read."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", returncode=WRONG_USAGE) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{path}: is not UTF-8", returncode=WRONG_USAGE) from None
+
+
+# --- check -----------------------------------------------------------------------------------------------------
+
+
+def checked(reading: Reading) -> Document:
+    """The document of `check --json`."""
+    return {
+        "errors": [told(problem) for problem in reading.errors],
+        "warnings": [told(problem) for problem in reading.warnings],
+    }
+
+
+def told(problem: Problem) -> Document:
+    return {
+        "line": problem.place.line,
+        "column": problem.place.column,
+        "code": problem.code,
+        "message": problem_sentence(problem),
+    }
+
+
+def check_in_words(document: Document) -> str:
+    """One line for each problem, or that there is none."""
+    kinds = ((_("error"), document["errors"]), (_("warning"), document["warnings"]))
+    lines = [
+        f"{one['line']}:{one['column']}: {kind} {one['code']}: {one['message']}"
+        for kind, problems in kinds
+        for one in problems
+    ]
+    return "\n".join(lines or [_("The program has no errors.")])
+
+
+# --- score -----------------------------------------------------------------------------------------------------
+
+
+def scored(reading: Reading, answer: str, reference: str, judge: str | None) -> tuple[Document, str]:
+    """The document of `score --json`, and why the answer lacks the format, '' if it has it."""
+    settings = settings_of(judge) if judge is not None else None
+    if reading.program is None:
+        first = told(reading.errors[0])
+        error = {name: first[name] for name in ("code", "line", "message")}
+        return {"score": None, "format_ok": None, "lines": [], "error": error}, ""
+    evaluation = plan(reading.program, answer, reference)
+    found = found_for(evaluation, settings) if needs_answers(evaluation) else {}
+    result = conclude(evaluation, found)
+    return score_document(result), reason_sentence(result.failure) if result.failure else ""
+
+
+def score_document(result: Result) -> Document:
+    lines = [
+        {
+            "field": line.name,
+            "function": line.rule.word,
+            "score": line.score,
+            "reason": reason_sentence(line.reason),
+            "answer": line.answer,
+            "reference": line.reference,
+        }
+        for line in result.lines
+    ]
+    return {
+        "score": result.score,
+        "format_ok": result.format_ok,
+        "lines": lines,
+        "error": result.error
+        and {
+            "code": result.error.code,
+            "line": result.error.line,
+            "message": reason_sentence(Reason(result.error.code, result.error.params)),
+        },
+    }
+
+
+def found_for(evaluation: Evaluation, settings: JudgeSettings | None) -> dict[int, Scored | Reason]:
+    """What the jail and the judge model say of the lines that are not scored mechanically."""
+    found: dict[int, Scored | Reason] = {}
+    try:
+        with make_jail() as jail:
+            for call in evaluation.calls:
+                (found[call.line],) = run_code(jail, call.code, [call])
+    except (JailBroken, JailRefused) as error:
+        raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
+    if settings is None:
+        return found | {question.line: Reason(NO_JUDGE) for question in evaluation.questions}
+    return found | asyncio.run(asked(evaluation.questions, settings))
+
+
+async def asked(questions: tuple[Question, ...], settings: JudgeSettings) -> dict[int, Scored | Reason]:
+    """Every question to the judge model at once."""
+    async with Clients() as clients:
+        client = clients.of(settings)
+        requests = [build_request(settings, question.prompt) for question in questions]
+        replies = await asyncio.gather(*(ask_patiently(client, settings, request) for request in requests))
+    return {question.line: read(reply) for question, reply in zip(questions, replies, strict=True)}
+
+
+def read(asked: Asked) -> Scored | Reason:
+    if asked.error is not None or asked.reply is None:
+        code, words = (asked.error.code, asked.error.message) if asked.error else ("empty_reply", "")
+        return Reason(code, {"detail": words})
+    return read_reply(asked.reply.content)
+
+
+def settings_of(name: str) -> JudgeSettings:
+    """How the endpoint of that name is asked; CommandError (status 2) if there is not exactly one."""
+    from judging.metrics.connection import endpoint_settings
+    from judging.metrics.models import Endpoint
+
+    data_dir.prepare()
+    endpoints = list(Endpoint.objects.filter(name=name, archived_at=None)[:2])
+    if len(endpoints) != 1:
+        sentences = (
+            _("There is no endpoint called %(name)s."),
+            _("Several projects have an endpoint called %(name)s; rename one."),
+        )
+        sentence = sentences[len(endpoints) > 1]
+        raise CommandError(sentence % {"name": name}, returncode=WRONG_USAGE)
+    try:
+        return endpoint_settings(endpoints[0])
+    except Undecryptable:
+        raise CommandError(judge_sentence("key_unreadable"), returncode=WRONG_USAGE) from None
+
+
+def score_in_words(document: Document, unfit: str) -> str:
+    """The score, and how each line came to its own."""
+    lines = [
+        f"{one['field']} · {one['function']}: {'–' if one['score'] is None else one['score']}  {one['reason']}"
+        for one in document["lines"]
+    ]
+    if document["error"]:
+        error = document["error"]
+        place = _("line %(line)s: %(sentence)s") % {"line": error["line"], "sentence": error["message"]}
+        return "\n".join([*lines, place])
+    if unfit:
+        lines.append(_("The answer does not have the program's format: %(why)s") % {"why": unfit})
+    return "\n".join([*lines, _("Score: %(score)s") % {"score": f"{document['score']:g}"}])
+
+
+# --- writing ---------------------------------------------------------------------------------------------------
+
+
+def written(document: Document) -> str:
+    """The document with its numbers as they were written in the answer."""
+    return json_text(from_python(document))
+
+
+def encodable(text: str, encoding: str | None, *, as_json: bool) -> str:
+    """The text as the terminal can take it: what its encoding lacks is escaped."""
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        if as_json:
+            return "".join(sign if sign.isascii() else json.dumps(sign)[1:-1] for sign in text)
+        return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
+    return text

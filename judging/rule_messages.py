@@ -1,0 +1,244 @@
+"""The rule language in the reader's words: errors of a program, reasons of a line, help for its functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from judging.core.rules.program import Problem
+from judging.core.rules.scoring import Reason
+from judging.messages import reason_sentence as judge_sentence
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+# By code, or by code and variant (what kind of argument, how many functions, whether a name is near).
+PROBLEMS: dict[str, StrPromise] = {
+    "missing_header": gettext_lazy("The first line is “%(met)s”; write “# DSL” there, with one space."),
+    "missing_header.empty": gettext_lazy("The program is empty; begin it with the line “# DSL”."),
+    "bad_line": gettext_lazy(
+        "“%(met)s” is neither a line “name:function” nor a block. Write a field's name, a colon and a function, "
+        "or put the text into a block."
+    ),
+    "unknown_function": gettext_lazy(
+        "There is no function “%(met)s”. Write one of the list, such as exact_match or length."
+    ),
+    "unknown_function.name": gettext_lazy(
+        "There is no function “%(met)s”, and “%(name)s” was read as a field. Did you mean “%(near_name)s”?"
+    ),
+    "argument_missing.length": gettext_lazy(
+        "“%(function)s” needs a length: write “:60” for at most 60, or “:(20, 60)”."
+    ),
+    "argument_missing.format": gettext_lazy(
+        "“%(function)s” needs a format: write “:JSON”, “:XML”, “:XML:root” or “:text”."
+    ),
+    "argument_missing.constant": gettext_lazy(
+        "“%(function)s” needs a constant: write a colon and the text to compare with."
+    ),
+    "argument_missing.rule": gettext_lazy(
+        "“%(function)s” needs the label of a block: write “:rule1”, and the block “<rule1>” below the format line."
+    ),
+    "argument_missing.code": gettext_lazy(
+        "“%(function)s” needs the label of a block: write “:code1”, and the block “<code1>” below the format line."
+    ),
+    "argument_unexpected": gettext_lazy("“%(function)s” takes no argument; take out “%(met)s”."),
+    "argument_invalid.length": gettext_lazy(
+        "“%(met)s” is no length; write “60” for at most 60, or “(20, 60)” with the smaller number first."
+    ),
+    "argument_invalid.format": gettext_lazy(
+        "“%(met)s” is no format; write JSON, XML, XML:root (your root's name) or text."
+    ),
+    "argument_invalid.root": gettext_lazy(
+        "“%(met)s” can't be the name of an XML element; write the root's name, such as XML:content."
+    ),
+    "missing_format": gettext_lazy(
+        "The format is missing; write “@format:JSON” (or XML, XML:root, text) as the last line before the blocks."
+    ),
+    "duplicate_format": gettext_lazy(
+        "“%(name)s” stands in line %(first)s already; take this line out, or that one."
+    ),
+    "unknown_format": gettext_lazy("There is no format “%(met)s”; write JSON, XML, XML:root or text."),
+    "unknown_aggregate": gettext_lazy(
+        "There is no aggregate “%(met)s”; write min, max, mean, median or mode."
+    ),
+    "duplicate_aggregate": gettext_lazy(
+        "“%(name)s” stands in line %(first)s already; take this line out, or that one."
+    ),
+    "header_after_format": gettext_lazy(
+        "“%(met)s” stands behind the format line; move it above. Only blocks may follow the format."
+    ),
+    "block_before_format": gettext_lazy(
+        "The block “%(label)s” stands before the format line; move it below."
+    ),
+    "block_unclosed": gettext_lazy(
+        "The block “%(label)s” has no end; write “</%(label)s>” alone on a line behind its text."
+    ),
+    "block_unopened": gettext_lazy(
+        "“</%(label)s>” ends a block that was never begun; write “<%(label)s>” alone on a line before its text, "
+        "or take this line out."
+    ),
+    "block_duplicate": gettext_lazy(
+        "A block “%(label)s” stands in line %(first)s already; give this one another label."
+    ),
+    "label_undefined": gettext_lazy(
+        "There is no block “%(label)s”; write “<%(label)s>”, its text and “</%(label)s>” below the format line."
+    ),
+    "label_prefix": gettext_lazy(
+        "The label “%(label)s” begins with neither “rule” nor “code”; rename it here and in the line that uses it."
+    ),
+    "label_prefix.rule": gettext_lazy(
+        "The label of a natural-language rule begins with “rule”; rename “%(label)s” here and at its block."
+    ),
+    "label_prefix.code": gettext_lazy(
+        "The label of Python code begins with “code”; rename “%(label)s” here and at its block."
+    ),
+    "label_unused": gettext_lazy(
+        "No line uses the block “%(label)s”; name it in a line, or take the block out."
+    ),
+    "python_syntax": gettext_lazy("This is not Python: %(detail)s. Correct it here."),
+    "python_no_function": gettext_lazy(
+        "The block “%(label)s” has no function to call; write “def score(ref_answer, model_answer):” at its top level."
+    ),
+    "python_no_function.several": gettext_lazy(
+        "The block “%(label)s” has %(count)s functions that take ref_answer and model_answer, so it is not clear which "
+        "one scores; keep one, and name the others' parameters differently."
+    ),
+    "field_not_allowed": gettext_lazy(
+        "With the format text there are no fields such as “%(name)s”; write “@whole”, or choose JSON or XML."
+    ),
+    "no_rules": gettext_lazy(
+        "No line scores anything; write at least one, such as “title:exact_match”, above the format."
+    ),
+    "mixed_fields": gettext_lazy(
+        "“@whole” (the whole answer) stands alone: it can't be combined with fields, as “%(name)s” here. Keep the one "
+        "or the other."
+    ),
+}
+
+REASONS: dict[str, StrPromise] = {
+    "equal": gettext_lazy("Equal to the reference."),
+    "different": gettext_lazy("Not equal to the reference."),
+    "length_within": gettext_lazy("Length %(length)s; %(low)s to %(high)s characters are allowed."),
+    "length_beyond": gettext_lazy("Length %(length)s, but only %(low)s to %(high)s characters are allowed."),
+    "format_held": gettext_lazy("It has the format."),
+    "is_constant": gettext_lazy("It is “%(constant)s”."),
+    "is_not_constant": gettext_lazy("It is not “%(constant)s”."),
+    "part_of_reference": gettext_lazy("A part of the reference."),
+    "not_part_of_reference": gettext_lazy("Not a part of the reference."),
+    "holds_reference": gettext_lazy("Holds all of the reference."),
+    "does_not_hold_reference": gettext_lazy("Does not hold all of the reference."),
+    "field_missing": gettext_lazy("The answer has no field “%(name)s”."),
+    "code_returned": gettext_lazy("The block “%(label)s” returned %(score)s."),
+    # a text without the format
+    "not_json": gettext_lazy("Not JSON: line %(line)s, column %(column)s."),
+    "not_object": gettext_lazy("JSON, but not an object in braces."),
+    "duplicate_key": gettext_lazy("The key “%(name)s” is there twice in one object."),
+    "not_a_number": gettext_lazy("Not JSON: “%(name)s” is no number."),
+    "not_xml": gettext_lazy("Not XML: line %(line)s, column %(column)s."),
+    "doctype": gettext_lazy("A document type (DOCTYPE) is not allowed."),
+    "no_element": gettext_lazy("There is no XML element for a field."),
+    "text_between": gettext_lazy("Between the XML elements stands something else than white space."),
+    "other_root": gettext_lazy(
+        "One XML element “%(wanted)s” around everything is wanted; “%(met)s” was met."
+    ),
+    "too_deep": gettext_lazy("Nested deeper than 100 levels."),
+    # a line without a score
+    "pending": gettext_lazy("Not scored yet."),
+    "not_asked": gettext_lazy("Not scored, because another line has an error."),
+    "judge.missing": gettext_lazy("This line needs a judge model, and none was given."),
+    "not_integer": gettext_lazy("The judge's score is no whole number from 1 to 5, so it was not taken."),
+    "reference.field_missing": gettext_lazy("The reference has no field “%(name)s”. Correct the row."),
+    "reference.field_missing.none": gettext_lazy(
+        "The row has no reference (neither ref_answer nor an answer in its messages), and this line needs one."
+    ),
+    "reference.field_missing.empty": gettext_lazy(
+        "The reference has no field at all, so “%(name)s” stands for none. Correct the row."
+    ),
+    "reference.format": gettext_lazy("The reference does not have the program's format. Correct the row."),
+    "code.failed": gettext_lazy("The Python block failed. Correct it, or look at the values it was given."),
+    "code.result": gettext_lazy(
+        "The Python block did not return a number from 1 to 5 (True and False are none)."
+    ),
+}
+
+HELP: dict[str, StrPromise] = {
+    "exact_match": gettext_lazy(
+        "5 if the answer equals the reference, else 1. Texts by their characters, numbers by value."
+    ),
+    "fuzzy_match": gettext_lazy(
+        "A whole number from 1 to 5 from the judge model: how far the two mean the same."
+    ),
+    "length": gettext_lazy(
+        "5 if the length in characters is within the limit, else 1. White space at the ends does not count."
+    ),
+    "format": gettext_lazy("5 if the field's text has the format, else 1."),
+    "equals": gettext_lazy("5 if the field's text is the constant, else 1."),
+    "not_equals": gettext_lazy("5 if the field's text is not the constant, else 1."),
+    "contained_in": gettext_lazy(
+        "5 if the answer is a part of the reference (or of the argument), else 1: of a text a piece, of a list every "
+        "element, of an object every pair."
+    ),
+    "contains": gettext_lazy("5 if the reference (or the argument) is a part of the answer, else 1."),
+    "rule": gettext_lazy("A whole number from 1 to 5 from the judge model, by a rule in your own words."),
+    "python": gettext_lazy("The number from 1 to 5 that a Python function of yours returns."),
+}
+
+ARGUMENTS: dict[str, StrPromise] = {
+    "none": gettext_lazy("no argument"),
+    "length": gettext_lazy("60, or (20, 60)"),
+    "format": gettext_lazy("JSON, XML, XML:root or text"),
+    "constant": gettext_lazy("a text"),
+    "replacement": gettext_lazy("a text in place of the reference (may be left out)"),
+    "rule": gettext_lazy("the label of a block, such as rule1"),
+    "code": gettext_lazy("the label of a block, such as code1"),
+}
+
+
+def problem_sentence(problem: Problem) -> str:
+    """What was met and what to write instead."""
+    sentence = str(PROBLEMS[_variant(problem)]) % problem.params
+    near = problem.params.get("near")
+    if not near:
+        return sentence
+    return _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": sentence, "near": near}
+
+
+def _variant(problem: Problem) -> str:
+    params, code = problem.params, problem.code
+    several = code == "python_no_function" and params["count"] != "0"
+    empty = code == "missing_header" and not params["met"]
+    marks = (
+        params.get("kind"),
+        "name" if params.get("near_name") else "",
+        "several" if several else "",
+        "empty" if empty else "",
+    )
+    return next((f"{code}.{mark}" for mark in marks if f"{code}.{mark}" in PROBLEMS), code)
+
+
+def reason_sentence(reason: Reason) -> str:
+    """Why a line has its score or none; of a judge model its own words."""
+    if reason.code == "judge_said":
+        return reason.params["said"]
+    variant = f"{reason.code}.{reason.params.get('why')}"
+    sentence = REASONS.get(variant) or REASONS.get(reason.code)
+    if sentence is None:
+        return judge_sentence(reason.code, reason.params.get("detail", ""))
+    return _with_details(str(sentence) % reason.params, reason)
+
+
+def _with_details(sentence: str, reason: Reason) -> str:
+    """A row's or a block's error with what lies behind it."""
+    params = reason.params
+    if reason.code == "reference.format":
+        why = str(REASONS[params["why"]]) % params
+        return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": why}
+    if reason.code == "code.failed" and params["code_line"]:
+        words = {"sentence": sentence, "line": params["code_line"], "detail": params["detail"]}
+        return _("%(sentence)s (line %(line)s: %(detail)s)") % words
+    if reason.code in ("code.failed", "code.result"):
+        detail = params.get("detail") or params.get("met")
+        return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": detail}
+    return sentence
