@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from django.utils import translation
 
 from evalsite.accounts.models import Membership, Project, Role, User
 
@@ -21,6 +22,17 @@ def member(name: str, project: Project, role: Role) -> User:
     user = person(name)
     Membership.objects.create(user=user, project=project, role=role)
     return user
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests last: Playwright's event loop stays in this thread, and nothing else could start one then."""
+    items.sort(key=lambda item: "browser" in item.path.parts)
+
+
+@pytest.fixture(autouse=True)
+def _language_of_nobody() -> None:
+    """A request before may have left its language on this thread."""
+    translation.activate("en")
 
 
 @pytest.fixture
