@@ -21,7 +21,7 @@ run: venv
 	@exec $(PY) manage.py serve
 
 test: dev
-	@$(PY) -m pytest $(TESTS)
+	@$(PY) -m pytest -n auto $(TESTS)
 
 check: dev
 	@$(PY) tools/check.py

@@ -89,6 +89,11 @@ def read_metrics(path: Path) -> tuple[tuple[MetricDefinition, ...], str]:
         raise CannotStart(f"{path} is not UTF-8.") from None
     except MetricsFileError as error:
         raise CannotStart(f"{path}:\n" + "\n".join(metrics_file_sentences(error))) from None
+    if file.candidates:
+        raise CannotStart(
+            f"{path}: candidates are models to be asked for answers, which evalsite does not do yet. "
+            "Upload answers (model_outputs) and leave candidates out."
+        )
     return file.metrics, file.data_name
 
 

@@ -174,6 +174,18 @@ REASONS: dict[str, StrPromise] = {
         "The endpoint's stored key cannot be decrypted any more, because the site's own key has changed. "
         "Enter the endpoint's key again."
     ),
+    "endpoint_moved": gettext_lazy(
+        "The endpoint points to another server now than when this run was made, and its key must not go to the old one. "
+        "Make a new run, which takes the endpoint as it is."
+    ),
+    "sandbox_refused": gettext_lazy(
+        "This machine cannot isolate templates and scripts as well as SANDBOX_MINIMUM_LEVEL asks for. Let an "
+        "administrator run “manage.py check --tag jail”, which names what is missing; then resume the run."
+    ),
+    "sandbox_broken": gettext_lazy(
+        "The process that isolates templates and scripts does not start. The worker's log says why; mend it, then "
+        "resume the run."
+    ),
     "no_endpoint": gettext_lazy("No endpoint is chosen for this judge model. Choose one, then try again."),
     "no_prompt": gettext_lazy("There is no prompt to send yet: see what the preview says."),
     "form_errors": gettext_lazy("The judge model's settings have errors. Save to see them marked."),

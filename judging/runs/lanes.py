@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from evalsite.secrets import Undecryptable, decrypt
 from judging.core.judges.client import Clients
+from judging.core.judges.errors import JudgeError
 from judging.core.judges.limits import AdaptiveSlots
-from judging.core.judges.settings import JudgeSettings, Timeouts
+from judging.core.judges.settings import JudgeSettings, Timeouts, chat_url
 from judging.core.pipeline import Failure, JudgeModel
 from judging.metrics.models import Endpoint
 
@@ -51,9 +53,26 @@ class Lanes:
         except Undecryptable:
             settings = JudgeSettings(url=judge.url, model=judge.model)
             return Lane(settings, slots, judge.endpoint, Failure("key_unreadable"))
-        missing = judge.api_key_env and not os.environ.get(judge.api_key_env)
-        failure = Failure("key_missing", judge.api_key_env) if missing else None
-        return Lane(settings, slots, row.pk if row else None, failure)
+        return Lane(settings, slots, row.pk if row else None, why_not(judge, row))
+
+
+def why_not(judge: JudgeModel, row: Endpoint | None) -> Failure | None:
+    """Why this judge must not be asked: its key is nowhere, or would go to another server than it is kept for."""
+    if judge.api_key_env and not os.environ.get(judge.api_key_env):
+        return Failure("key_missing", judge.api_key_env)
+    secret = row is not None and (row.key_encrypted or row.headers_encrypted)
+    if row is not None and secret and origin(row.url) != origin(judge.url):
+        return Failure("endpoint_moved", origin(judge.url))
+    return None
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port that a judge's address leads to; the address itself if it is none."""
+    try:
+        parts = urlsplit(chat_url(url))
+    except JudgeError:
+        return url
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:

@@ -143,6 +143,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
     return {
         "run": run,
         "progress": progress,
+        "problem": reason_sentence(run.problem, run.problem_detail) if run.problem else "",
         "worker_missing": selectors.worker_missing(run),
         "reasons": [
             {
