@@ -53,7 +53,14 @@ class FieldCount:
 
 def identity_hash(identity: object) -> int:
     """Equal for equal values of `id`; a text is never equal to a number."""
-    return hash(identity) if isinstance(identity, str) else hash(("id", repr(identity)))
+    if isinstance(identity, str):
+        return hash(identity)
+    if type(identity) is int and -_SMALL < identity < _SMALL:
+        return identity  # much faster than a hash; as likely as any hash to be that of a text
+    return hash(("id", repr(identity)))
+
+
+_SMALL = 1 << 62
 
 
 class Seen:
@@ -66,6 +73,10 @@ class Seen:
     def add(self, line: int, hashed: int) -> None:
         self.hashes.append(hashed)
         self.lines.append(line)
+
+    def extend(self, lines: list[int], hashes: list[int]) -> None:
+        self.hashes.extend(hashes)
+        self.lines.extend(lines)
 
     def repeats(self) -> Iterator[tuple[int, int]]:
         """(line, first line with the same value), in the order of lines."""

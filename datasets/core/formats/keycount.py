@@ -6,15 +6,13 @@ colon counts too many), so an equal count proves that no key is there twice. Any
 nothing, and the line is looked at again.
 """
 
-from itertools import accumulate
-
 import numpy as np
 from numpy.typing import NDArray
 
 UNCOUNTABLE = -1
 SUSPECT = -2
 
-_QUOTE, _COLON, _BACKSLASH, _SPACE, _U, _ZERO = b'":\\ u0'
+_QUOTE, _COLON, _BACKSLASH, _SPACE, _U, _ZERO, _NEWLINE = b'":\\ u0\n'
 _MARGIN = b"\n\n\n\n\n"
 
 
@@ -29,7 +27,7 @@ def key_counts(text: bytes, lines: list[bytes]) -> list[int]:
     before, second, third = (codes[colons - back] for back in (1, 2, 3))
     quoted = before == _QUOTE
     escaped = second == _BACKSLASH
-    ends = np.fromiter(accumulate(len(line) + 1 for line in lines), np.int64, len(lines)) + len(_MARGIN)
+    ends = np.flatnonzero(codes == _NEWLINE)[len(_MARGIN) : len(_MARGIN) + len(lines)] + 1
     counts = np.diff(np.searchsorted(colons[quoted & ~escaped], ends), prepend=0)
     doubtful = quoted & escaped & (third == _BACKSLASH)
     # White space between a key's quote and its colon: a control character or blank, and before it a quote or more.

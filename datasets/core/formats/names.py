@@ -1,9 +1,9 @@
 """The four upload formats and the keys that tell them apart."""
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 Format = Literal["infer_and_judge", "judge_only", "legacy_jsonl", "legacy_csv"]
 
@@ -13,11 +13,15 @@ COMPUTED = ("question", "gt", "history")
 LEGACY_COLUMNS = ("prompt", "response", "system")
 
 
-class Message(Struct, frozen=True, forbid_unknown_fields=True):
+Text = Annotated[str, Meta(min_length=1)]
+"""What the decoder of texts that must not be blank accepts; white space alone is looked for afterwards."""
+
+
+class Message(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A message of nothing but a role and a text. Frozen: its hash is how same messages are found."""
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str
+    content: Text
 
 
 def structural_keys(fmt: Format | None) -> frozenset[str]:

@@ -15,7 +15,16 @@ from msgspec import UNSET
 
 from datasets.core.formats.keycount import SUSPECT, UNCOUNTABLE
 from datasets.core.formats.names import Format, Message
-from datasets.core.formats.shapes import KNOWN, AnyRow, Output, Shape, Turn, json_type, shape_of
+from datasets.core.formats.shapes import (
+    KNOWN,
+    NO_SHAPE,
+    AnyRow,
+    Output,
+    Shape,
+    Turn,
+    json_type,
+    shape_of,
+)
 from datasets.core.jsontext import MAX_DEPTH
 from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 
@@ -51,29 +60,54 @@ class QuickLook:
         self._legacy = fmt == "legacy_jsonl"
         self._shapes: list[Shape] = []
         self._plans: dict[tuple[str | int, ...], _Plan] = {}
-
-    def unclean(self, first: int, lines: list[bytes], counts: list[int]) -> Iterator[int]:
-        """Places of the lines that do not pass; the first has the number `first`, `counts` are key_counts' figures."""
-        for index, line in enumerate(lines):
-            if not self.passes(first + index, line, counts[index]):
-                yield index
+        self._lines: list[int] = []
+        self._hashes: list[int] = []
+        self._reasonings = 0
 
     def passes(self, number: int, line: bytes, keys: int) -> bool:
         """Whether the row has neither errors nor warnings of its own; `keys` is key_counts' figure for it."""
-        if keys == SUSPECT:
-            return False
-        for shape in self._shapes:
+        return not list(self.unclean(number, [line], [keys]))
+
+    def unclean(self, first: int, lines: list[bytes], counts: list[int]) -> Iterator[int]:
+        """Places of the lines that do not pass; the first has the number `first`, `counts` are key_counts' figures.
+
+        What passed before such a line is in the tally when its place comes out.
+        """
+        shape = self._shapes[0] if self._shapes else NO_SHAPE
+        for index, line in enumerate(lines):
+            keys = counts[index]
+            try:
+                row = shape.decode(line)
+            except UNDECODED:
+                passed = keys != SUSPECT and self._looks_at_other(first + index, line, keys)
+                shape = self._shapes[0] if self._shapes else NO_SHAPE
+            else:
+                passed = self._look(first + index, line, keys, row, shape.keys, shape.nested)
+                shape.rows += passed
+            if not passed:
+                self._flush_hashes()
+                yield index
+        self._flush_hashes()
+
+    def _flush_hashes(self) -> None:
+        """Row by row these would cost as much as decoding."""
+        self._tally.objects += len(self._lines)
+        self._tally.messages.extend(self._lines, self._hashes)
+        self._lines.clear()
+        self._hashes.clear()
+
+    def _looks_at_other(self, number: int, line: bytes, keys: int) -> bool:
+        """The same for a row that is not of the shape last met."""
+        for shape in self._shapes[1:]:
             try:
                 row = shape.decode(line)
             except UNDECODED:
                 continue
-            if shape is not self._shapes[0]:
-                self._shapes.remove(shape)
-                self._shapes.insert(0, shape)
-            if not self._look(number, line, keys, row, [getattr(row, name) for name in shape.nested]):
-                return False
-            shape.rows += 1
-            return True
+            self._shapes.remove(shape)
+            self._shapes.insert(0, shape)
+            passed = self._look(number, line, keys, row, shape.keys, shape.nested)
+            shape.rows += passed
+            return passed
         return self._looks_at_any(number, line, keys)
 
     def flush(self) -> None:
@@ -96,8 +130,8 @@ class QuickLook:
             row = msgspec.convert(fields, AnyRow)
         except UNDECODED:
             return False
-        others = [value for name, value in fields.items() if name not in KNOWN]
-        if not self._look(number, line, keys, row, others, len(fields)):
+        row.others = [value for name, value in fields.items() if name not in KNOWN]
+        if not self._look(number, line, keys, row, len(fields), ("others",)):
             return False
         types = {name: json_type(value) for name, value in fields.items()}
         for name, kind in types.items():
@@ -114,52 +148,46 @@ class QuickLook:
         return "messages" in row and "conversation" not in row and self._answers == ("model_outputs" in row)
 
     def _look(
-        self, number: int, line: bytes, keys: int, row: Any, others: list[Any], top: int | None = None
+        self, number: int, line: bytes, keys: int, row: Any, expected: int, nested: tuple[str, ...]
     ) -> bool:
-        """`row` has its known keys as attributes; `others` are the values of those that need a look."""
+        """`row` has its known keys as attributes and `expected` keys at the top; there may be more in `nested`."""
         try:
-            expected = row.keys_at_top if top is None else top
-            if self._legacy:
-                messages = _turns(row.conversation, row.system)
-                expected += 2 * len(row.conversation)
-            else:
-                messages = row.messages
+            messages = _turns(row.conversation, row.system) if self._legacy else row.messages
+            if not self._legacy:
                 _check_messages(messages)
-                expected += 2 * len(messages)
-            plan = None
-            if self._answers:
-                plan, reasonings = self._plan(row.model_outputs)
-                expected += plan.keys + reasonings
-            for value in others:
-                expected += count_keys(value)
-            if expected != keys and not _no_key_twice(line, keys):
+            expected += 2 * (len(row.conversation) if self._legacy else len(messages))
+            plan = self._plan(row.model_outputs) if self._answers else None
+            if plan is not None:
+                expected += plan.keys + self._reasonings
+            for name in nested:
+                expected += count_keys(getattr(row, name))
+            if expected != keys and (keys == SUSPECT or not _no_key_twice(line, keys)):
                 return False
-            identity = None if row.id is None else identity_hash(_bounded(row.id))
+            identity = row.id
+            if identity is not None:
+                self._tally.ids.add(number, identity_hash(_bounded(identity)))
         except (*UNDECODED, NotQuick):
             return False
         if plan is not None:
             plan.rows += 1
-        self._tally.objects += 1
-        self._tally.messages.add(number, hash(messages))
-        if identity is not None:
-            self._tally.ids.add(number, identity)
+        self._lines.append(number)
+        self._hashes.append(hash(messages))
         return True
 
-    def _plan(self, outputs: list[Output]) -> tuple[_Plan, int]:
-        """The plan of a row's answers, none of which is blank, and how many of them have reasoning."""
+    def _plan(self, outputs: list[Output]) -> _Plan:
+        """The plan of a row's answers, none of which is blank; notes how many of them have reasoning."""
         key: list[str | int] = []
-        reasonings = 0
+        self._reasonings = 0
         for output in outputs:
             responses = output.responses
             key += (output.model_name, len(responses))
             for response in responses:
-                content = response.content
-                if not content or content.isspace():
+                if response.content.isspace():
                     raise NotQuick
                 if response.reasoning_content is not UNSET:
-                    reasonings += 1
+                    self._reasonings += 1
         plan = self._plans.get(tuple(key))
-        return plan or self._new_plan(tuple(key)), reasonings
+        return plan or self._new_plan(tuple(key))
 
     def _new_plan(self, key: tuple[str | int, ...]) -> _Plan:
         names, numbers = key[::2], [int(number) for number in key[1::2]]
@@ -183,7 +211,7 @@ def _check_messages(messages: tuple[Message, ...]) -> None:
         role, content = message.role, message.content
         if role == "user":
             asked = True
-        if not content or content.isspace() or role == previous or (role == "system" and previous):
+        if content.isspace() or role == previous or (role == "system" and previous):
             raise NotQuick
         previous = role
     if not asked:
@@ -196,7 +224,7 @@ def _turns(turns: list[Turn], system: Any) -> tuple[Message, ...]:
         raise NotQuick
     messages = [Message("system", system)] if system.strip() else []
     for turn in turns:
-        if not turn.prompt.strip() or not turn.response.strip():
+        if turn.prompt.isspace() or turn.response.isspace():
             raise NotQuick
         messages += (Message("user", turn.prompt), Message("assistant", turn.response))
     return tuple(messages)
@@ -204,7 +232,7 @@ def _turns(turns: list[Turn], system: Any) -> tuple[Message, ...]:
 
 def _bounded(value: Any) -> Any:
     """`value`, if it is no number beyond a double."""
-    if isinstance(value, int) and abs(value) >= _BEYOND_DOUBLE:
+    if isinstance(value, int) and not -_BEYOND_DOUBLE < value < _BEYOND_DOUBLE:
         raise NotQuick
     return value
 

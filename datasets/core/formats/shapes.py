@@ -11,28 +11,28 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from datasets.core.formats.names import Message
+from datasets.core.formats.names import Message, Text
 from datasets.core.jsontext import JsonType
 
 
-class Response(Struct):
+class Response(Struct, gc=False):
     """Of an answer what must be right; further keys are passed over."""
 
-    content: str
+    content: Text
     reasoning_content: str | UnsetType | None = UNSET
 
 
-class Output(Struct):
+class Output(Struct, gc=False):
     model_name: str
     responses: list[Response]
 
 
-class Turn(Struct):
-    prompt: str
-    response: str
+class Turn(Struct, gc=False):
+    prompt: Text
+    response: Text
 
 
-class AnyRow(Struct):
+class AnyRow(Struct, gc=False):
     """A row of any shape: of its keys only those that the quick look reads."""
 
     messages: tuple[Message, ...] = ()
@@ -40,6 +40,7 @@ class AnyRow(Struct):
     conversation: list[Turn] = []
     system: Any = ""
     id: Any = None
+    others: Any = ()
 
 
 KNOWN: dict[str, Any] = {
@@ -62,13 +63,22 @@ _TYPES: dict[JsonType, Any] = {
 class Shape:
     """A decoder for one set of keys and types, and how many rows it has counted since the last flush.
 
-    `nested` are the attributes of a decoded row in which there may be further keys.
+    `keys` are those at the top, `nested` the attributes of a decoded row in which there may be further ones.
     """
 
     types: dict[str, JsonType]
     decode: Callable[[bytes], Any]
     nested: tuple[str, ...]
+    keys: int
     rows: int = 0
+
+
+def _refuse(line: bytes) -> Any:
+    raise msgspec.ValidationError
+
+
+NO_SHAPE = Shape({}, _refuse, (), 0)
+"""Of no row at all."""
 
 
 def shape_of(types: dict[str, JsonType]) -> Shape | None:
@@ -83,13 +93,14 @@ def shape_of(types: dict[str, JsonType]) -> Shape | None:
             "Row",
             fields,
             rename={inner: name for name, inner in names.items()},
-            namespace={"keys_at_top": len(types), **absent},
+            namespace=absent,
             forbid_unknown_fields=True,
+            gc=False,
         )
     except ValueError:
         return None
     nested = (name for name, kind in types.items() if kind in ("array", "object") and name not in KNOWN)
-    return Shape(types, msgspec.json.Decoder(row).decode, tuple(names[name] for name in nested))
+    return Shape(types, msgspec.json.Decoder(row).decode, tuple(names[name] for name in nested), len(types))
 
 
 def _type_of(name: str, kind: JsonType) -> Any:
