@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 import time
@@ -13,7 +14,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_noop
 
-from datasets import storing, tasks
+from datasets import repairing, storing, tasks
+from datasets.core.decode import Unreadable
 from datasets.core.formats.names import FORMATS, Format
 from datasets.core.limits import Limits
 from datasets.core.reading import RawRow, Summary, read
@@ -31,6 +33,13 @@ GONE = gettext_noop("The uploaded file is no longer where it was kept. Upload it
 UNEXPECTED = gettext_noop(
     "The program failed while it read this file; the server's log says where. The file is kept and nothing of it was "
     "stored: read it again, and if that does not help, tell an administrator."
+)
+NO_ROOM = gettext_noop(
+    "The server's disk has no room for the repaired file. Nothing of it was kept; tell an "
+    "administrator, then try again."
+)
+BEYOND_LIMITS = gettext_noop(
+    "The file cannot be repaired as a whole: it is larger than an upload may be here, or one of its rows is."
 )
 
 
@@ -51,12 +60,21 @@ def import_version(version_id: int, owner: str, stop: threading.Event | None = N
         _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
     except Stopped:
         storing.give_back(version_id, owner)
-    except FileNotFoundError:
-        _end(version_id, owner, VersionState.FAILED, problem=GONE)
-    except Exception:  # whatever it was, the version must not stay half read
-        log.exception("Version %s could not be read.", version_id)
-        _end(version_id, owner, VersionState.FAILED, problem=UNEXPECTED)
+    except Exception as error:  # whatever it was, the version must not stay half read
+        _end(version_id, owner, VersionState.FAILED, problem=_problem(version_id, error))
     return True
+
+
+def _problem(version_id: int, error: Exception) -> str:
+    """What to say of an error; one that nobody expects goes to the log too."""
+    if isinstance(error, FileNotFoundError):
+        return GONE
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return NO_ROOM
+    if isinstance(error, Unreadable):
+        return BEYOND_LIMITS
+    log.error("Version %s could not be read.", version_id, exc_info=error)
+    return UNEXPECTED
 
 
 def import_or_wait(version_id: int, owner: str, stop: threading.Event | None = None) -> Version:
@@ -88,12 +106,18 @@ def reconcile(now: datetime | None = None) -> None:
             storing.give_back(version_id, owner)
     for version_id in Version.objects.filter(state=VersionState.WAITING).values_list("pk", flat=True):
         engine.wake(tasks.read_version, version_id=version_id)
+    repairing.sweep()
 
 
 def _read(version_id: int, owner: str, stop: threading.Event) -> None:
     version = Version.objects.get(pk=version_id)
     storing.clear(version_id)
     importer = _Importer(version_id, owner, stop)
+    if version.to_be_repaired:
+        repairing.write_file(
+            version, owner, limits(), lambda share: importer.progress(int(share * version.size), 0)
+        )
+        importer.bytes_read = 0
     chosen: Format | None = next((name for name in FORMATS if name == version.chosen_format), None)
     reading = read(version.path, format=chosen, limits=limits(), progress=importer.progress, digest=False)
     with reading:

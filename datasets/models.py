@@ -60,6 +60,7 @@ class Version(models.Model):
     models_found = models.JSONField(default=dict, help_text="{model name: {rows, responses}}")
     fields_found = models.JSONField(default=dict, help_text="{custom field: rows}")
     problem = models.TextField(blank=True, default="", help_text="why the reading failed")
+    repairs = models.JSONField(default=list, help_text="what makes its file from the parent's, in order")
     left_out_at = models.DateTimeField(null=True, help_text="when somebody chose to leave the bad rows out")
     left_out_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     cancel_wanted = models.BooleanField(default=False)
@@ -76,6 +77,11 @@ class Version(models.Model):
     def path(self) -> Path:
         """Where the original bytes are kept."""
         return Path(settings.DATA_DIR) / self.stored_as
+
+    @property
+    def to_be_repaired(self) -> bool:
+        """Its file is not written yet: a worker makes it from the parent's, then reads it."""
+        return bool(self.repairs) and not self.sha256
 
     @property
     def bad_rows(self) -> int:
@@ -145,3 +151,101 @@ class Finding(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["version", "code", "line"], name="finding_by_code")]
+
+
+class DifferenceKind(models.TextChoices):
+    ADDED = "added", _("added")
+    REMOVED = "removed", _("removed")
+    CHANGED = "changed", _("changed")
+
+
+class DifferenceState(models.TextChoices):
+    WAITING = "waiting", _("waiting to be compared")
+    COMPARING = "comparing", _("being compared")
+    READY = "ready", _("ready")
+    FAILED = "failed", _("could not be compared")
+
+
+class Difference(models.Model):
+    """What changed between two versions: worked out once in the background, as neither changes any more."""
+
+    old = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
+    new = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
+    state = models.CharField(max_length=10, choices=DifferenceState.choices, default=DifferenceState.WAITING)
+    by_id = models.BooleanField(
+        default=False, help_text="rows were matched by the field `id`, else by content"
+    )
+    same = models.PositiveIntegerField(default=0)
+    added = models.PositiveIntegerField(default=0)
+    removed = models.PositiveIntegerField(default=0)
+    changed = models.PositiveIntegerField(default=0)
+    rows_read = models.PositiveIntegerField(default=0, help_text="of both versions, while they are compared")
+    owner = models.CharField(max_length=120, blank=True, default="", help_text="the worker that compares")
+    lease_until = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["old", "new"], name="difference_once")]
+
+
+class DifferenceRow(models.Model):
+    """One row that is not the same in both versions; of a row that is in one only, the other line is null."""
+
+    difference = models.ForeignKey(Difference, on_delete=models.CASCADE, db_index=False, related_name="found")
+    position = models.PositiveIntegerField()
+    kind = models.CharField(max_length=7, choices=DifferenceKind.choices)
+    old_line = models.PositiveIntegerField(null=True)
+    new_line = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["difference", "position"], name="difference_row_once")]
+        indexes = [models.Index(fields=["difference", "kind", "position"], name="difference_by_kind")]
+
+
+class SearchIndex(models.Model):
+    """How far the search index of a version is; the index itself is a file (see searching.py), made from the rows."""
+
+    class State(models.TextChoices):
+        BUILDING = "building", _("being built")
+        READY = "ready", _("ready")
+        FAILED = "failed", _("could not be built")
+
+    version = models.OneToOneField(
+        Version, on_delete=models.CASCADE, primary_key=True, related_name="search_index"
+    )
+    state = models.CharField(max_length=10, choices=State.choices, default=State.BUILDING)
+    line = models.PositiveIntegerField(default=0, help_text="the last line that is in it")
+    rows = models.PositiveIntegerField(default=0)
+    size = models.BigIntegerField(default=0)
+    owner = models.CharField(max_length=120, blank=True, default="")
+    lease_until = models.DateTimeField(null=True)
+
+
+class Attachment(models.Model):
+    """A file of answers that is matched to a version; when somebody agrees, it becomes a new version."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("waiting to be matched")
+        MATCHING = "matching", _("being matched")
+        MATCHED = "matched", _("matched")
+        USED = "used", _("made into a version")
+        DISCARDED = "discarded", _("discarded")
+        FAILED = "failed", _("could not be matched")
+
+    version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="attachments")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    file_name = models.CharField(max_length=255)
+    stored_as = models.CharField(max_length=255, help_text="path below DATA_DIR")
+    size = models.BigIntegerField(default=0)
+    model_name = models.TextField(blank=True, default="", help_text="whose answers a legacy file holds")
+    match_by = models.CharField(max_length=10, blank=True, default="")
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(default=0)
+    report = models.JSONField(default=dict, help_text="attaching.Report of the core")
+    merged_as = models.CharField(max_length=255, blank=True, default="")
+    unmatched_as = models.CharField(max_length=255, blank=True, default="")
+    problem = models.JSONField(default=dict, help_text="why it could not be matched: {code, params}")
+    made = models.OneToOneField(Version, on_delete=models.SET_NULL, null=True, related_name="attached_by")
+    owner = models.CharField(max_length=120, blank=True, default="")
+    lease_until = models.DateTimeField(null=True)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)

@@ -70,7 +70,7 @@ def _version_create(
         Dataset.objects.filter(pk=dataset.pk).update(archived_at=None)
     version = Version.objects.create(
         dataset=dataset,
-        number=_next_number(dataset),
+        number=next_number(dataset),
         file_name=file_name,
         stored_as=stored.stored_as,
         size=stored.size,
@@ -82,7 +82,7 @@ def _version_create(
     return version
 
 
-def _next_number(dataset: Dataset) -> int:
+def next_number(dataset: Dataset) -> int:
     """The number of a data set's next version. Two uploads at once are let through one after the other."""
     Dataset.objects.select_for_update().get(pk=dataset.pk)
     return (Version.objects.filter(dataset=dataset).aggregate(last=Max("number"))["last"] or 0) + 1
@@ -93,7 +93,7 @@ def version_read_as(*, version: Version, chosen_format: str, user: User | None) 
     """A further version from the same bytes, read as `chosen_format` ("" detects it again)."""
     made = Version.objects.create(
         dataset=version.dataset,
-        number=_next_number(version.dataset),
+        number=next_number(version.dataset),
         origin="format",
         parent=version,
         file_name=version.file_name,

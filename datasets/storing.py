@@ -81,6 +81,13 @@ def advance(version_id: int, owner: str, *, bytes_read: int, rows: int) -> None:
         raise LeaseLost
 
 
+def note_file(version_id: int, owner: str, *, size: int, sha256: str) -> None:
+    """Note that the version's file is made. Raises LeaseLost, which undoes the transaction."""
+    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner, cancel_wanted=False)
+    if not ours.update(size=size, sha256=sha256, bytes_read=0, lease_until=timezone.now() + LEASE):
+        raise LeaseLost
+
+
 def finish(version_id: int, owner: str, state: VersionState, **figures: Any) -> None:
     """End the reading; `figures` are the version's fields. Raises LeaseLost, which undoes the transaction."""
     ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner)

@@ -49,9 +49,8 @@ def _merge_edits(text: str, outputs: list[Node], first: int, indices: list[int])
     return edits + [(outputs[index - 1].end, outputs[index].end, "") for index in indices]
 
 
-def renamed(text: str, name: str) -> str:
-    """The row with every model name that is `name` but for case, blanks and signs spelt like it."""
-    wanted = model_key(name)
+def renamed(text: str, name: str, wanted: str) -> str:
+    """The row with every model name whose key (see names.py) is `wanted` replaced by `name`."""
     spelt = json.dumps(name, ensure_ascii=False)
     names = (output.member("model_name") for output in _outputs(text))
     return _edited(

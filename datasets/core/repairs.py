@@ -35,15 +35,29 @@ CHOICES = frozenset({"unify_model_names"})
 WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
 
 
+Progress = Callable[[float], None]
+"""Called at every chunk that is read, with the share that is done; what it raises ends the repair."""
+
+
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repair's name, and for `unify_model_names` the name that shall stand."""
+    """A repair's name; for `unify_model_names` the name that shall stand, and a name that it replaces.
+
+    Without `replaces` the names that are like `value` itself are made one.
+    """
 
     name: str
     value: str = ""
+    replaces: str = ""
 
 
-def repair_file(source: Path, target: Path, repairs: Sequence[Repair], limits: Limits | None = None) -> None:
+def repair_file(
+    source: Path,
+    target: Path,
+    repairs: Sequence[Repair],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> None:
     """Runs `repairs` in their proper order, `source` → `target` (another file); raises OSError, Unreadable.
 
     `target` is written under another name first: it is whole, or it is not there.
@@ -51,21 +65,46 @@ def repair_file(source: Path, target: Path, repairs: Sequence[Repair], limits: L
     ordered = sorted(repairs, key=lambda repair: REPAIRS.index(repair.name))
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".repair-") as folder:
         current = source
-        for number, repair in enumerate(ordered or [Repair("to_utf8")]):
+        steps = ordered or [Repair("to_utf8")]
+        for number, repair in enumerate(steps):
             following = Path(folder) / str(number)
-            _run(current, following, repair, limits or Limits())
+            part = _part_of(progress, number, len(steps)) if progress else None
+            _run(current, following, repair, limits or Limits(), part)
             if current != source:
                 current.unlink()
             current = following
         current.replace(target)
 
 
-def _run(source: Path, target: Path, repair: Repair, limits: Limits) -> None:
-    upload = Upload(source, limits)
+def _part_of(progress: Progress, number: int, steps: int) -> Progress:
+    """Tells `progress` of a step's share as a share of all steps."""
+    return lambda share: progress((number + share) / steps)
+
+
+class _Watched(Upload):
+    """Tells how much of it has been read in the pass that counts; in the passes before that, nothing but a 0."""
+
+    def __init__(self, source: Path, limits: Limits, progress: Progress | None) -> None:
+        super().__init__(source, limits)
+        self.progress = progress
+        self.counts = False
+
+    def _raw(self, progress: Callable[[int], None] | None) -> Iterator[bytes]:
+        done = 0
+        for chunk in super()._raw(progress):
+            done += len(chunk) if self.counts else 0
+            if self.progress:
+                self.progress(done / self.bytes)
+            yield chunk
+
+
+def _run(source: Path, target: Path, repair: Repair, limits: Limits, progress: Progress | None) -> None:
+    upload = _Watched(source, limits, progress)
     try:
         seen = survey(upload)
+        upload.counts = True
         with target.open("wb") as file:
-            for part in _STEPS[repair.name](upload, seen, repair.value):
+            for part in _STEPS[repair.name](upload, seen, repair):
                 file.write(part)
     finally:
         upload.close()
@@ -128,21 +167,21 @@ def _text(line: bytes) -> str | None:
         return None
 
 
-def _to_utf8(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+def _to_utf8(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
     if seen.encoding in ("utf-16", "gb18030"):
         yield from _whole(utf8_chunks(upload, seen.encoding))
     else:
         yield from _as_it_is(upload)
 
 
-def _strip_comments(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+def _strip_comments(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
     if seen.shape in ("jsonl", "spread"):
         yield from _by_line(upload, seen, without_comment)
     else:
         yield from _as_it_is(upload)
 
 
-def _strip_trailing_commas(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+def _strip_trailing_commas(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
     if seen.shape == "jsonl":
         yield from _by_line(upload, seen, CommaStripper(rows=True).feed)
     elif seen.shape == "spread":
@@ -160,7 +199,7 @@ def _commas_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
     yield stripper.rest().encode("utf-8", "surrogateescape")
 
 
-def _to_jsonl(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+def _to_jsonl(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
     if seen.shape != "spread":
         yield from _as_it_is(upload)
         return
@@ -191,17 +230,17 @@ def _on_one_line(piece: Piece, line: str) -> str:
     return standing if _is_json(standing.encode("utf-8", "surrogateescape")) else piece.text
 
 
-def _unify_model_names(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
-    wanted = model_key(value)
+def _unify_model_names(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+    value, wanted = repair.value, model_key(repair.replaces or repair.value)
     yield from _by_row(
         upload,
         seen,
         lambda names: any(name != value and model_key(name) == wanted for name in names),
-        lambda text: renamed(text, value),
+        lambda text: renamed(text, value, wanted),
     )
 
 
-def _merge_models(upload: Upload, seen: Survey, value: str) -> Iterator[bytes]:
+def _merge_models(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
     yield from _by_row(upload, seen, lambda names: len(set(names)) < len(names), merged)
 
 
@@ -233,7 +272,7 @@ def _by_row(
             yield line  # not a row with models; the next validation says what it is
 
 
-_STEPS: dict[str, Callable[[Upload, Survey, str], Iterator[bytes]]] = {
+_STEPS: dict[str, Callable[[Upload, Survey, Repair], Iterator[bytes]]] = {
     "to_utf8": _to_utf8,
     "strip_comments": _strip_comments,
     "strip_trailing_commas": _strip_trailing_commas,

@@ -1,0 +1,173 @@
+"""Applying repairs: a version of its own, whose file a worker makes from its parent's before it reads it.
+
+What keeps it whole: the file is made in a folder of the attempt's own and moved to its place in the transaction that
+notes its SHA-256; without one the next worker begins again. The parent and its file are only read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from datasets import files, repair_offers, storing, tasks
+from datasets.core.findings import printable
+from datasets.core.formats.names import model_key
+from datasets.core.limits import Limits
+from datasets.core.repairs import REPAIRS, Repair, repair_file
+from datasets.models import Dataset, Version, VersionState
+from datasets.services import OPEN_STATES, next_number
+from evalsite import engine
+from evalsite.accounts.models import User
+
+LONGEST_NAME = 1000
+Tell = Callable[[float], None]
+
+
+def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | None) -> tuple[Version, bool]:
+    """A further version, made by these repairs in the background; False beside it if there was such a one already.
+
+    Raises ValidationError with a sentence if there is nothing that they would mend.
+    """
+    steps = _checked(version, repairs)
+    with transaction.atomic():
+        Dataset.objects.select_for_update().get(
+            pk=version.dataset_id
+        )  # of two at once the second finds the first's
+        same = _made_before(version, steps)
+        if same:
+            return same, False
+        made = Version.objects.create(
+            dataset=version.dataset,
+            number=next_number(version.dataset),
+            origin="repair",
+            parent=version,
+            file_name=_file_name(version.file_name, steps),
+            stored_as=f"{files.FOLDER}/{uuid.uuid4().hex}",
+            size=version.size,
+            chosen_format=version.chosen_format,
+            repairs=[_as_json(step) for step in steps],
+            created_by=user,
+        )
+        engine.wake(tasks.read_version, version_id=made.pk)
+    return made, True
+
+
+def _checked(version: Version, repairs: Sequence[Repair]) -> list[Repair]:
+    """The repairs in their order, each once, and merging after names were made one."""
+    if version.state != VersionState.READY or not version.path.is_file():
+        raise ValidationError(_("Only a version whose file was read and is kept can be repaired."))
+    names = repair_offers.names_offered(version)
+    if not repairs or any(repair.name not in names for repair in repairs):
+        raise ValidationError(_("There is nothing in this version that this would repair."))
+    for repair in repairs:
+        if repair.name == "unify_model_names":
+            _check_name(version, repair)
+    chosen = set(repairs)
+    if any(repair.name == "unify_model_names" for repair in chosen):
+        chosen.add(Repair("merge_models"))
+    return sorted(chosen, key=lambda repair: (REPAIRS.index(repair.name), repair.replaces, repair.value))
+
+
+def _check_name(version: Version, repair: Repair) -> None:
+    if (
+        not repair.value.strip()
+        or len(repair.value) > LONGEST_NAME
+        or printable(repair.value) != repair.value
+    ):
+        raise ValidationError(_("Choose a name, or write one, for the models that are to be made one."))
+    groups = {group.key for group in repair_offers.alike_groups(version)}
+    if model_key(repair.replaces or repair.value) not in groups:
+        raise ValidationError(_("No names of this version are alike to “%(name)s”.") % {"name": repair.value})
+
+
+def _as_json(repair: Repair) -> dict[str, str]:
+    given = {"name": repair.name, "value": repair.value, "replaces": repair.replaces}
+    return {key: value for key, value in given.items() if value}
+
+
+def repairs_of(version: Version) -> list[Repair]:
+    """The repairs that make the version's file from its parent's."""
+    return [Repair(**given) for given in version.repairs]
+
+
+def _made_before(version: Version, steps: list[Repair]) -> Version | None:
+    """A version that the same repairs made or are making; what failed or was cancelled does not count."""
+    wanted = [_as_json(step) for step in steps]
+    usable = Version.objects.filter(
+        parent=version, origin="repair", state__in=(*OPEN_STATES, VersionState.READY), cancel_wanted=False
+    )
+    return next((made for made in usable.order_by("-number") if made.repairs == wanted), None)
+
+
+def _file_name(name: str, steps: list[Repair]) -> str:
+    """What comes out is unpacked, and one object a line is called .jsonl."""
+    name = re.sub(r"(?<=.)\.gz$", "", name, flags=re.IGNORECASE)
+    if any(step.name == "to_jsonl" for step in steps):
+        name = re.sub(r"(?<=.)\.(json|txt)$", "", name, flags=re.IGNORECASE)
+        name = name if name.lower().endswith((".jsonl", ".ndjson")) else f"{name[:249]}.jsonl"
+    return name
+
+
+def write_file(version: Version, owner: str, limits: Limits, tell: Tell) -> None:
+    """Make the version's file from its parent's; `tell` hears the share that is done and may stop it by raising.
+
+    Raises OSError and Unreadable besides, LeaseLost if the version is not `owner`'s any more.
+    """
+    assert version.parent is not None  # only versions with a parent have repairs
+    _clear(version.pk)
+    folder = _workshop() / f"{version.pk}-{uuid.uuid4().hex}"
+    folder.mkdir(parents=True, mode=0o700)
+    try:
+        made = folder / "file"
+        repair_file(version.parent.path, made, repairs_of(version), limits, lambda share: tell(share * 0.9))
+        size, sha256 = _kept_for_good(made, lambda share: tell(0.9 + share * 0.1))
+        with transaction.atomic():
+            storing.note_file(version.pk, owner, size=size, sha256=sha256)
+            made.rename(version.path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kept_for_good(path: Path, tell: Tell) -> tuple[int, str]:
+    """The file's size and SHA-256, once its bytes are on the disk."""
+    digest, size = hashlib.sha256(), 0
+    whole = path.stat().st_size
+    with path.open("rb") as file:
+        path.chmod(0o600)
+        os.fsync(file.fileno())
+        while chunk := file.read(files.CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+            tell(size / whole)
+    return size, digest.hexdigest()
+
+
+def _workshop() -> Path:
+    """Below the uploads, so that a finished file can be moved there without being copied."""
+    return Path(settings.DATA_DIR) / files.FOLDER / ".repairs"
+
+
+def _clear(version_id: int) -> None:
+    for folder in _workshop().glob(f"{version_id}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep() -> None:
+    """Remove what broken attempts left whose version nobody makes any more."""
+    folders = list(_workshop().glob("*-*"))
+    if not folders:
+        return
+    being_made = set(Version.objects.filter(state=VersionState.READING).values_list("pk", flat=True))
+    for folder in folders:
+        if int(folder.name.partition("-")[0]) not in being_made:
+            shutil.rmtree(folder, ignore_errors=True)
