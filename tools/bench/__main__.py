@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 
 from tools.bench.engine import figures
+from tools.bench.jail import jail_figures
 
 
 def main() -> int:
     short = 0
-    for figure in figures():
+    for figure in chain(jail_figures(), figures()):
         short += not figure.holds
         mark = "ok   " if figure.holds else "SHORT"
         print(

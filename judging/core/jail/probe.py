@@ -35,7 +35,7 @@ class Probe:
     def __init__(self, job: dict[str, Any]) -> None:
         pass
 
-    def answer(self, raw: bytes) -> list[str]:
+    def answer(self, raw: memoryview) -> list[str]:
         return [name for name, attempt in _ATTEMPTS.items() if not _refused(attempt)]
 
     def line_of(self, trace: TracebackType | None) -> int | None:

@@ -28,7 +28,10 @@ class BrokenProtocol(Exception):
 
 def frame(message: Any) -> bytes:
     """One frame. Lone surrogates pass (a row may hold them until its finding is read); JSON's escapes do not."""
-    body = _encode(message).encode("utf-8", "surrogatepass")
+    try:
+        body = msgspec.json.encode(message)
+    except (UnicodeEncodeError, OverflowError, TypeError):  # half characters, integers beyond 64 bits
+        body = _encode(message).encode("utf-8", "surrogatepass")
     return _HEAD.pack(len(body)) + body
 
 

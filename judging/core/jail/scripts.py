@@ -3,7 +3,6 @@
 import builtins
 import inspect
 import io
-import json
 import linecache
 import math
 import sys
@@ -12,12 +11,14 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from judging.core.jail.failed import Failed, WireFailure, describe, without_places
+from judging.core.jail.jsontext import make_decoder, make_encoder
 from judging.core.jail.modules import IMPORTABLE, LAZY
 
 FILE = "<script>"
 _MOST_DEPTH = 100
 _PLAIN = (str, int, float, bool, type(None))
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode = make_encoder(allow_nan=True)
+_CHANGEABLE = (("data", "data"), ("response", "resp"))
 _INT64 = range(-(2**63), 2**63)
 _GIVEN = {
     "preprocess": ("data", "resp"),
@@ -58,6 +59,9 @@ class Record(dict[str, Any]):
             del self[name]
         except KeyError:
             raise AttributeError(f"there is no field {name!r}") from None
+
+
+_decode = make_decoder(Record)
 
 
 class Printed(io.StringIO):
@@ -145,7 +149,7 @@ class Script:
             raise Failed("load", f"there is no function {self._kind!r}")
         return function  # type: ignore[no-any-return]
 
-    def answer(self, raw: bytes) -> list[Any]:
+    def answer(self, raw: memoryview) -> list[Any]:
         """``[result, changed, printed, was cut, failure]``."""
         result, changed = None, None
         failure: WireFailure | None = None
@@ -155,17 +159,12 @@ class Script:
             failure = describe(error, line_of)
         return [result, changed, *self._printed.take(), failure]
 
-    def _call(self, raw: bytes) -> tuple[Any, dict[str, dict[str, Any]]]:
-        text = raw.decode("utf-8", "surrogatepass")
-        given = filled(json.loads(text, object_hook=Record))
-        arguments = {name: given[name] for name in _GIVEN[self._kind]}
-        positional, named = self._arguments(arguments)
+    def _call(self, raw: memoryview) -> tuple[Any, dict[str, dict[str, Any]]]:
+        given = filled(_decode(raw))
+        before = {name: Before(given[key]) for name, key in _CHANGEABLE}
+        positional, named = self._arguments(given)
         result = checked_result(self._function(*positional, **named), self._kind, self._most)
-        before = filled(json.loads(text))
-        changed = {
-            name: changed_fields(before[key], given[key], name)
-            for name, key in (("data", "data"), ("response", "resp"))
-        }
+        changed = {name: before[name].changed(given[key], name) for name, key in _CHANGEABLE}
         most = self._most + len(raw)
         if any(changed.values()) and len(_encode(changed)) > most:
             raise Failed("output", f"more than {most} characters in the changed fields")
@@ -246,23 +245,31 @@ def _is_plain(text: str) -> bool:
     return True
 
 
-def changed_fields(before: dict[str, Any], after: Any, name: str) -> dict[str, Any]:
-    """Fields that were added or have another value; a field that was taken out is None."""
-    fields = {
-        key: as_json(value, f"{name}.{key}", 0)
-        for key, value in dict.items(after)
-        if key not in before or not _same(before[key], value)
-    }
-    return fields | {key: None for key, value in before.items() if key not in after and value is not None}
+class Before:
+    """A dict's fields before a call: plain values themselves, of others the JSON text that they had."""
 
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self._values = dict(fields)
+        self._texts = {key: _encode(value) for key, value in fields.items() if type(value) not in _PLAIN}
 
-def _same(before: Any, after: Any) -> bool:
-    if type(before) in _PLAIN:
-        return type(before) is type(after) and bool(before == after)
-    try:
-        return json.dumps(before) == json.dumps(after)
-    except (TypeError, ValueError):
-        return False
+    def changed(self, after: dict[str, Any], name: str) -> dict[str, Any]:
+        """Fields that were added or have another value; a field that was taken out is None."""
+        fields = {
+            key: as_json(value, f"{name}.{key}", 0)
+            for key, value in dict.items(after)
+            if key not in self._values or not self._is_same(key, value)
+        }
+        gone = {key: None for key, value in self._values.items() if key not in after and value is not None}
+        return fields | gone
+
+    def _is_same(self, key: str, value: Any) -> bool:
+        before = self._values[key]
+        if key not in self._texts:
+            return value is before or (type(value) is type(before) and bool(value == before))
+        try:
+            return _encode(value) == self._texts[key]
+        except (TypeError, ValueError, RecursionError):
+            return False
 
 
 def as_json(value: Any, path: str, depth: int) -> Any:

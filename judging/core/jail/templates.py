@@ -16,6 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import escape
 
 from judging.core.jail.failed import Failed, WireFailure, describe
+from judging.core.jail.jsontext import make_decoder
 from judging.core.jail.names import asked_names, expression_name, used_names
 from judging.core.jail.paths import dotted
 
@@ -23,6 +24,7 @@ _DATA_DEFAULTS = ("question", "gt", "history", "ref_answer")
 _RESPONSE_DEFAULTS = ("reasoning_content", "tool_calls")
 
 Note = tuple[str, int | None]
+_decode = make_decoder()
 
 
 class Notes:
@@ -211,22 +213,22 @@ class Renderer:
         self._keep_pieces = job["kind"] == "preview"
         environment = JailEnvironment(self._notes, keep_pieces=self._keep_pieces)
         try:
-            names = used_names(environment.parse(job["source"]), environment)
+            tree = environment.parse(job["source"])
+            names = used_names(tree, environment)
             self._first_lines = {dotted(path): line for path, line in reversed(names)}
-            self._template = environment.from_string(job["source"])
+            self._template = environment.from_string(tree)
         except TemplateSyntaxError as error:
             raise Failed("syntax", error.message or "syntax error", error.lineno) from None
 
     line_of = staticmethod(template_line)
 
-    def answer(self, raw: bytes) -> list[Any]:
+    def answer(self, raw: memoryview) -> list[Any]:
         """``[text, undefined, none, failure, pieces, found]``; ``found`` holds names that no earlier item had."""
         self._notes.clear()
         pieces: list[str] = []
         failure: WireFailure | None = None
         try:
-            item = json.loads(raw.decode("utf-8", "surrogatepass"))
-            self._render(context_of(item), pieces, self._most + len(raw))
+            self._render(context_of(_decode(raw)), pieces, self._most + len(raw))
         except BaseException as error:  # whatever a template raises is this item's answer
             failure = describe(error, self.line_of)
         undefined = self._undefined()
@@ -295,12 +297,12 @@ class NameFinder:
         try:
             tree = environment.parse(job["source"])
             self._names = [used_names(tree, environment), asked_names(tree)]
-            environment.from_string(job["source"])
+            environment.from_string(tree)
         except TemplateSyntaxError as error:
             raise Failed("syntax", error.message or "syntax error", error.lineno) from None
 
     line_of = staticmethod(template_line)
 
-    def answer(self, raw: bytes) -> list[Any]:
+    def answer(self, raw: memoryview) -> list[Any]:
         """``[[[path, line], …], [path, …]]``."""
         return self._names

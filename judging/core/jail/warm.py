@@ -52,4 +52,4 @@ def _render_once() -> None:
     for source in (_EVERY_BRANCH, "{{ data.x / 0 }}", "{% if %}"):
         with contextlib.suppress(Failed):
             renderer = Renderer({"kind": "preview", "source": source, "options": options})
-            renderer.answer(b'{"data":{"x":1},"response":{}}')
+            renderer.answer(memoryview(b'{"data":{"x":1},"response":{}}'))

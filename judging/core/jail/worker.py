@@ -1,21 +1,22 @@
 """A worker: puts up its walls, prepares one source text, answers its items one by one, ends."""
 
 import gc
-import json
 import os
 import signal
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Protocol
 
 from judging.core.jail import layers, probe, scripts, templates, walls
 from judging.core.jail.failed import OutOfTime, WireFailure, describe
+from judging.core.jail.jsontext import make_decoder, make_encoder
 from judging.core.jail.seccomp import CHANNEL
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encode = make_encoder(allow_nan=False)
+_decode = make_decoder()
 _HEAD = struct.Struct(">I")
 _MOST_HELD, _LONGEST_HELD = 1 << 14, 0.002  # bytes and seconds that replies may wait for others
 _AGAIN = 0.2  # seconds until code that swallowed the end of its time is told again
@@ -24,7 +25,7 @@ _AGAIN = 0.2  # seconds until code that swallowed the end of its time is told ag
 class Handler(Protocol):
     """One kind of job: made from the job (preparing the source), then asked once per item."""
 
-    def answer(self, raw: bytes) -> Any:
+    def answer(self, raw: memoryview) -> Any:
         """The value for one item, given as JSON."""
 
     def line_of(self, trace: TracebackType | None) -> int | None:
@@ -72,9 +73,9 @@ class Timer:
 
 
 def serve(timer: Timer) -> None:
-    frames = read_frames()
-    job = json.loads(next(frames))
-    items = [next(frames) for _ in range(job["items"])]
+    requests = Requests()
+    job = _decode(requests.next())
+    items = [requests.next() for _ in range(job["items"])]  # all of them, so that nobody waits for the other
     replies = Replies()
     handler, failure = attempt(lambda: HANDLERS[job["kind"]](job), timer, scripts.line_of)
     replies.add(None, failure)
@@ -98,21 +99,24 @@ def attempt(
         return None, describe(error, line_of)
 
 
-def read_frames() -> Iterator[bytes]:
-    """Frames as they come; the items are all read before the first one runs, so that nobody waits for the other."""
-    held, start = bytearray(), 0
-    while True:
-        while len(held) < start + _HEAD.size or len(held) < (
-            end := start + _HEAD.size + _length(held, start)
-        ):
-            held += read_some()
-        yield bytes(held[start + _HEAD.size : end])
-        start = end
+class Requests:
+    """The parent's frames, as views on what was read: memory that is not copied need not be touched twice."""
 
+    def __init__(self) -> None:
+        self._held = memoryview(b"")
 
-def _length(held: bytearray, start: int) -> int:
-    length: int = _HEAD.unpack_from(held, start)[0]
-    return length
+    def next(self) -> memoryview:
+        (length,) = _HEAD.unpack(self._take(_HEAD.size))
+        return self._take(length)
+
+    def _take(self, size: int) -> memoryview:
+        if len(self._held) < size:
+            whole = bytearray(self._held)
+            while len(whole) < size:
+                whole += read_some()
+            self._held = memoryview(whole)
+        taken, self._held = self._held[:size], self._held[size:]
+        return taken
 
 
 def read_some() -> bytes:
@@ -131,9 +135,9 @@ class Replies:
 
     def add(self, value: Any, failure: WireFailure | None) -> None:
         try:
-            body = encode([time.process_time(), value, failure])
+            body = _encode([time.process_time(), value, failure]).encode()
         except (UnicodeEncodeError, ValueError, MemoryError, RecursionError) as error:
-            body = encode([time.process_time(), None, describe(error, lambda trace: None)])
+            body = _encode([time.process_time(), None, describe(error, lambda trace: None)]).encode()
         self._held += _HEAD.pack(len(body)) + body
 
     def send(self, careful: bool) -> None:
@@ -143,7 +147,3 @@ class Replies:
                 message = message[os.write(CHANNEL, message) :]
             self._held.clear()
             self._sent_at = time.monotonic()
-
-
-def encode(reply: Any) -> bytes:
-    return _encode(reply).encode()
