@@ -96,16 +96,12 @@ def read(source: Mapping[str, str] | None = None) -> Config:
 def database(config: Config) -> dict[str, object]:
     """Django's DATABASES["default"]: PostgreSQL by DATABASE_URL, else one SQLite file in DATA_DIR."""
     if config.database_url:
-        try:
-            url = environ.Env.db_url_config(config.database_url)
-        except (ValueError, KeyError, ImproperlyConfigured):
+        if not config.database_url.startswith(("postgres://", "postgresql://")):
             raise ImproperlyConfigured(
-                "DATABASE_URL is no database address; write postgres://user:password@host/name."
-            ) from None
-        if "postgresql" not in str(url.get("ENGINE")):
-            raise ImproperlyConfigured(
-                "DATABASE_URL must name a PostgreSQL database (postgres://…); leave it out for SQLite."
+                "DATABASE_URL must name a PostgreSQL database, as postgres://user:password@host/name; "
+                "leave it out for SQLite in DATA_DIR."
             )
+        url = environ.Env.db_url_config(config.database_url)
         return {**url, "CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
     return {
         "ENGINE": "django.db.backends.sqlite3",

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judging.core.judges.scripted import Answer, Received, Server, serve_forever
+from judging.core.tokens import estimated_tokens
 
 MODEL = "demo-judge"
 
@@ -102,15 +103,15 @@ def _pairs(text: str) -> Counter[str]:
 
 
 def demo_reply(request: Received) -> Answer:
-    """The demo judge's answer to one request for chat completions."""
+    """The demo judge's answer to one request for chat completions. Having no tokens, it tells estimated ones."""
     prompt = read_prompt(request.prompt)
-    if prompt.reference is None or prompt.answer is None or not _pairs(prompt.reference):
-        content = _without_reference(prompt)
-        return Answer(content=content, reasoning=_reasoning(prompt, None), model=MODEL)
-    found, pairs = coverage(prompt.reference, prompt.answer)
-    return Answer(
-        content=_compared(prompt, found, pairs), reasoning=_reasoning(prompt, (found, pairs)), model=MODEL
-    )
+    compared = None
+    if prompt.reference is not None and prompt.answer is not None and _pairs(prompt.reference):
+        compared = coverage(prompt.reference, prompt.answer)
+    content = _compared(prompt, *compared) if compared else _without_reference(prompt)
+    reasoning = _reasoning(prompt, compared)
+    tokens = estimated_tokens(request.prompt), estimated_tokens(content + reasoning)
+    return Answer(content=content, reasoning=reasoning, model=MODEL, tokens=tokens)
 
 
 def _compared(prompt: Prompt, found: int, pairs: int) -> str:

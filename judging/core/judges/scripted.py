@@ -42,6 +42,7 @@ class Answer:
     body: bytes | None = None
     delay: float = 0.0
     fault: Fault = ""
+    tokens: tuple[int, int] = (10, 10)  # read and written, as the server counts them
     model: str = MODEL
 
 
@@ -281,8 +282,8 @@ def _parts(text: str | None, pieces: int) -> list[str]:
 
 
 def _usage(answer: Answer) -> dict[str, int]:
-    spoken = len(answer.content or "") + len(answer.reasoning or "")
-    return {"prompt_tokens": 10, "completion_tokens": spoken, "total_tokens": 10 + spoken}
+    read, written = answer.tokens
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
 def _plain(answer: Answer) -> web.Response:

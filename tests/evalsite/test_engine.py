@@ -1,0 +1,75 @@
+"""Who is alive, what wakes whom."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from datasets.tasks import read_version
+from evalsite import engine
+from evalsite.models import WorkerProcess
+
+
+def test_this_process_is_alive() -> None:
+    assert engine.is_alive(engine.owner())
+
+
+def test_a_process_that_ended_is_not() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    name = f"{socket.gethostname()}:{child.pid}:{engine._started(child.pid)}"
+    assert engine.is_alive(name)
+    child.communicate(b"\n")
+    assert not engine.is_alive(name)
+
+
+def test_another_process_under_the_same_number_is_another_owner() -> None:
+    assert not engine.is_alive(f"{socket.gethostname()}:{os.getpid()}:1")
+
+
+def heard(host: str, ago: timedelta) -> str:
+    name = f"{host}:7:7"
+    WorkerProcess.objects.create(owner=name, queue="runs", seen_at=timezone.now() - ago)
+    return name
+
+
+@pytest.mark.django_db
+def test_a_worker_elsewhere_is_alive_while_it_is_heard_of() -> None:
+    assert engine.is_alive(heard("elsewhere", timedelta(seconds=5)))
+    assert not engine.is_alive(heard("far-away", timedelta(seconds=60)))
+
+
+@pytest.mark.django_db
+def test_a_queue_without_a_living_worker_is_told() -> None:
+    heard("far-away", timedelta(seconds=60))
+    assert not engine.worker_alive("runs")
+    engine.beat("runs")
+    assert engine.worker_alive("runs")
+    assert not engine.worker_alive("data")
+
+
+@pytest.mark.django_db
+def test_the_dead_are_forgotten() -> None:
+    heard("far-away", timedelta(seconds=60))
+    engine.reconcile()
+    assert not WorkerProcess.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_waking_twice_for_the_same_work_makes_one_task() -> None:
+    engine.wake(read_version, version_id=1)
+    engine.wake(read_version, version_id=1)
+    engine.wake(read_version, version_id=2)
+    assert DBTaskResult.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_task_holds_no_more_than_its_number() -> None:
+    engine.wake(read_version, version_id=1)
+    assert DBTaskResult.objects.get().args_kwargs == {"args": [], "kwargs": {"version_id": 1}}

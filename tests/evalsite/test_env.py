@@ -1,0 +1,65 @@
+"""What the environment may say, and what is said of what it may not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from evalsite import env
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_an_empty_environment_is_local_and_needs_nothing() -> None:
+    config = env.read({})
+    assert config.local_mode
+    assert (config.host, config.port, config.data_dir) == ("127.0.0.1", 8000, ROOT / "var")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.9.1"])
+def test_loopback_addresses_are_local(host: str) -> None:
+    assert env.read({"HOST": host}).local_mode
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "evalsite.example", "localhost.example"])
+def test_any_other_address_is_not(host: str) -> None:
+    assert not env.read({"HOST": host}).local_mode
+
+
+def test_only_this_machines_names_are_answered_in_local_mode() -> None:
+    assert "*" not in env.read({}).hosts
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("PORT", "eighty", "from 1 to 65535"),
+        ("PORT", "0", "from 1 to 65535"),
+        ("DEBUG", "perhaps", "DEBUG=1 or DEBUG=0"),
+        ("SANDBOX_MEMORY_MB", "-1", "at least 64"),
+        ("SANDBOX_MINIMUM_LEVEL", "4", "from 0 to 3"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_wanted(name: str, value: str, wanted: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=wanted):
+        env.read({name: value})
+
+
+@pytest.mark.parametrize("url", ["mysql://x@y/z", "sqlite:///x", "nonsense"])
+def test_only_postgresql_is_taken_as_another_database(url: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="must name a PostgreSQL database"):
+        env.database(env.read({"DATABASE_URL": url}))
+
+
+def test_postgresql_is_asked_for_by_its_address() -> None:
+    database = env.database(env.read({"DATABASE_URL": "postgres://u:p@db.example:5433/evalsite"}))
+    assert (database["HOST"], database["PORT"], database["NAME"]) == ("db.example", 5433, "evalsite")
+
+
+def test_the_guide_names_every_setting_and_no_other() -> None:
+    told = set(re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
+    assert told == {field.name.upper() for field in fields(env.Config)}
