@@ -1,0 +1,46 @@
+"""Short ways to a program, its errors, a score."""
+
+from typing import Any
+
+from judging.core.rules.check import read_program
+from judging.core.rules.conclude import Result, conclude
+from judging.core.rules.plan import Evaluation, plan
+from judging.core.rules.program import Program
+
+
+def program(text: str) -> Program:
+    reading = read_program(text)
+    assert reading.program is not None, reading.problems
+    return reading.program
+
+
+def with_lines(*lines: str, form: str = "JSON", aggregate: str = "mean") -> str:
+    return "\n".join(["# DSL", *lines, f"@聚合方式:{aggregate}", f"@格式限制:{form}"])
+
+
+def places(text: str) -> list[tuple[str, int, int]]:
+    """Code, line and column of everything that is wrong."""
+    return [(one.code, one.place.line, one.place.column) for one in read_program(text).problems]
+
+
+def codes(text: str) -> list[str]:
+    return [problem.code for problem in read_program(text).problems]
+
+
+def planned(text: str, answer: str, reference: Any) -> Evaluation:
+    return plan(program(text), answer, reference)
+
+
+def result(text: str, answer: str, reference: Any) -> Result:
+    return conclude(planned(text, answer, reference), {})
+
+
+def scores(text: str, answer: str, reference: Any) -> list[int | float | None]:
+    """The scores of the lines, in their order."""
+    return [line.score for line in result(text, answer, reference).lines]
+
+
+def one_score(function: str, answer: str, reference: str) -> int | float | None:
+    """The score of one function on the JSON values of one field."""
+    text = with_lines(f"f:{function}")
+    return result(text, f'{{"f": {answer}}}', f'{{"f": {reference}}}').score

@@ -1,0 +1,188 @@
+"""Every code of an error, with its place."""
+
+import pytest
+
+from judging.core.rules.check import read_program
+from tests.judging.core.rules.programs import codes, places, program, with_lines
+
+GOOD = "# DSL\na:精确匹配\n"
+CODE = "<代码1>\n{}\n</代码1>"
+RULES: list[tuple[str, list[tuple[str, int, int]]]] = [
+    ("a:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
+    ("#DSL\na:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
+    ("#  DSL\na:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
+    ("\n  # dsl\na:精确匹配\n@格式限制:JSON", [("missing_header", 2, 3)]),
+    ("", [("missing_header", 1, 1), ("missing_format", 1, 1), ("no_rules", 1, 1)]),
+    (f"{GOOD}  foo\n@格式限制:JSON", [("bad_line", 3, 3)]),
+    (f"{GOOD}b:\n@格式限制:JSON", [("bad_line", 3, 1)]),
+    (f"{GOOD}:精确匹配\n@格式限制:JSON", [("bad_line", 3, 1)]),
+    (f"{GOOD}@格式限制:JSON\nfoo", [("bad_line", 4, 1)]),
+    ("# DSL\na: 精准匹配\n@格式限制:JSON", [("unknown_function", 2, 4)]),
+    (f"{GOOD}b:字数限制\n@格式限制:JSON", [("argument_missing", 3, 7)]),
+    (f"{GOOD}b:字数限制: \n@格式限制:JSON", [("argument_missing", 3, 7)]),
+    (f"{GOOD}b:equals\n@格式限制:JSON", [("argument_missing", 3, 9)]),
+    (f"{GOOD}b:格式限制\n@格式限制:JSON", [("argument_missing", 3, 7)]),
+    (f"{GOOD}b:rule\n@格式限制:JSON", [("argument_missing", 3, 7)]),
+    (f"{GOOD}b:python\n@格式限制:JSON", [("argument_missing", 3, 9)]),
+    (f"{GOOD}b:精确匹配: x\n@格式限制:JSON", [("argument_unexpected", 3, 9)]),
+    (f"{GOOD}@聚合方式:min:2\n@格式限制:JSON", [("argument_unexpected", 3, 11)]),
+    (f"{GOOD}@格式限制:JSON:root", [("argument_unexpected", 3, 12)]),
+    (f"{GOOD}b:字数限制:many\n@格式限制:JSON", [("argument_invalid", 3, 8)]),
+    (f"{GOOD}b:字数限制:(60, 20)\n@格式限制:JSON", [("argument_invalid", 3, 8)]),
+    (f"{GOOD}b:字数限制:-1\n@格式限制:JSON", [("argument_invalid", 3, 8)]),
+    (f"{GOOD}b:字数限制:20, 60\n@格式限制:JSON", [("argument_invalid", 3, 8)]),
+    (f"{GOOD}b:format:YAML\n@格式限制:JSON", [("argument_invalid", 3, 10)]),
+    (f"{GOOD}@格式限制:XML:a b", [("argument_invalid", 3, 11)]),
+    (GOOD, [("missing_format", 2, 7)]),
+    (f"{GOOD}@聚合方式:min", [("missing_format", 3, 10)]),
+    (f"{GOOD}@格式限制:JSON\n\n @format:XML", [("duplicate_format", 5, 2)]),
+    (f"{GOOD}@格式限制: YAML", [("unknown_format", 3, 8)]),
+    (f"{GOOD}@格式限制:", [("unknown_format", 3, 7)]),
+    (f"{GOOD}@聚合方式:average\n@格式限制:JSON", [("unknown_aggregate", 3, 7)]),
+    (f"{GOOD}@聚合方式:min\n@aggregate:max\n@格式限制:JSON", [("duplicate_aggregate", 4, 1)]),
+    (f"{GOOD}@格式限制:JSON\nb:foo", [("header_after_format", 4, 1)]),
+    (f"{GOOD}@格式限制:JSON\n@聚合方式:min", [("header_after_format", 4, 1)]),
+    (
+        "# DSL\na:rule:rule1\n<rule1>\nx\n</rule1>\n@格式限制:JSON",
+        [("block_before_format", 3, 1)],
+    ),
+    ("# DSL\na:rule:rule1\n@格式限制:JSON\n <rule1>\nx", [("block_unclosed", 4, 2)]),
+    (f"{GOOD}@格式限制:JSON\n</规则1>", [("block_unopened", 4, 1)]),
+    (
+        "# DSL\na:rule:rule1\n@格式限制:JSON\n<rule1>\n</rule1>\n<rule1>\n</rule1>",
+        [("block_duplicate", 6, 1)],
+    ),
+    ("# DSL\na:rule: rule1\n@格式限制:JSON", [("label_undefined", 2, 9)]),
+    ("# DSL\na:rule:标签1\n@格式限制:JSON\n<标签1>\n</标签1>", [("label_prefix", 2, 8)]),
+    (
+        "# DSL\na:rule:代码1\n@格式限制:JSON\n<代码1>\ndef f(ref_answer, model_answer): pass\n</代码1>",
+        [("label_prefix", 2, 8)],
+    ),
+    (f"{GOOD}@格式限制:JSON\n<标签1>\n</标签1>", [("label_prefix", 4, 1)]),
+    (f"{GOOD}@格式限制:JSON\n<规则1>\n</规则1>", [("label_unused", 4, 1)]),
+    (
+        "# DSL\na:Python代码:代码1\n@格式限制:JSON\n<代码1>\ndef f(:\n    pass\n</代码1>",
+        [("python_syntax", 5, 7)],
+    ),
+    (
+        "# DSL\na:Python代码:代码1\n@格式限制:JSON\n<代码1>\ndef f(a, b):\n    pass\n</代码1>",
+        [("python_no_function", 4, 1)],
+    ),
+    (
+        "# DSL\na:精确匹配\n@全部字段:精确匹配\n@格式限制:字符串",
+        [("field_not_allowed", 2, 1), ("field_not_allowed", 3, 1)],
+    ),
+    ("# DSL\n@聚合方式:min\n@格式限制:JSON", [("no_rules", 3, 1)]),
+    ("# DSL\n@单个字段:精确匹配\na:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
+    ("# DSL\na:精确匹配\n@whole:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
+    ("# DSL\n@all:精确匹配\n@whole:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
+]
+
+
+@pytest.mark.parametrize(("text", "found"), RULES)
+def test_an_error_has_its_code_and_its_place(text: str, found: list[tuple[str, int, int]]) -> None:
+    assert places(text) == found
+
+
+def test_all_errors_are_told_at_once() -> None:
+    text = "a:foo\nb:字数限制\n@聚合方式:avg\n@格式限制:YAML\nc:d\n<规则1>"
+    assert set(codes(text)) >= {
+        "missing_header",
+        "unknown_function",
+        "argument_missing",
+        "unknown_aggregate",
+        "unknown_format",
+        "header_after_format",
+        "block_unclosed",
+    }
+
+
+def test_problems_come_in_the_order_of_the_text() -> None:
+    found = [(line, column) for _, line, column in places("x\n<规则1>\na:rule:规则2\n@聚合方式:avg")]
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "near"),
+    [
+        ("a:精准匹配", "精确匹配"),
+        ("a:exactmatch", "exact_match"),
+        ("a:Exact Match", "exact_match"),
+        ("a:ｌｅｎｇｔｈ", "length"),
+        ("a:python代码", "Python代码"),
+        ("a:完全不同的东西", ""),
+    ],
+)
+def test_an_unknown_function_suggests_what_was_meant(line: str, near: str) -> None:
+    (problem,) = read_program(with_lines(line)).problems
+    assert problem.params["near"] == near
+
+
+def test_a_misspelt_setting_suggests_its_name() -> None:
+    problem = read_program("# DSL\na:精确匹配\n@聚合方法:min\n@格式限制:JSON").problems[0]
+    assert (problem.code, problem.params["near_name"]) == ("unknown_function", "@聚合方式")
+
+
+def test_formats_aggregates_and_labels_suggest_too() -> None:
+    text = "# DSL\na:rule:规则l\n@聚合方式:medium\n@格式限制:json\n<规则1>\n</规则1>"
+    near = [problem.params.get("near", "") for problem in read_program(text).problems]
+    assert near == ["规则1", "median", "JSON", ""]
+
+
+def test_an_unused_block_is_a_warning_and_the_program_is_usable() -> None:
+    reading = read_program(f"{GOOD}@格式限制:JSON\n<规则1>\n</规则1>")
+    assert (reading.errors, len(reading.warnings), reading.program is None) == ([], 1, False)
+
+
+def test_a_block_that_is_never_closed_does_not_hide_the_next() -> None:
+    text = "# DSL\na:rule:rule1\nb:rule:rule2\n@格式限制:JSON\n<rule1>\nx\n<rule2>\ny\n</rule2>"
+    assert codes(text) == ["block_unclosed"]
+
+
+def test_a_block_that_is_never_closed_does_not_hide_the_format() -> None:
+    text = "# DSL\na:rule:rule1\n<rule1>\nx\n@格式限制:JSON"
+    assert sorted(codes(text)) == ["block_before_format", "block_unclosed"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "def f(ref_answer, model_answer):",
+        "def f(model_answer, ref_answer):",
+        "def f(*, model_answer, ref_answer=None):",
+        "def f(ref_answer, model_answer, most=3, *rest, low=1, **more):",
+    ],
+)
+def test_the_function_is_found_by_its_parameters(head: str) -> None:
+    block = f"import re\ndef helper(a, b):\n    return 1\n{head}\n    return 5"
+    assert program(with_lines("a:python:代码1") + "\n" + CODE.format(block)).needs_judge is False
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "def f(ref_answer, model_answer, third):\n    return 5",
+        "def f(ref_answer, /, model_answer):\n    return 5",
+        "def f(ref_answer, model_answer, *, must):\n    return 5",
+        "def f(**named):\n    return 5",
+        "async def f(ref_answer, model_answer):\n    return 5",
+        "class A:\n    def f(ref_answer, model_answer):\n        return 5",
+        "f = lambda ref_answer, model_answer: 5",
+        "",
+    ],
+)
+def test_what_cannot_be_called_with_the_two_names_is_no_function(block: str) -> None:
+    assert codes(with_lines("a:python:代码1") + "\n" + CODE.format(block)) == ["python_no_function"]
+
+
+def test_two_functions_with_both_parameters_are_one_too_many() -> None:
+    block = "def f(ref_answer, model_answer):\n    return 5\ndef g(model_answer, ref_answer):\n    return 1"
+    text = "# DSL\na:python:代码1\n@格式限制:JSON\n" + CODE.format(block)
+    assert places(text) == [("python_no_function", 7, 1)]
+
+
+@pytest.mark.parametrize(
+    "block", ["(" * 5000, "x = " + "-" * 100_000 + "1", "a" + ".b" * 100_000, "a\0b", "x = '\ud800'", "\\"]
+)
+def test_hostile_python_is_a_syntax_error(block: str) -> None:
+    assert codes(with_lines("a:python:代码1") + "\n" + CODE.format(block)) == ["python_syntax"]

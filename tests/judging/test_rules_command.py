@@ -1,0 +1,256 @@
+"""manage.py rules, as scripts use it: a process, its status, its document; and the sentences it says."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evalsite.accounts.models import Project
+from judging.core.judges.scripted import ScriptedJudge, refusal
+from judging.core.rules.check import read_program
+from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.program import Problem
+from judging.core.rules.scoring import Reason
+from judging.metrics.models import Endpoint
+from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS, REASONS, problem_sentence, reason_sentence
+from tests.judging.core.rules.test_errors import RULES
+
+ROOT = Path(__file__).parents[2]
+GOOD = "# DSL\na:精确匹配\nb:字数限制:3\n@聚合方式:min\n@格式限制:JSON"
+FUZZY = "# DSL\na:模糊匹配\n@格式限制:JSON"
+REFERENCE = '{"a": 1.0, "b": "x"}'
+
+
+def rules(folder: Path, *words: str, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "DATA_DIR": str(folder / "data"), "PYTHONIOENCODING": encoding}
+    environment |= {"LANG": "en_US.UTF-8", "LC_ALL": "", "LANGUAGE": ""}
+    command = [sys.executable, "manage.py", "rules", *words]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8"
+    )
+
+
+def file(folder: Path, text: str) -> str:
+    path = folder / "program.dsl"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def checked(folder: Path, text: str) -> tuple[int, Any]:
+    ran = rules(folder, "check", file(folder, text), "--json")
+    return ran.returncode, json.loads(ran.stdout)
+
+
+def scored(folder: Path, text: str, answer: str, reference: str) -> tuple[int, Any]:
+    texts = ("--answer", answer, "--reference", reference)
+    ran = rules(folder, "score", file(folder, text), *texts, "--json")
+    return ran.returncode, json.loads(ran.stdout)
+
+
+def test_a_program_without_errors_has_status_0_and_needs_no_data_folder(tmp_path: Path) -> None:
+    assert checked(tmp_path, GOOD) == (0, {"errors": [], "warnings": []})
+    assert not (tmp_path / "data").exists()
+
+
+def test_an_error_has_its_place_its_code_and_a_sentence(tmp_path: Path) -> None:
+    status, document = checked(tmp_path, GOOD.replace("精确匹配", "精准匹配"))
+    (error,) = document["errors"]
+    assert "Did you mean “精确匹配”?" in error.pop("message")
+    assert (status, error) == (1, {"line": 2, "column": 3, "code": "unknown_function"})
+
+
+def test_a_warning_is_no_error(tmp_path: Path) -> None:
+    status, document = checked(tmp_path, f"{GOOD}\n<规则1>\n</规则1>")
+    assert (status, [warning["code"] for warning in document["warnings"]]) == (0, ["label_unused"])
+
+
+def test_errors_are_told_in_words_too(tmp_path: Path) -> None:
+    ran = rules(tmp_path, "check", file(tmp_path, "# DSL\n@格式限制:JSON"))
+    assert (ran.returncode, ran.stdout[:21]) == (1, "2:1: error no_rules: ")
+
+
+def test_an_answer_is_scored_line_by_line(tmp_path: Path) -> None:
+    status, document = scored(tmp_path, GOOD, '{"a": 1, "b": "long"}', REFERENCE)
+    first, second = document["lines"]
+    assert (status, document["score"], document["format_ok"], document["error"]) == (0, 1, True, None)
+    assert first.pop("reason") == "Equal to the reference."
+    assert first == {"field": "a", "function": "精确匹配", "score": 5, "answer": 1, "reference": 1}
+    assert (second["score"], second["reference"]) == (1, None)
+
+
+def test_numbers_are_shown_as_they_are_written(tmp_path: Path) -> None:
+    texts = ("--answer", '{"a": 1.50, "b": 1}', "--reference", REFERENCE, "--json")
+    assert '"answer": 1.50, "reference": 1.0' in rules(tmp_path, "score", file(tmp_path, GOOD), *texts).stdout
+
+
+def test_an_answer_without_the_format_scores_1(tmp_path: Path) -> None:
+    assert scored(tmp_path, GOOD, "no JSON", REFERENCE) == (
+        0,
+        {"score": 1, "format_ok": False, "lines": [], "error": None},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "code", "line"),
+    [
+        (GOOD, "{}", "reference.field_missing", 2),
+        (GOOD, "no JSON", "reference.format", 2),
+        (FUZZY, REFERENCE, "judge.missing", 2),
+        ("# DSL\na:foo\n@格式限制:JSON", REFERENCE, "unknown_function", 2),
+    ],
+)
+def test_an_error_has_status_1_and_no_score(
+    text: str, reference: str, code: str, line: int, tmp_path: Path
+) -> None:
+    status, document = scored(tmp_path, text, '{"a": 1, "b": "x"}', reference)
+    assert document["error"].pop("message")
+    assert (status, document["score"], document["error"]) == (1, None, {"code": code, "line": line})
+
+
+def test_python_code_runs_without_a_database(tmp_path: Path) -> None:
+    code = "<代码1>\ndef f(ref_answer, model_answer):\n    return ref_answer + model_answer\n</代码1>"
+    status, document = scored(
+        tmp_path, f"# DSL\na:Python代码:代码1\n@格式限制:JSON\n{code}", '{"a": 2}', '{"a": 1.5}'
+    )
+    assert (status, document["score"]) == (0, 3.5)
+    assert not (tmp_path / "data").exists()
+
+
+def test_half_a_character_in_the_answer_is_escaped(tmp_path: Path) -> None:
+    status, document = scored(tmp_path, GOOD, '{"a": "\\ud800é😀", "b": ""}', REFERENCE)
+    assert (status, document["lines"][0]["answer"]) == (0, "\ud800é😀")
+
+
+def test_a_terminal_without_chinese_gets_escapes(tmp_path: Path) -> None:
+    ran = rules(
+        tmp_path, "score", file(tmp_path, GOOD), "--answer", "{}", "--reference", REFERENCE, encoding="ascii"
+    )
+    assert (ran.returncode, "\\u7cbe" in ran.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("lint", "{file}"),
+        ("check",),
+        ("check", "{file}.missing"),
+        ("score", "{file}", "--answer", "x"),
+        ("check", "{latin}"),
+    ],
+)
+def test_wrong_usage_has_status_2_and_a_sentence(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"# DSL\n\xe9:length:3")
+    paths = {"file": file(tmp_path, GOOD), "latin": str(tmp_path / "latin")}
+    ran = rules(tmp_path, *(word.format(**paths) for word in words))
+    assert (ran.returncode, ran.stdout, "Traceback" in ran.stderr) == (2, "", False)
+    assert ran.stderr
+
+
+# --- a judge model ---------------------------------------------------------------------------------------------
+
+
+def by_judge(folder: Path, name: str = "strict") -> Any:
+    out = StringIO()
+    texts = ("--answer", '{"a": "x"}', "--reference", '{"a": "y"}', "--judge", name, "--json")
+    with contextlib.suppress(SystemExit):
+        call_command("rules", "score", file(folder, FUZZY), *texts, stdout=out)
+    return json.loads(out.getvalue())
+
+
+def endpoint(project: Project, url: str) -> Endpoint:
+    return Endpoint.objects.create(project=project, name="strict", url=url, model="m")
+
+
+def test_the_named_endpoint_is_asked(project: Project, tmp_path: Path) -> None:
+    with ScriptedJudge("相近。\n评分:[[4]]") as judge:
+        endpoint(project, judge.url)
+        document = by_judge(tmp_path)
+    assert (document["score"], document["lines"][0]["reason"], len(judge.requests)) == (
+        4,
+        "相近。\n评分:[[4]]",
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"), [("Perhaps 3.", "nothing_offered"), (refusal(401, "no"), "bad_key")]
+)
+def test_a_judge_without_a_score_is_an_error(project: Project, reply: Any, code: str, tmp_path: Path) -> None:
+    with ScriptedJudge(reply) as judge:
+        endpoint(project, judge.url)
+        document = by_judge(tmp_path)
+    assert (document["score"], document["error"]["code"], document["error"]["line"]) == (None, code, 2)
+
+
+def test_an_unknown_endpoint_is_wrong_usage(db: None, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="There is no endpoint called strict") as met:
+        by_judge(tmp_path)
+    assert met.value.returncode == 2
+
+
+def test_an_endpoint_of_two_projects_is_wrong_usage(project: Project, tmp_path: Path) -> None:
+    endpoint(project, "http://127.0.0.1:1")
+    endpoint(Project.objects.create(name="Other", slug="other"), "http://127.0.0.1:1")
+    with pytest.raises(CommandError, match="Several projects") as met:
+        by_judge(tmp_path)
+    assert met.value.returncode == 2
+
+
+# --- sentences -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [text for text, _ in RULES])
+def test_every_error_has_a_sentence_that_fits(text: str) -> None:
+    for problem in read_program(text).problems:
+        assert "%(" not in problem_sentence(problem)
+
+
+def test_every_sentence_is_about_an_error_that_there_is() -> None:
+    met = {problem.code for text, _ in RULES for problem in read_program(text).problems}
+    assert {code.split(".")[0] for code in PROBLEMS} == met
+
+
+def test_a_misspelt_setting_is_told_apart_from_a_misspelt_function() -> None:
+    (problem,) = read_program("# DSL\na:精确匹配\n@聚合方法:min\n@格式限制:JSON").problems
+    assert "Did you mean “@聚合方式”?" in problem_sentence(problem)
+
+
+def test_two_functions_are_told_apart_from_none() -> None:
+    several = Problem(
+        "python_no_function", read_program("").problems[0].place, {"label": "代码1", "count": "2"}
+    )
+    assert "2 functions" in problem_sentence(several)
+
+
+def test_every_function_has_its_help_and_its_argument_told() -> None:
+    assert set(HELP) == {function.code for function in FUNCTIONS}
+    assert set(ARGUMENTS) == {function.argument for function in FUNCTIONS}
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        (Reason("judge_said", {"said": "100 % alike %s"}), "100 % alike %s"),
+        (Reason("equal"), REASONS["equal"]),
+        (Reason("rate_limited", {"detail": "slow down"}), "Details: slow down"),
+        (
+            Reason("code.failed", {"label": "c", "why": "exception", "detail": "d", "code_line": "7"}),
+            "(line 7: d)",
+        ),
+        (
+            Reason("reference.format", {"name": "a", "why": "not_object"}),
+            "(JSON, but not an object in braces.)",
+        ),
+        (Reason("reference.field_missing", {"name": "a", "why": "none"}), "neither ref_answer"),
+    ],
+)
+def test_reasons_are_told_in_words(reason: Reason, sentence: str) -> None:
+    assert str(sentence) in reason_sentence(reason)
