@@ -1,21 +1,33 @@
-"""The row browser: pages by line, filters, and where one is between the rows that match."""
+"""The row browser: pages by line, filters, and where one is between the rows that match.
+
+Lines come from the most telling source there is (findings, the search index, else all rows in order) and are then
+looked at themselves. A look ends with the page, or after so many rows: every page costs the same, at any place.
+"""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, QuerySet, Value, When
 from django.db.models.functions import Length, Substr
 
+from datasets import searching
+from datasets.core.searching import GRAM, Index, IndexRow, Place, fold
 from datasets.core.variables import row_data
-from datasets.models import Finding, Response, Row, Version
+from datasets.models import Candidate, Finding, Response, Row, Version
 from datasets.selectors import findings_on, format_of
 
 ROWS_PER_PAGE = 50
 EXCERPT = 300
 WHOLE = 100_000  # a row longer than this is not read for a list; its beginning is shown
+SCANNED_ROWS = 10_000  # so many are looked at for one page
+SCANNED_CHARACTERS = 20_000_000
+CHUNK = 500
+
+Source = Callable[[Place, int], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +37,22 @@ class RowFilter:
     text: str = ""
     model: int | None = None
     finding: str = ""  # a code, or "any"
+    field: str = ""
+    value: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.text or self.model or self.finding)
+        return bool(self.text or self.model or self.finding or self.field)
+
+    @property
+    def by_content(self) -> bool:
+        """Must the rows themselves be read?"""
+        return bool(self.text or self.field)
+
+    def passes(self, row: IndexRow) -> bool:
+        """Does the row hold the text, and the value in the field?"""
+        if self.field and (self.field, self.value.strip()) not in row.values:
+            return False
+        return fold(self.text) in row.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,38 +68,117 @@ class RowLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """Matching lines in the order of looking. `stopped`: the last line looked at, where the look ended early."""
+
+    lines: list[int]
+    stopped: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RowPage:
-    """Some rows in the order of lines, and the lines to go on from (None: there is nothing further)."""
+    """Some rows in the order of lines, and the lines to go on from (None: there is nothing further).
+
+    `stopped` is the line at which looking ended before the page was full; it goes on there too.
+    """
 
     rows: list[RowLine]
     before: int | None
     after: int | None
+    stopped: int | None = None
 
 
-def matching(version: Version, chosen: RowFilter) -> QuerySet[Row]:
-    """The version's rows that pass the filter, without order."""
-    rows = Row.objects.filter(version=version)
+def find(version: Version, chosen: RowFilter, place: Place, count: int) -> Found:
+    """Up to `count` lines that pass the filter, from a place on, by a look of limited cost."""
+    found: list[int] = []
+    looked_at = 0
+    wanted = count
+    with _source(version, chosen) as source:
+        while len(found) < count and looked_at < SCANNED_ROWS:
+            lines = source(place, wanted)
+            passed = _passing(version, chosen, lines, place.forwards)
+            found += passed.lines
+            if passed.stopped is not None:
+                return Found(found[:count], passed.stopped if len(found) < count else None)
+            if len(lines) < wanted:
+                return Found(found[:count])
+            looked_at += len(lines)
+            place, wanted = Place(lines[-1], place.forwards), CHUNK
+    return Found(found[:count], place.line if len(found) < count else None)
+
+
+@contextmanager
+def _source(version: Version, chosen: RowFilter) -> Iterator[Source]:
+    """Where the lines come from that may pass; all that pass are among them."""
     if chosen.finding:
-        found = Finding.objects.filter(version=version, line__isnull=False)
-        if chosen.finding != "any":
-            found = found.filter(code=chosen.finding)
-        rows = rows.filter(line__in=found.values("line"))
+        yield lambda place, limit: _lines_with(version, chosen.finding, place, limit)
+        return
+    index = searching.open_index(version) if chosen else None
+    try:
+        yield (index and _indexed(version, chosen, index)) or (
+            lambda place, limit: _all_lines(version, place, limit)
+        )
+    finally:
+        if index:
+            index.close()
+
+
+def _indexed(version: Version, chosen: RowFilter, index: Index) -> Source | None:
+    """The index, if it knows what is asked for: a text of three characters, a field's value, a rare model."""
+    text = fold(chosen.text)
+    if len(text) >= GRAM:
+        return lambda place, limit: index.with_text(text, place, limit)
+    if chosen.field:
+        return lambda place, limit: index.with_value(chosen.field, chosen.value.strip(), place, limit)
+    rare = Candidate.objects.filter(version=version, rows__lt=version.valid_rows / searching.SPARSE)
+    name = rare.filter(pk=chosen.model or 0).values_list("name", flat=True).first()
+    return (lambda place, limit: index.with_model(name, place, limit)) if name else None
+
+
+def _all_lines(version: Version, place: Place, limit: int) -> list[int]:
+    return list(_from(Row.objects.filter(version=version), place).values_list("line", flat=True)[:limit])
+
+
+def _from(rows: QuerySet[Any], place: Place) -> QuerySet[Any]:
+    if place.forwards:
+        return rows.filter(line__gt=place.line).order_by("line")
+    return rows.filter(line__lt=place.line).order_by("-line")
+
+
+def _lines_with(version: Version, code: str, place: Place, limit: int) -> list[int]:
+    """Lines with a kept finding of one code, or of any."""
+    kept = Finding.objects.filter(version=version, line__isnull=False)
+    if code != "any":
+        kept = kept.filter(code=code)
+    return list(_from(kept, place).values_list("line", flat=True).distinct()[:limit])
+
+
+def _passing(version: Version, chosen: RowFilter, lines: Sequence[int], forwards: bool) -> Found:
+    """Those of some lines that pass; it stops early if they hold very much text."""
+    if not chosen or not lines:
+        return Found(list(lines))
+    rows = Row.objects.filter(version=version, line__in=lines)
     if chosen.model:
         rows = rows.filter(Exists(Response.objects.filter(row=OuterRef("pk"), candidate=chosen.model)))
-    if chosen.text:
-        in_answers = Response.objects.filter(_contains(chosen.text), row=OuterRef("pk"))
-        rows = rows.filter(_contains(chosen.text) | Exists(in_answers))
-    return rows
+    left = sorted(rows.values_list("line", flat=True), reverse=not forwards)
+    return _reading(version, chosen, left) if chosen.by_content else Found(left)
 
 
-def _contains(text: str) -> Q:
-    """Stored JSON holds a text as it is or escaped, as its author's program wrote it: Chinese often as \\uXXXX."""
-    spellings = {text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
-    spellings |= {spelling.replace("/", "\\/") for spelling in spellings}
-    found = Q()
-    for spelling in sorted(spellings):
-        found |= Q(raw__icontains=spelling)
-    return found
+def _reading(version: Version, chosen: RowFilter, lines: list[int]) -> Found:
+    passed: list[int] = []
+    characters = 0
+    for at in range(0, len(lines), 100):
+        for row in searching.texts(version, lines[at : at + 100]):
+            characters += len(row.text)
+            if chosen.passes(row):
+                passed.append(row.line)
+        if characters > SCANNED_CHARACTERS and at + 100 < len(lines):
+            return Found(_in_order(passed, lines), lines[at + 99])
+    return Found(_in_order(passed, lines))
+
+
+def _in_order(passed: list[int], lines: list[int]) -> list[int]:
+    return sorted(passed, reverse=len(lines) > 1 and lines[0] > lines[-1])
 
 
 def rows_page(
@@ -86,23 +190,19 @@ def rows_page(
     size: int = ROWS_PER_PAGE,
 ) -> RowPage:
     """The rows after a line, or the last ones before a line; from the beginning if neither is given."""
-    rows = matching(version, chosen)
-    backwards = before is not None
+    place = Place(before, forwards=False) if before is not None else Place(after or 0)
+    found = find(version, chosen, place, size + 1)
+    more = len(found.lines) > size
+    lines = sorted(found.lines[:size])
+    onward = found.stopped or (found.lines[size - 1] if more else None)
+    first: int | None
+    last: int | None
     if before is not None:
-        rows = rows.filter(line__lt=before).order_by("-line")
+        first, last = onward, lines[-1] if lines else place.line - 1
     else:
-        rows = rows.filter(line__gt=after or 0).order_by("line")
-    found = list(_light(rows)[: size + 1])
-    more = len(found) > size
-    found = found[:size]
-    if backwards:
-        found.reverse()
-    has_before, has_after = (more, True) if backwards else (bool(after), more)
-    return RowPage(
-        _lines(version, found),
-        before=found[0]["line"] if found and has_before else None,
-        after=found[-1]["line"] if found and has_after else None,
-    )
+        first = (lines[0] if lines else place.line + 1) if after else None
+        last = onward
+    return RowPage(_lines(version, lines), before=first, after=last, stopped=found.stopped)
 
 
 def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
@@ -115,8 +215,9 @@ def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
     return rows.annotate(length=Length("raw")).values("pk", "line", "valid", "length", text=text)
 
 
-def _lines(version: Version, rows: list[dict[str, Any]]) -> list[RowLine]:
-    findings = findings_on(version, [row["line"] for row in rows])
+def _lines(version: Version, lines: list[int]) -> list[RowLine]:
+    rows = list(_light(Row.objects.filter(version=version, line__in=lines)).order_by("line"))
+    findings = findings_on(version, lines)
     counted = Response.objects.filter(row__in=[row["pk"] for row in rows]).values("row")
     answers = dict(counted.annotate(count=Count("pk")).values_list("row", "count"))
     return [
@@ -138,8 +239,7 @@ def _question(version: Version, row: dict[str, Any]) -> str:
     return str(row_data(row["text"], format_of(version))["question"] or "")[:EXCERPT]
 
 
-def neighbours(version: Version, chosen: RowFilter, line: int) -> tuple[int | None, int | None]:
-    """The lines of the previous and the next row within the filter."""
-    rows = matching(version, chosen).values_list("line", flat=True)
-    previous = rows.filter(line__lt=line).order_by("-line").first()
-    return previous, rows.filter(line__gt=line).order_by("line").first()
+def neighbours(version: Version, chosen: RowFilter, line: int) -> tuple[Found, Found]:
+    """The previous and the next line within the filter, or how far the look for it came."""
+    previous = find(version, chosen, Place(line, forwards=False), 1)
+    return previous, find(version, chosen, Place(line), 1)

@@ -172,6 +172,7 @@ class _Importer:
             self.writer.write_findings(summary.findings)
             self.writer.write_candidate_counts()
             storing.finish(self.version_id, self.owner, VersionState.READY, **figures(summary))
+            engine.wake(tasks.index_version, version_id=self.version_id)
 
     def _flush(self) -> None:
         if self.batch:

@@ -30,7 +30,7 @@ def dataset_upload(
 
     Raises ValidationError with a sentence if the file cannot be kept; nothing of it is left then.
     """
-    stored = _store(file)
+    stored = store(file)
     try:
         return _version_create(project, name, stored, files.shown_name(file_name), user, chosen_format)
     except BaseException:
@@ -38,7 +38,8 @@ def dataset_upload(
         raise
 
 
-def _store(file: files.Incoming) -> files.Stored:
+def store(file: files.Incoming) -> files.Stored:
+    """Keep a file's bytes; raises ValidationError with a sentence if they cannot be kept."""
     try:
         return files.store(file)
     except files.TooLarge:

@@ -103,7 +103,7 @@ TASKS = {
 }
 
 # What a worker calls at its start and every 15 seconds, so that work of a dead one is taken up again.
-RECONCILERS = ["datasets.importing.reconcile", "judging.runs.reconcile.reconcile"]
+RECONCILERS = ["datasets.importing.reconcile", "datasets.differences.reconcile", "judging.runs.reconcile.reconcile"]
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]

@@ -1,0 +1,239 @@
+"""The search index of a version: built in the background once its rows are there, and opened by the row browser.
+
+It is a file below DATA_DIR (see core/searching.py); a row of SearchIndex says how far it is. Nothing depends on it:
+without it the browser looks through the rows themselves, so many at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Sum
+from django.db.models.functions import Length
+from django.utils import timezone
+
+from datasets import tasks
+from datasets.core.formats.names import Format
+from datasets.core.searching import Builder, Index, IndexRow, Unsupported, texts_of
+from datasets.models import Candidate, Response, Row, SearchIndex, Version, VersionState
+from datasets.selectors import format_of
+from evalsite import engine
+
+log = logging.getLogger("datasets.searching")
+
+FOLDER = "search"
+LEASE = timedelta(minutes=10)
+BATCH_ROWS = 500
+BATCH_CHARACTERS = 2_000_000  # so much text is held at once
+SPARSE = 4  # a model that answered fewer than every fourth row gets entries of its own
+
+
+@dataclass(frozen=True, slots=True)
+class SearchState:
+    """How searching goes now: by the index, or without it, and why. `share` of the rows are in the index."""
+
+    indexed: bool
+    failed: bool = False
+    share: float = 0.0
+
+
+def index_path(version_id: int) -> Path:
+    """Where the finished index of a version lies."""
+    return Path(settings.DATA_DIR) / FOLDER / f"{version_id}.sqlite3"
+
+
+def state_of(version: Version) -> SearchState:
+    """What to tell of a version's index."""
+    index = SearchIndex.objects.filter(pk=version.pk).first()
+    if index is None:
+        return SearchState(indexed=False)
+    if index.state == SearchIndex.State.READY and index_path(version.pk).is_file():
+        return SearchState(indexed=True, share=1.0)
+    share = index.rows / version.rows if version.rows else 0.0
+    return SearchState(False, failed=index.state == SearchIndex.State.FAILED, share=min(share, 1.0))
+
+
+def open_index(version: Version) -> Index | None:
+    """The version's index; None where there is none yet. The caller closes it."""
+    if not SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY).exists():
+        return None
+    try:
+        return Index(index_path(version.pk))
+    except sqlite3.OperationalError:  # somebody took the file away; it is made again
+        again = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY)
+        again.update(state=SearchIndex.State.BUILDING, line=0, rows=0, owner="")
+        return None
+
+
+def build(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
+    """Build a ready version's index, or go on building it. False if somebody else does, or there is nothing to do.
+
+    It ends early when `stop` is set and when an upload waits to be read; what is done is kept.
+    """
+    version = Version.objects.filter(pk=version_id, state=VersionState.READY).first()
+    if version is None or not _claim(version, owner):
+        return False
+    try:
+        _build(version, owner, stop or threading.Event())
+    except Unsupported:
+        log.warning("This SQLite has no trigram index; version %s is searched without one.", version_id)
+        _release(version, owner, state=SearchIndex.State.FAILED)
+    except (sqlite3.DatabaseError, OSError):
+        log.exception("The search index of version %s could not be built.", version_id)
+        _part(version).unlink(missing_ok=True)
+        _release(version, owner, state=SearchIndex.State.FAILED)
+    return True
+
+
+def _claim(version: Version, owner: str) -> bool:
+    SearchIndex.objects.get_or_create(version=version)
+    free = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.BUILDING, owner="")
+    return bool(free.update(owner=owner, lease_until=timezone.now() + LEASE))
+
+
+def _release(version: Version, owner: str, **changes: object) -> bool:
+    ours = SearchIndex.objects.filter(pk=version.pk, owner=owner)
+    return bool(ours.update(owner="", lease_until=None, **changes))
+
+
+def _part(version: Version) -> Path:
+    return index_path(version.pk).with_suffix(".part")
+
+
+def _build(version: Version, owner: str, stop: threading.Event) -> None:
+    index_path(version.pk).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    builder = _builder(version)
+    try:
+        for lines in _line_batches(version, builder.line):
+            for rows in _index_rows(version, lines):
+                builder.add(rows)
+            if not _advance(version, owner, builder) or _should_end(version, owner, stop):
+                return
+        builder.finish(index_path(version.pk))
+    finally:
+        builder.close()
+    size = index_path(version.pk).stat().st_size
+    _release(version, owner, state=SearchIndex.State.READY, size=size)
+
+
+def _builder(version: Version) -> Builder:
+    """The one that was begun; if a power cut spoilt its file, a new one."""
+    try:
+        return Builder(_part(version))
+    except sqlite3.DatabaseError:
+        _part(version).unlink(missing_ok=True)
+        return Builder(_part(version))
+
+
+def _advance(version: Version, owner: str, builder: Builder) -> bool:
+    """Note how far it is and renew the lease; False if it is not ours any more."""
+    ours = SearchIndex.objects.filter(pk=version.pk, owner=owner)
+    return bool(ours.update(line=builder.line, rows=builder.rows, lease_until=timezone.now() + LEASE))
+
+
+def _should_end(version: Version, owner: str, stop: threading.Event) -> bool:
+    """Uploads that wait go first: the index goes on after them."""
+    if stop.is_set():
+        return _release(version, owner)
+    if Version.objects.filter(state=VersionState.WAITING).exists():
+        _release(version, owner)
+        engine.wake(tasks.index_version, version_id=version.pk)
+        return True
+    return False
+
+
+def _line_batches(version: Version, after: int) -> Iterator[list[int]]:
+    while True:
+        rows = Row.objects.filter(version=version, line__gt=after).order_by("line")
+        lines = list(rows.values_list("line", flat=True)[:BATCH_ROWS])
+        if not lines:
+            return
+        yield lines
+        after = lines[-1]
+
+
+def _index_rows(version: Version, lines: Sequence[int]) -> Iterator[list[IndexRow]]:
+    """The rows as the index keeps them, not too much text at once."""
+    sparse = dict(
+        Candidate.objects.filter(version=version, rows__lt=version.valid_rows / SPARSE).values_list(
+            "pk", "name"
+        )
+    )
+    for group in row_groups(version, lines):
+        texts = texts_of(((row.line, row.raw, row.valid, row.answers) for row in group), _format(version))
+        names = [tuple({sparse[pk] for pk in row.candidates if pk in sparse}) for row in group]
+        yield [replace(text, models=models) for text, models in zip(texts, names, strict=True)]
+
+
+def _format(version: Version) -> Format | None:
+    return format_of(version) if version.format else None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """A row with the JSON of its answers and the candidates that gave them."""
+
+    line: int
+    raw: str
+    valid: bool
+    answers: list[str]
+    candidates: list[int]
+
+
+def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[WholeRow]]:
+    """The rows at some lines with their answers, in order; a group holds BATCH_CHARACTERS of text, or one row."""
+    found = Row.objects.filter(version=version, line__in=lines).order_by("line")
+    sizes = list(found.values_list("pk", Length("raw")))
+    answers = (
+        Response.objects.filter(row__in=[pk for pk, _ in sizes])
+        .values("row")
+        .annotate(all=Sum(Length("raw")))
+    )
+    more = dict(answers.values_list("row", "all"))
+    group: list[int] = []
+    characters = 0
+    for pk, size in sizes:
+        size += more.get(pk, 0)
+        if group and characters + size > BATCH_CHARACTERS:
+            yield _whole(group)
+            group, characters = [], 0
+        group.append(pk)
+        characters += size
+    if group:
+        yield _whole(group)
+
+
+def _whole(pks: list[int]) -> list[WholeRow]:
+    rows = Row.objects.filter(pk__in=pks).order_by("line").values_list("pk", "line", "raw", "valid")
+    whole = {pk: WholeRow(line, raw, valid, [], []) for pk, line, raw, valid in rows}
+    answers = Response.objects.filter(row__in=pks).order_by("row", "candidate", "number")
+    for pk, candidate, raw in answers.values_list("row", "candidate", "raw"):
+        whole[pk].answers.append(raw)
+        whole[pk].candidates.append(candidate)
+    return list(whole.values())
+
+
+def texts(version: Version, lines: Sequence[int]) -> Iterator[IndexRow]:
+    """The decoded texts and the fields of the rows at some lines."""
+    for group in row_groups(version, lines):
+        yield from texts_of(((row.line, row.raw, row.valid, row.answers) for row in group), _format(version))
+
+
+def reconcile() -> None:
+    """Free what dead workers held, and wake for every version that has rows but no index."""
+    building = SearchIndex.objects.filter(state=SearchIndex.State.BUILDING)
+    for index in building.exclude(owner=""):
+        expired = index.lease_until is None or index.lease_until < timezone.now()
+        if expired or not engine.is_alive(index.owner):
+            SearchIndex.objects.filter(pk=index.pk, owner=index.owner).update(owner="", lease_until=None)
+    wanting = Version.objects.filter(state=VersionState.READY, search_index__isnull=True)
+    waiting = building.filter(owner="").values_list("pk", flat=True)
+    for version_id in (*wanting.values_list("pk", flat=True)[:100], *waiting[:100]):
+        engine.wake(tasks.index_version, version_id=version_id)
