@@ -11,24 +11,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, convert
 
+from datasets.core.formats.checks import joined, messages_identity, readable
 from datasets.core.formats.keycount import SUSPECT, UNCOUNTABLE
-from datasets.core.formats.names import Format, Message
+from datasets.core.formats.names import ROLES, Format, Message
 from datasets.core.formats.shapes import (
-    KNOWN,
-    NO_SHAPE,
-    AnyRow,
     Output,
     Shape,
     Turn,
+    can_be_learned,
     json_type,
-    shape_of,
 )
-from datasets.core.jsontext import MAX_DEPTH
+from datasets.core.jsontext import MAX_DEPTH, JsonType
 from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 
-MOST_SHAPES = 6
+MOST_LESSONS = 40
 MOST_KEYS = 100
 MOST_PLANS = 5_000
 _BEYOND_DOUBLE = 2**1024 - 2**970
@@ -58,7 +56,8 @@ class QuickLook:
         self._tally = tally
         self._answers = fmt == "judge_only"
         self._legacy = fmt == "legacy_jsonl"
-        self._shapes: list[Shape] = []
+        self._shape = Shape()
+        self._lessons = 0
         self._plans: dict[tuple[str | int, ...], _Plan] = {}
         self._lines: list[int] = []
         self._hashes: list[int] = []
@@ -73,17 +72,17 @@ class QuickLook:
 
         What passed before such a line is in the tally when its place comes out.
         """
-        shape = self._shapes[0] if self._shapes else NO_SHAPE
+        shape = self._shape
         for index, line in enumerate(lines):
             keys = counts[index]
             try:
                 row = shape.decode(line)
             except UNDECODED:
-                passed = keys != SUSPECT and self._looks_at_other(first + index, line, keys)
-                shape = self._shapes[0] if self._shapes else NO_SHAPE
+                passed = keys != SUSPECT and self._looks_at_any(first + index, line, keys)
             else:
-                passed = self._look(first + index, line, keys, row, shape.keys, shape.nested)
-                shape.rows += passed
+                mix = shape.same or shape.mix(row)
+                passed = self._look(first + index, line, keys, row, mix.keys)
+                mix.rows += passed
             if not passed:
                 self._flush_hashes()
                 yield index
@@ -96,50 +95,53 @@ class QuickLook:
         self._lines.clear()
         self._hashes.clear()
 
-    def _looks_at_other(self, number: int, line: bytes, keys: int) -> bool:
-        """The same for a row that is not of the shape last met."""
-        for shape in self._shapes[1:]:
-            try:
-                row = shape.decode(line)
-            except UNDECODED:
-                continue
-            self._shapes.remove(shape)
-            self._shapes.insert(0, shape)
-            passed = self._look(number, line, keys, row, shape.keys, shape.nested)
-            shape.rows += passed
-            return passed
-        return self._looks_at_any(number, line, keys)
-
     def flush(self) -> None:
         """Moves what was counted by shape and by plan into the tally."""
-        for shape in self._shapes:
-            for name, kind in shape.types.items():
-                self._tally.field(name, TYPE_BITS[kind], shape.rows)
-            shape.rows = 0
+        for name, kind, rows in self._shape.counted():
+            self._tally.field(name, TYPE_BITS[kind], rows)
         for plan_key, plan in self._plans.items():
             for model, responses in zip(plan_key[::2], plan_key[1::2], strict=True):
                 self._tally.model(str(model), int(responses), plan.rows)
         self._plans.clear()
 
     def _looks_at_any(self, number: int, line: bytes, keys: int) -> bool:
-        """The same for a row of no known shape. The first of these shapes are learned."""
+        """The same for a row with keys or types that are not known yet, or with messages of more than role and text."""
         try:
             fields = _decode_any(line)
             if not isinstance(fields, dict) or not self._fits(fields):
                 return False
-            row = msgspec.convert(fields, AnyRow)
-        except UNDECODED:
+            identity = self._messages(fields)
+            plan = self._plan(convert(fields["model_outputs"], list[Output])) if self._answers else None
+            if count_keys(fields) != keys and not _no_key_twice(line, keys):
+                return False
+        except (*UNDECODED, NotQuick):
             return False
-        row.others = [value for name, value in fields.items() if name not in KNOWN]
-        if not self._look(number, line, keys, row, len(fields), ("others",)):
-            return False
+        if fields.get("id") is not None:
+            self._tally.ids.add(number, identity_hash(fields["id"]))
+        if plan is not None:
+            plan.rows += 1
+        self._lines.append(number)
+        self._hashes.append(hash(identity))
         types = {name: json_type(value) for name, value in fields.items()}
         for name, kind in types.items():
             self._tally.field(name, TYPE_BITS[kind])
-        if len(self._shapes) < MOST_SHAPES and len(fields) <= MOST_KEYS:
-            shape = shape_of(types)
-            self._shapes += [shape] if shape else []
+        if isinstance(identity, tuple):
+            self._learn(types)
         return True
+
+    def _messages(self, fields: dict[str, Any]) -> Any:
+        """The identity of a row's messages, with which all is well."""
+        if self._legacy:
+            return _turns(convert(fields["conversation"], list[Turn]), fields.get("system", UNSET))
+        messages = fields["messages"]
+        _check_any_messages(messages)
+        return messages_identity(messages)
+
+    def _learn(self, types: dict[str, JsonType]) -> None:
+        if self._lessons < MOST_LESSONS and len(types) <= MOST_KEYS and all(map(can_be_learned, types)):
+            self._lessons += 1
+            self.flush()
+            self._shape.learn(types)
 
     def _fits(self, row: dict[str, Any]) -> bool:
         """Whether the row has the keys of this format and none of another's."""
@@ -147,10 +149,8 @@ class QuickLook:
             return "conversation" in row and not {"messages", "model_outputs"} & row.keys()
         return "messages" in row and "conversation" not in row and self._answers == ("model_outputs" in row)
 
-    def _look(
-        self, number: int, line: bytes, keys: int, row: Any, expected: int, nested: tuple[str, ...]
-    ) -> bool:
-        """`row` has its known keys as attributes and `expected` keys at the top; there may be more in `nested`."""
+    def _look(self, number: int, line: bytes, keys: int, row: Any, expected: int) -> bool:
+        """`row` has its known keys as attributes and `expected` keys at the top."""
         try:
             messages = _turns(row.conversation, row.system) if self._legacy else row.messages
             if not self._legacy:
@@ -159,15 +159,16 @@ class QuickLook:
             plan = self._plan(row.model_outputs) if self._answers else None
             if plan is not None:
                 expected += plan.keys + self._reasonings
-            for name in nested:
+            for name in self._shape.nested:
                 expected += count_keys(getattr(row, name))
+            _bounded(row.id)
             if expected != keys and (keys == SUSPECT or not _no_key_twice(line, keys)):
                 return False
-            identity = row.id
-            if identity is not None:
-                self._tally.ids.add(number, identity_hash(_bounded(identity)))
         except (*UNDECODED, NotQuick):
             return False
+        identity = row.id
+        if identity is not None and identity is not UNSET:
+            self._tally.ids.add(number, identity_hash(identity))
         if plan is not None:
             plan.rows += 1
         self._lines.append(number)
@@ -218,11 +219,32 @@ def _check_messages(messages: tuple[Message, ...]) -> None:
         raise NotQuick
 
 
+def _check_any_messages(messages: Any) -> None:
+    """The same for messages with anything beside role and text, or with a list of parts for the text."""
+    previous, asked = "", False
+    if not isinstance(messages, list):
+        raise NotQuick
+    for message in messages:
+        if not isinstance(message, dict):
+            raise NotQuick
+        role, content = message.get("role"), message.get("content")
+        calls = role == "assistant" and message.get("tool_calls") is not None
+        if role not in ROLES or (content is None and not calls) or not (content is None or readable(content)):
+            raise NotQuick
+        if not calls and not joined(content or "").strip():
+            raise NotQuick
+        if (role == previous and role != "tool") or (role == "system" and previous):
+            raise NotQuick
+        previous, asked = role, asked or role == "user"
+    if not asked:
+        raise NotQuick
+
+
 def _turns(turns: list[Turn], system: Any) -> tuple[Message, ...]:
     """The messages of a legacy row, in which nothing that is needed is blank."""
-    if not turns or not isinstance(system, str):
+    if not turns or not (system is UNSET or isinstance(system, str)):
         raise NotQuick
-    messages = [Message("system", system)] if system.strip() else []
+    messages = [Message("system", system)] if system is not UNSET and system.strip() else []
     for turn in turns:
         if turn.prompt.isspace() or turn.response.isspace():
             raise NotQuick

@@ -1,11 +1,12 @@
-"""Rows with the same keys of the same types, decoded in one go.
+"""Rows decoded in one go, once it is known which keys of which types a file's rows have.
 
-Most files have one shape, or a few. A shape is learned from a row that was looked at key by key; the next
-rows of that shape need one call of the decoder, which then vouches for keys and types.
+That is learned from rows that were looked at key by key; the next rows with no other keys and types need one
+call of the decoder, which then vouches for both.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import attrgetter, or_
 from typing import Any
 
 import msgspec
@@ -32,22 +33,12 @@ class Turn(Struct, gc=False):
     response: Text
 
 
-class AnyRow(Struct, gc=False):
-    """A row of any shape: of its keys only those that the quick look reads."""
-
-    messages: tuple[Message, ...] = ()
-    model_outputs: list[Output] = []
-    conversation: list[Turn] = []
-    system: Any = ""
-    id: Any = None
-    others: Any = ()
-
-
 KNOWN: dict[str, Any] = {
     "messages": tuple[Message, ...],
     "model_outputs": list[Output],
     "conversation": list[Turn],
 }
+_READ = (*KNOWN, "id", "system")
 # float for numbers: it refuses those beyond a double, and drops nothing, as the text is kept.
 _TYPES: dict[JsonType, Any] = {
     "string": str,
@@ -59,48 +50,122 @@ _TYPES: dict[JsonType, Any] = {
 }
 
 
-@dataclass(slots=True)
-class Shape:
-    """A decoder for one set of keys and types, and how many rows it has counted since the last flush.
+_JSON_TYPES: dict[type, JsonType] = {
+    str: "string",
+    float: "number",
+    int: "number",
+    bool: "boolean",
+    type(None): "null",
+    list: "array",
+    dict: "object",
+}
 
-    `keys` are those at the top, `nested` the attributes of a decoded row in which there may be further ones.
+
+class Mix:
+    """One choice of the keys and types that vary: how many keys that makes at the top, and how many rows have it."""
+
+    __slots__ = ("keys", "rows")
+
+    def __init__(self, keys: int) -> None:
+        self.keys = keys
+        self.rows = 0
+
+
+class Shape:
+    """The decoder for all keys and types learned so far, and what it has counted since it was last asked.
+
+    `nested` are the attributes of a decoded row in which there may be further keys.
     """
 
-    types: dict[str, JsonType]
-    decode: Callable[[bytes], Any]
-    nested: tuple[str, ...]
-    keys: int
-    rows: int = 0
+    def __init__(self) -> None:
+        self._types: dict[str, set[JsonType]] = {}
+        self._attributes: dict[str, str] = {}
+        self._optional: set[str] = set()
+        self._varying: list[str] = []
+        self._values: Callable[[Any], tuple[Any, ...]] = tuple
+        self.same: Mix | None = None
+        self._mixes: dict[tuple[type, ...], Mix] = {}
+        self.decode: Callable[[bytes], Any] = _refuse
+        self.nested: tuple[str, ...] = ()
+
+    def mix(self, row: Any) -> Mix:
+        """Of a decoded row; only needed where not all rows are the `same`."""
+        types = tuple(map(type, self._values(row)))
+        return self._mixes.get(types) or self._new_mix(types)
+
+    def _new_mix(self, types: tuple[type, ...]) -> Mix:
+        absent = types.count(UnsetType)
+        mix = self._mixes[types] = Mix(len(self._types) - absent)
+        return mix
+
+    def counted(self) -> Iterator[tuple[str, JsonType, int]]:
+        """(key, its type, in how many rows) of all rows since the last call or lesson."""
+        rows = self.same.rows if self.same else sum(mix.rows for mix in self._mixes.values())
+        for name, types in self._types.items():
+            if name not in self._varying:
+                yield name, next(iter(types)), rows
+        for met, mix in self._mixes.items():
+            for name, kind in zip(self._varying, met[1:], strict=True):
+                if kind is not UnsetType:
+                    yield name, _JSON_TYPES[kind], mix.rows
+        if self.same:
+            self.same.rows = 0
+        self._mixes.clear()
+
+    def learn(self, types: dict[str, JsonType]) -> None:
+        """From now on rows with these keys and types are decoded too; `counted` was asked before."""
+        if self._types:
+            self._optional |= self._types.keys() ^ types.keys()
+        for name, kind in types.items():
+            self._types.setdefault(name, set()).add(kind)
+            self._attributes.setdefault(name, name if name in _READ else f"field_{len(self._attributes)}")
+        self._varying = [n for n, found in self._types.items() if n in self._optional or len(found) > 1]
+        self.same = None if self._varying else Mix(len(self._types))
+        self._mixes.clear()
+        anchor = "conversation" if "conversation" in self._types else "messages"
+        varying = [self._attributes[name] for name in self._varying]
+        if varying:
+            self._values = attrgetter(anchor, *varying)
+        self.nested = tuple(
+            self._attributes[name]
+            for name, found in self._types.items()
+            if found & {"array", "object"} and name not in KNOWN
+        )
+        self._make_decoder()
+
+    def _make_decoder(self) -> None:
+        absent = {name: UNSET for name in ("id", "system") if name not in self._types}
+        fields = [
+            (self._attributes[name], self._field_type(name), UNSET)
+            if name in self._optional
+            else (self._attributes[name], self._field_type(name))
+            for name in sorted(self._types, key=self._optional.__contains__)
+        ]
+        # What is absent is an attribute of the class and no field, so that the decoder refuses a row that has it.
+        row = msgspec.defstruct(
+            "Row",
+            fields,
+            rename={inner: name for name, inner in self._attributes.items()},
+            namespace=absent,
+            forbid_unknown_fields=True,
+            gc=False,
+        )
+        self.decode = msgspec.json.Decoder(row).decode
+
+    def _field_type(self, name: str) -> Any:
+        if name in KNOWN:
+            return KNOWN[name]
+        kinds = [_type_of(name, kind) for kind in sorted(self._types[name])]
+        return reduce(or_, kinds + [UnsetType] * (name in self._optional))
 
 
 def _refuse(line: bytes) -> Any:
     raise msgspec.ValidationError
 
 
-NO_SHAPE = Shape({}, _refuse, (), 0)
-"""Of no row at all."""
-
-
-def shape_of(types: dict[str, JsonType]) -> Shape | None:
-    """The shape of rows with just these keys; None for a key that no structure can have."""
-    kept = AnyRow.__struct_fields__
-    names = {name: name if name in kept else f"field_{index}" for index, name in enumerate(types)}
-    fields = [(names[name], KNOWN.get(name) or _type_of(name, kind)) for name, kind in types.items()]
-    # What is absent is an attribute of the class and no field, so that the decoder refuses a row that has it.
-    absent = {name: value for name, value in (("id", None), ("system", "")) if name not in types}
-    try:
-        row = msgspec.defstruct(
-            "Row",
-            fields,
-            rename={inner: name for name, inner in names.items()},
-            namespace=absent,
-            forbid_unknown_fields=True,
-            gc=False,
-        )
-    except ValueError:
-        return None
-    nested = (name for name, kind in types.items() if kind in ("array", "object") and name not in KNOWN)
-    return Shape(types, msgspec.json.Decoder(row).decode, tuple(names[name] for name in nested), len(types))
+def can_be_learned(name: str) -> bool:
+    """Whether a structure can have a key of this name."""
+    return not any(sign in '"\\' or sign < " " for sign in name)
 
 
 def _type_of(name: str, kind: JsonType) -> Any:
@@ -109,10 +174,4 @@ def _type_of(name: str, kind: JsonType) -> Any:
 
 def json_type(value: Any) -> JsonType:
     """The JSON type of a decoded value."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int | float):
-        return "number"
-    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+    return _JSON_TYPES[type(value)]
