@@ -14,5 +14,6 @@
 | `scoring.py` | the mechanical functions |
 | `plan.py`, `conclude.py`, `aggregate.py` | scoring one answer |
 | `asking.py`, `code.py` | prompts for the judge model and its replies; Python blocks in the jail |
+| `lint.py` | a reference held against the program |
 | `write.py` | program → text |
 """

@@ -190,6 +190,10 @@ class _Checker:
                     self._note("field_not_allowed", entry.name.place, name=entry.name.text)
 
     def _check_blocks(self) -> None:
+        functions = ((entry.argument, BY_WORD.get(entry.function.text)) for entry in self.sheet.entries)
+        called = {
+            label.text for label, function in functions if label and function and function.argument == "code"
+        }
         for block in self.sheet.blocks:
             label = block.label.text
             if label in self.blocks:
@@ -197,7 +201,7 @@ class _Checker:
                 self._note("block_duplicate", block.label.place, label=label, first=first)
                 continue
             self.blocks[label] = block
-            if label.startswith(words.CODE_LABEL.both()) or label in self._labels_of("code"):
+            if label.startswith(words.CODE_LABEL.both()) or label in called:
                 self._check_python(block)
 
     def _check_python(self, block: Block) -> None:
@@ -212,23 +216,14 @@ class _Checker:
             self._note(problem.code, place, label=block.label.text, **problem.params)
 
     def _check_labels(self) -> None:
-        used = self._labels_of("rule") | self._labels_of("code")
+        entries = (*self.sheet.entries, *self.sheet.misplaced)
+        used = {entry.argument.text for entry in entries if entry.argument}
         prefixes = tuple(word for pair in _LABEL_KINDS.values() for word in pair.both())
         for label, block in self.blocks.items():
             if label in used:
                 continue
             code = "label_unused" if label.startswith(prefixes) else "label_prefix"
             self._note(code, block.label.place, label=label, kind="")
-
-    def _labels_of(self, kind: str) -> set[str]:
-        """Labels that lines name, also lines that stand in the wrong place."""
-        entries = (*self.sheet.entries, *self.sheet.misplaced)
-        functions = ((entry, BY_WORD.get(entry.function.text)) for entry in entries)
-        return {
-            entry.argument.text
-            for entry, function in functions
-            if entry.argument and function and function.argument == kind
-        }
 
 
 def _is_setting(entry: Entry) -> bool:
