@@ -1,6 +1,6 @@
 import pytest
 
-from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.functions import FUNCTIONS, Function
 from judging.core.rules.program import Format, Length, RuleText
 from tests.judging.core.rules.programs import codes, program, with_lines
 
@@ -63,10 +63,7 @@ def test_mean_is_the_aggregate_where_none_is_named() -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.code)
-def test_every_function_is_called_in_both_languages(function: object) -> None:
-    from judging.core.rules.functions import Function
-
-    assert isinstance(function, Function)
+def test_every_function_is_called_in_both_languages(function: Function) -> None:
     argument = {"length": ":3", "format": ":XML", "constant": ":x", "rule": ":rule1", "code": ":code1"}
     blocks = "\n<rule1>\n</rule1>\n<code1>\ndef f(ref_answer, model_answer):\n    return 1\n</code1>"
     both = [

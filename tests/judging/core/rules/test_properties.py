@@ -12,7 +12,7 @@ from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.plan import plan
 from judging.core.rules.program import Length
 from judging.core.rules.scoring import is_part
-from judging.core.rules.values import from_python, json_text, same
+from judging.core.rules.values import Number, from_python, json_text, same
 from judging.core.rules.write import write
 
 NAMES = [word for pair in words.OWN_NAMES for word in pair.both()]
@@ -126,8 +126,6 @@ def test_equal_is_a_part_both_ways_and_symmetric(one: object, other: object) -> 
 
 @given(st.integers(), st.integers(0, 30), st.integers(0, 30))
 def test_numbers_are_compared_exactly_however_they_are_written(number: int, zeros: int, shift: int) -> None:
-    from judging.core.rules.values import Number
-
     written = Number(f"{number}{'0' * shift}.{'0' * (zeros + 1)}e-{shift}")
     assert same(written, Number(str(number)))
     assert not same(written, Number(str(number + 1)))
