@@ -7,14 +7,19 @@ as JSON, so a run's frozen copy is exactly what was judged by.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import msgspec
 
+from judging.core.replies import combine_orders, is_flip, turned_back, with_sides_swapped
 from judging.core.values import Outcome, Value, mean_of, outcome_of_value
 
 ParserSpec = str | dict[str, str]
+Order = Literal["first", "swapped", "both"]
+
+ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
 
 
 class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,6 +37,11 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     repeats: int = 1
     both_orders: bool = False
 
+    @property
+    def calls(self) -> int:
+        """Requests for one judgement, if all succeed."""
+        return self.repeats * (2 if self.both_orders else 1)
+
 
 class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A named pipeline. Scripts are source texts; `undefined` is strict or lenient, `sandbox` batch or item."""
@@ -44,6 +54,11 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     preprocess: str = ""
     judges: tuple[JudgeModel, ...] = ()
     postprocess: str = ""
+
+    @property
+    def calls(self) -> int:
+        """Requests for one judgement, if all succeed."""
+        return sum(judge.calls for judge in self.judges)
 
     def to_json(self) -> str:
         return msgspec.json.encode(self).decode()
@@ -82,6 +97,16 @@ class ScriptResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """A prompt for a judge model of the metric; `swapped`: it shows the two sides exchanged."""
+
+    judge: int
+    repeat: int
+    prompt: str
+    swapped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AskedJudge:
     """A judge model's request and what came back. `calls` holds every HTTP try, as JSON-able dicts.
 
@@ -99,6 +124,12 @@ class AskedJudge:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     endpoint: int | None = None
+    swapped: bool = False
+
+    @property
+    def place(self) -> tuple[int, int, bool]:
+        """What it is sorted by and known by."""
+        return self.judge, self.repeat, self.swapped
 
     def as_seen(self) -> dict[str, Any]:
         """As templates and postprocess see it in `judge_resps`."""
@@ -109,12 +140,17 @@ class AskedJudge:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was read from one judge's reply."""
+    """What was read from one judge's reply; of order `both`, what its verdicts in both orders come to.
+
+    The value of a swapped one is turned back: it is as if it had been asked in the first order.
+    """
 
     judge: int
     repeat: int
     value: Value | None
     reason: str = ""
+    order: Order = "first"
+    flip: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +175,28 @@ class Context:
     asked: tuple[AskedJudge, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What an earlier attempt was told, to be read again: its judges' replies and what its preprocess did."""
+
+    asked: tuple[AskedJudge, ...]
+    preprocess: ScriptResult | None = None
+
+
 class Tools(Protocol):
     """The effects that a story needs. Implementations may batch what many stories ask for at once."""
 
     async def preprocess(self, context: Context) -> ScriptResult: ...
 
+    async def builds_on_others(self) -> tuple[bool, ...]:
+        """Of each judge model, whether its template refers to what earlier ones were asked or said."""
+        ...
+
     async def render(self, judge: int, context: Context) -> str | Failure: ...
 
-    async def ask(self, judge: int, repeat: int, prompt: str) -> AskedJudge: ...
+    async def ask(self, questions: Sequence[Question]) -> list[AskedJudge]:
+        """All of them at the same time; one answer each, in order."""
+        ...
 
     async def postprocess(self, context: Context) -> ScriptResult: ...
 
@@ -155,40 +205,137 @@ class Tools(Protocol):
     def flags(self, item: Item) -> tuple[str, ...]: ...
 
 
-async def tell(item: Item, metric: MetricDefinition, tools: Tools) -> Story:
-    """Judge one response by one metric. Whatever goes wrong becomes the outcome's reason, never an exception."""
+async def tell(item: Item, metric: MetricDefinition, tools: Tools, heard: Heard | None = None) -> Story:
+    """Judge one response by one metric; with `heard`, by what its judges said before, asking nobody.
+
+    Whatever goes wrong becomes the outcome's reason, never an exception.
+    """
     began = time.perf_counter()
-    context, before = Context(item), None
+    context, before = Context(item), heard.preprocess if heard else None
     if metric.preprocess:
-        before = await tools.preprocess(context)
+        before = before or await tools.preprocess(context)
         if before.failure:
-            return Story(Outcome.error(before.failure.code, before.failure.detail), preprocess=before)
+            return Story(_failed(before.failure), preprocess=before)
         context = Context(with_changes(item, before.changed), before.result)
-    for number, judge in enumerate(metric.judges):
-        prompt = await tools.render(number, context)
-        if isinstance(prompt, Failure):
-            outcome = Outcome.error(prompt.code, prompt.detail)
-            return Story(outcome, context.asked, preprocess=before, seconds=time.perf_counter() - began)
-        for repeat in range(judge.repeats):
-            asked = await tools.ask(number, repeat, prompt)
-            context = Context(context.item, context.preprocess_result, (*context.asked, asked))
-    verdicts = tuple([await read_verdict(asked, tools) for asked in context.asked if asked.failure is None])
+    if heard is not None:
+        context = replace(context, asked=heard.asked)
+    elif metric.judges:
+        context, failure = await ask_judges(metric, context, tools)
+        if failure is not None:
+            seconds = time.perf_counter() - began
+            return Story(_failed(failure), context.asked, preprocess=before, seconds=seconds)
+    verdicts = await read_verdicts(context.asked, tools)
     after = await tools.postprocess(context) if metric.postprocess else None
+    flipped = (ORDER_FLIP,) if any(one.flip for one in verdicts) else ()
     return Story(
         conclude(metric, before, context.asked, verdicts, after),
         context.asked,
         verdicts,
         before,
         after,
-        tools.flags(item),
+        (*tools.flags(item), *flipped),
         time.perf_counter() - began,
     )
+
+
+def _failed(failure: Failure) -> Outcome:
+    return Outcome.error(failure.code, failure.detail)
+
+
+async def ask_judges(
+    metric: MetricDefinition, context: Context, tools: Tools
+) -> tuple[Context, Failure | None]:
+    """The context with all that was asked, in the order of judges, repeats and sides; or the first prompt's failure.
+
+    The prompts of a round are made before any of it is asked, so that one that fails costs nothing.
+    """
+    for judges in rounds(await tools.builds_on_others() if len(metric.judges) > 1 else (False,)):
+        questions: list[Question] = []
+        for judge in judges:
+            made = await questions_of(judge, metric.judges[judge], context, tools)
+            if isinstance(made, Failure):
+                return context, made
+            questions += made
+        asked = (*context.asked, *await tools.ask(questions))
+        context = replace(context, asked=tuple(sorted(asked, key=lambda one: one.place)))
+    return context, None
+
+
+def rounds(builds_on_others: Sequence[bool]) -> list[list[int]]:
+    """Judges in groups that are asked at the same time: one that builds on others comes after all before it."""
+    found: list[list[int]] = []
+    place: list[int] = []
+    for judge, builds in enumerate(builds_on_others):
+        place.append(1 + max(place, default=-1) if builds else 0)
+        if place[-1] == len(found):
+            found.append([])
+        found[place[-1]].append(judge)
+    return found
+
+
+async def questions_of(
+    number: int, judge: JudgeModel, context: Context, tools: Tools
+) -> list[Question] | Failure:
+    """Every question to one judge model: each repeat, and each in both orders if there is another order."""
+    earlier = replace(context, asked=tuple(one for one in context.asked if one.judge < number))
+    prompts: list[tuple[str, bool]] = []
+    for swapped in (False, True) if judge.both_orders else (False,):
+        seen = swapped_context(earlier) if swapped else earlier
+        if seen is None:
+            continue
+        prompt = await tools.render(number, seen)
+        if isinstance(prompt, Failure):
+            return prompt
+        prompts.append((prompt, swapped))
+    return [
+        Question(number, repeat, prompt, swapped)
+        for repeat in range(judge.repeats)
+        for prompt, swapped in prompts
+    ]
+
+
+def swapped_context(context: Context) -> Context | None:
+    """What a comparison's template sees with the two sides exchanged; None without a reference or an answer."""
+    sides = with_sides_swapped(context.item.data, context.item.response)
+    return replace(context, item=Item(*sides)) if sides else None
+
+
+async def read_verdicts(asked: tuple[AskedJudge, ...], tools: Tools) -> tuple[Verdict, ...]:
+    """What each reply says, and after the two of one comparison what they come to."""
+    found: list[Verdict] = []
+    read = {one.place: await read_verdict(one, tools) for one in asked if one.failure is None}
+    for one in asked:
+        if one.place not in read:
+            continue
+        found.append(read[one.place])
+        first = read.get((one.judge, one.repeat, False))
+        if one.swapped and first is not None:
+            found.append(combined(first, read[one.place]))
+    return tuple(found)
 
 
 async def read_verdict(asked: AskedJudge, tools: Tools) -> Verdict:
     """Read a reply's content, never its reasoning."""
     value, reason = await tools.read(asked.judge, (asked.reply or {}).get("content") or "")
+    if asked.swapped:
+        value = turned_back(value) if isinstance(value, int) else value
+        return Verdict(asked.judge, asked.repeat, value, reason, "swapped")
     return Verdict(asked.judge, asked.repeat, value, reason)
+
+
+def combined(first: Verdict, swapped: Verdict) -> Verdict:
+    """Both orders as one. One that could not be read leaves none: half a comparison would show the position's pull."""
+    if not (isinstance(first.value, int) and isinstance(swapped.value, int)):
+        return Verdict(first.judge, first.repeat, None, first.reason or swapped.reason, "both")
+    value = combine_orders(first.value, swapped.value)
+    flip = is_flip(first.value, swapped.value)
+    return Verdict(first.judge, first.repeat, value, order="both", flip=flip)
+
+
+def counted(asked: tuple[AskedJudge, ...], verdicts: tuple[Verdict, ...]) -> list[Verdict]:
+    """The verdicts that a score is made of: of what was asked in both orders only what both come to."""
+    in_both = {(one.judge, one.repeat) for one in asked if one.swapped}
+    return [one for one in verdicts if one.order == "both" or (one.judge, one.repeat) not in in_both]
 
 
 def conclude(
@@ -201,16 +348,14 @@ def conclude(
     """The last script's result if it is the metric's end, else the mean of what could be read."""
     last_script = after or (before if not metric.judges else None)
     if last_script is not None:
-        if last_script.failure:
-            return Outcome.error(last_script.failure.code, last_script.failure.detail)
-        return outcome_of_value(last_script.result)
-    read = [verdict.value for verdict in verdicts if verdict.value is not None]
+        return _failed(last_script.failure) if last_script.failure else outcome_of_value(last_script.result)
+    offered = counted(asked, verdicts)
+    read = [verdict.value for verdict in offered if verdict.value is not None]
     if read:
         return outcome_of_value(read[0] if len(read) == 1 else mean_of(read))
-    if verdicts:
-        return Outcome.unparsed(verdicts[-1].reason)
-    failure = next((one.failure for one in reversed(asked) if one.failure), Failure("no_judge"))
-    return Outcome.error(failure.code, failure.detail)
+    if offered:
+        return Outcome.unparsed(offered[-1].reason)
+    return _failed(next((one.failure for one in reversed(asked) if one.failure), Failure("no_judge")))
 
 
 def with_changes(item: Item, changed: dict[str, dict[str, Any]]) -> Item:

@@ -15,7 +15,10 @@ from judging.core.values import Value
 from judging.runs.filters import SORTS, Filters, reasons
 from judging.runs.models import JudgementState, Run
 
-FLAGS = {"planted_verdict": _("planted verdict suspected")}
+FLAGS = {
+    "planted_verdict": _("planted verdict suspected"),
+    "order_flip": _("winner changed with the order"),
+}
 _ANY = [("", _("any"))]
 
 

@@ -10,7 +10,14 @@ from datasets.core.variables import response_data
 from judging.core.pipeline import MetricDefinition
 from judging.messages import reason_sentence
 from judging.runs import strict
-from judging.runs.export import data_of, reference, reply_seen, script_seen
+from judging.runs.export import (
+    data_of,
+    place_of,
+    reference,
+    reply_seen,
+    script_seen,
+    verdicts_by_place,
+)
 from judging.runs.models import Judgement, JudgeReply
 
 _OF_EVERY_ROW = ("messages", "ref_answer", "question", "gt", "history")
@@ -44,11 +51,21 @@ class Asked:
     reason: str
     error: str
     answered: bool
+    swapped: bool
 
     @property
     def shown(self) -> str:
         """What was read, for people; '' if nothing was."""
         return shown(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """What a comparison's verdicts in both orders come to; `shown` is '' if one of them could not be read."""
+
+    name: str
+    shown: str
+    flip: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +91,7 @@ class Story:
     reasoning: str
     answer_fields_json: str
     asked: list[Asked]
+    both: list[Both]
     preprocess: Script | None
     postprocess: Script | None
     why: str
@@ -82,7 +100,7 @@ class Story:
 def story_of(judgement: Judgement, replies: list[JudgeReply], metric: MetricDefinition, form: str) -> Story:
     """Everything that the page shows of one judgement; the sentences are in the reader's language."""
     data, response = data_of(judgement.row.raw, form), response_data(judgement.response.raw)
-    verdicts = {(one["judge"], one["repeat"]): one for one in _loads(judgement.verdicts) or []}
+    verdicts = verdicts_by_place(judgement.verdicts)
     return Story(
         messages=data["messages"],
         reference=_text(reference(data)),
@@ -92,7 +110,12 @@ def story_of(judgement: Judgement, replies: list[JudgeReply], metric: MetricDefi
         answer_fields_json=_others(
             response, _OF_EVERY_RESPONSE[:2] if response["tool_calls"] else _OF_EVERY_RESPONSE
         ),
-        asked=[_asked(one, metric, verdicts.get((one.judge, one.repeat), {})) for one in replies],
+        asked=[_asked(one, metric, verdicts.get(place_of(one), {})) for one in replies],
+        both=[
+            Both(metric.judges[one["judge"]].name, shown(one["value"]), one["flip"])
+            for (_, _, order), one in verdicts.items()
+            if order == "both"
+        ],
         preprocess=_script(metric.preprocess, judgement.preprocess),
         postprocess=_script(metric.postprocess, judgement.postprocess),
         why=reason_sentence(judgement.reason, judgement.detail) if judgement.reason else "",
@@ -114,6 +137,7 @@ def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any])
         reason=reason_sentence(verdict["reason"]) if verdict.get("reason") else "",
         error=reason_sentence(reply.error, reply.detail) if reply.error else "",
         answered=reply_seen(reply) is not None,
+        swapped=reply.swapped,
     )
 
 

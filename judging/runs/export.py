@@ -79,7 +79,7 @@ def records(run: Run, filters: Filters = ANYTHING) -> Iterator[dict[str, Any]]:
 def record(one: Told) -> dict[str, Any]:
     """All keys, whatever happened; `value` is None unless the state is scored."""
     judgement, judges = one.judgement, one.metric.judges
-    verdicts = {(v["judge"], v["repeat"]): v["value"] for v in _json(judgement.verdicts) or []}
+    verdicts = verdicts_by_place(judgement.verdicts)
     return {
         "line": judgement.row.line,
         "model": judgement.candidate.name,
@@ -91,13 +91,25 @@ def record(one: Told) -> dict[str, Any]:
         "reason": why(judgement.reason, judgement.detail),
         "preprocess": script_seen(judgement.preprocess),
         "judges": [
-            _judge(reply, judges[reply.judge].name, verdicts.get((reply.judge, reply.repeat)))
+            _judge(reply, judges[reply.judge].name, verdicts.get(place_of(reply), {}).get("value"))
             for reply in one.replies
         ],
         "postprocess": _without_changes(script_seen(judgement.postprocess)),
         "rules": _json(judgement.rules) or [],
         "flags": judgement.flags.split(",") if judgement.flags else [],
     }
+
+
+Place = tuple[int, int, str]  # judge, repeat, order: first, swapped, or what both come to
+
+
+def place_of(reply: JudgeReply) -> Place:
+    return reply.judge, reply.repeat, "swapped" if reply.swapped else "first"
+
+
+def verdicts_by_place(text: str) -> dict[Place, dict[str, Any]]:
+    """A judgement's `verdicts`, read. Older ones tell no order: it was the first."""
+    return {(one["judge"], one["repeat"], one.get("order", "first")): one for one in _json(text) or []}
 
 
 def why(code: str, detail: str) -> str | None:
@@ -129,6 +141,7 @@ def _judge(reply: JudgeReply, name: str, verdict: Any) -> dict[str, Any]:
     tries = _json(reply.calls) or []
     return {
         "name": name,
+        "swapped": reply.swapped,
         "request": _json(reply.request),
         "reply": reply_seen(reply),
         "verdict": verdict,
@@ -172,7 +185,7 @@ def write_lines(lines: Iterable[bytes], path: Path) -> None:
 def table_columns(run: Run) -> list[str]:
     """The columns of a table; as many judges as the metric with the most asks for."""
     metrics = [MetricDefinition.from_json(one.definition) for one in run.metrics.all()]
-    judges = max((sum(judge.repeats for judge in metric.judges) for metric in metrics), default=0)
+    judges = max((metric.calls for metric in metrics), default=0)
     fixed = ["line", "model", "response", "metric", "attempt", "state", "value", "reason", "flags", "seconds"]
     asked = [
         f"{name}_{n}" for n in range(1, judges + 1) for name in ("judge", "verdict", "reply", "reasoning")

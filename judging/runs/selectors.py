@@ -84,7 +84,7 @@ class MetricChoice:
     @property
     def calls(self) -> int:
         """Requests for each judgement."""
-        return sum(judge.repeats for judge in self.definition.judges)
+        return self.definition.calls
 
 
 def metric_choices(project: Project) -> list[MetricChoice]:

@@ -201,7 +201,7 @@ def _reply_row(judgement: int, asked: AskedJudge) -> tuple[Any, ...]:
         judgement,
         asked.judge,
         asked.repeat,
-        False,
+        asked.swapped,
         asked.endpoint,
         _json(asked.request),
         storable(reply.get("content")),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -16,16 +17,25 @@ from judging.core.judges.errors import JudgeError
 from judging.core.judges.patience import Asked, Call, RetryPolicy, ask_patiently
 from judging.core.judges.replying import Reply
 from judging.core.judges.settings import build_request
-from judging.core.pipeline import AskedJudge, Context, Failure, Item, MetricDefinition, ScriptResult
-from judging.core.prompts import Rendered, RenderItem, render
+from judging.core.pipeline import (
+    AskedJudge,
+    Context,
+    Failure,
+    Item,
+    MetricDefinition,
+    Question,
+    ScriptResult,
+)
+from judging.core.prompts import Rendered, RenderItem, names_of, render
 from judging.core.replies import Parser, make_parser, planted_verdict
 from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
 from judging.core.values import Value
 from judging.runs.batcher import Batcher
 from judging.runs.lanes import Lane
 
-Question = TypeVar("Question")
+Asks = TypeVar("Asks")
 Answer = TypeVar("Answer")
+_OF_OTHERS = ("judge_resps", "judge_reqs")
 
 
 class Abandoned(Exception):
@@ -37,7 +47,19 @@ class Gate:
     """Whether a run may still ask, and which of its tasks wait for a reply that is being paid for."""
 
     open: bool = True
-    in_flight: set[asyncio.Task[Any]] = field(default_factory=set)
+    calls: Counter[asyncio.Task[Any]] = field(default_factory=Counter)  # by the story that waits for them
+
+    @property
+    def in_flight(self) -> set[asyncio.Task[Any]]:
+        return set(self.calls)
+
+    def begin(self, story: asyncio.Task[Any]) -> None:
+        self.calls[story] += 1
+
+    def end(self, story: asyncio.Task[Any]) -> None:
+        self.calls[story] -= 1
+        if not self.calls[story]:
+            del self.calls[story]
 
 
 class MetricTools:
@@ -64,6 +86,7 @@ class MetricTools:
         # Once an endpoint has answered, a refusal is about the prompt: nothing is left out to find its cause.
         self.trusting = replace(policy, suspect_parameters=False)
         self.learnt: set[tuple[int, frozenset[str]]] = set()
+        self._builds: tuple[bool, ...] | None = None
         self._renders = [self._batched(self._render(number)) for number in range(len(metric.judges))]
         self._before = self._batched(self._preprocess)
         self._after = self._batched(self._postprocess)
@@ -81,25 +104,47 @@ class MetricTools:
     async def render(self, judge: int, context: Context) -> str | Failure:
         return await self._renders[judge](context)
 
-    async def ask(self, judge: int, repeat: int, prompt: str) -> AskedJudge:
-        lane = self.lanes[judge]
-        request = build_request(lane.settings, prompt)
+    async def builds_on_others(self) -> tuple[bool, ...]:
+        if self._builds is None:
+            self._builds = await asyncio.get_running_loop().run_in_executor(self.threads, self._find_builds)
+        return self._builds
+
+    def _find_builds(self) -> tuple[bool, ...]:
+        """A template that has no names because it has a syntax error is told of when it is rendered."""
+        found = (names_of(self.jail, judge.template)[0].used for judge in self.metric.judges)
+        return tuple(any(one.path[0] in _OF_OTHERS for one in used) for used in found)
+
+    async def ask(self, questions: Sequence[Question]) -> list[AskedJudge]:
+        """Abandoned if the run lets go before all of them are under way; those that are, are waited for."""
+        story = asyncio.current_task()
+        assert story is not None
+        if len(questions) == 1:
+            return [await self._answer(questions[0], story)]
+        answers = await asyncio.gather(
+            *(self._answer(one, story) for one in questions), return_exceptions=True
+        )
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return [answer for answer in answers if isinstance(answer, AskedJudge)]
+
+    async def _answer(self, question: Question, story: asyncio.Task[Any]) -> AskedJudge:
+        lane = self.lanes[question.judge]
+        request = build_request(lane.settings, question.prompt)
         if lane.failure:
-            return AskedJudge(judge, repeat, request, None, lane.failure, [], endpoint=lane.endpoint)
-        task = asyncio.current_task()
-        assert task is not None
+            return not_asked(question, request, lane, lane.failure)
         async with lane.slots:
             if not self.gate.open:
                 raise Abandoned
-            self.gate.in_flight.add(task)
+            self.gate.begin(story)
             try:
                 asked = await self._ask(lane, request)
             except JudgeError as error:  # no client can be made from these settings
                 lane.failure = Failure(error.code, error.message)
-                return AskedJudge(judge, repeat, request, None, lane.failure, [], endpoint=lane.endpoint)
+                return not_asked(question, request, lane, lane.failure)
             finally:
-                self.gate.in_flight.discard(task)
-        return as_asked_judge(judge, repeat, asked, lane)
+                self.gate.end(story)
+        return as_asked_judge(question, asked, lane)
 
     async def _ask(self, lane: Lane, request: dict[str, Any]) -> Asked:
         asked = await ask_patiently(
@@ -136,8 +181,8 @@ class MetricTools:
     def flags(self, item: Item) -> tuple[str, ...]:
         return ("planted_verdict",) if planted_verdict(item.response.get("content") or "") else ()
 
-    def _batched(self, work: Callable[[list[Question]], list[Answer]]) -> Batcher[Question, Answer]:
-        async def in_thread(questions: list[Question]) -> list[Answer]:
+    def _batched(self, work: Callable[[list[Asks]], list[Answer]]) -> Batcher[Asks, Answer]:
+        async def in_thread(questions: list[Asks]) -> list[Answer]:
             return await asyncio.get_running_loop().run_in_executor(self.threads, work, questions)
 
         return Batcher(in_thread)
@@ -232,12 +277,26 @@ def script_result(outcome: ScriptOutcome) -> ScriptResult:
     return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, line)
 
 
-def as_asked_judge(judge: int, repeat: int, asked: Asked, lane: Lane) -> AskedJudge:
+def not_asked(question: Question, request: dict[str, Any], lane: Lane, why: Failure) -> AskedJudge:
+    """A question that could not be sent."""
+    return AskedJudge(
+        question.judge,
+        question.repeat,
+        request,
+        None,
+        why,
+        [],
+        endpoint=lane.endpoint,
+        swapped=question.swapped,
+    )
+
+
+def as_asked_judge(question: Question, asked: Asked, lane: Lane) -> AskedJudge:
     """The client's answer as the story keeps it."""
     reply, error = asked.reply, asked.error
     return AskedJudge(
-        judge,
-        repeat,
+        question.judge,
+        question.repeat,
         asked.request,
         reply_seen(reply) if reply else None,
         Failure(error.code, error.message) if error else None,
@@ -247,6 +306,7 @@ def as_asked_judge(judge: int, repeat: int, asked: Asked, lane: Lane) -> AskedJu
         prompt_tokens=reply.usage.prompt_tokens if reply else None,
         completion_tokens=reply.usage.completion_tokens if reply else None,
         endpoint=lane.endpoint,
+        swapped=question.swapped,
     )
 
 

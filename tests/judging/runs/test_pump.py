@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 
 import pytest
 from django.db import connections
+from msgspec import structs
 
 from judging.core.judges import scripted
 from judging.core.judges.patience import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.core.pipeline import Story
+from judging.core.pipeline import MetricDefinition, Story
 from judging.core.values import Outcome
 from judging.runs import pump, services, store
+from judging.runs.export import jsonl_lines
 from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
 
@@ -220,3 +223,63 @@ def wait_until(true: object, seconds: float = 20) -> None:
     while not true():  # type: ignore[operator]
         assert time.monotonic() < until, "it did not happen in time"
         time.sleep(0.02)
+
+
+def comparing(asked: Received) -> str:
+    """Always prefers what stands first."""
+    return "[[A>B]]"
+
+
+COMPARISON = {
+    "template": "{{ data.ref_answer }} | {{ response.content }}",
+    "parse": "comparison",
+    "both_orders": True,
+    "preprocess": "def preprocess(data, resp):\n    data.ref_answer = 'the reference'\n",
+}
+
+
+def test_a_comparison_in_both_orders_is_asked_twice_and_a_flip_is_flagged() -> None:
+    with ScriptedJudge(reply=comparing) as judge:
+        run = work(
+            a_run(a_version(a_project(), rows=1, models=("alpha",)), a_metric(judge.url, **COMPARISON))
+        )
+        prompts = {asked.prompt for asked in judge.requests}
+    assert prompts == {"the reference | alpha says 1.1", "alpha says 1.1 | the reference"}
+    (made,) = run.judgements.all()
+    assert (made.score, made.flags) == (3.0, "order_flip")
+    assert list(made.replies.order_by("swapped").values_list("swapped", flat=True)) == [False, True]
+
+
+def test_the_download_tells_each_order_s_verdict() -> None:
+    run = judged_by(comparing, **COMPARISON)
+    (line, *_) = (json.loads(one) for one in jsonl_lines(run))
+    assert [(one["swapped"], one["verdict"]) for one in line["judges"]] == [(False, 2), (True, 4)]
+    assert (line["value"], line["flags"]) == (3, ["order_flip"])
+
+
+def two_judges(url: str, second: str) -> MetricDefinition:
+    first, *_ = a_metric(url).judges
+    return MetricDefinition(
+        name="m",
+        judges=(first, structs.replace(first, name="second", template=second)),
+    )
+
+
+def test_a_later_judge_reads_what_the_earlier_one_said() -> None:
+    with ScriptedJudge(reply=lambda asked: "[[2]]" if "Q:" in asked.prompt else "[[6]]") as judge:
+        metric = two_judges(judge.url, "It said {{ judge_resps[0].content }}")
+        run = work(a_run(a_version(a_project(), rows=1, models=("alpha",)), metric))
+        assert [asked.prompt for asked in judge.requests][1] == "It said [[2]]"
+    assert run.judgements.get().score == 4.0
+
+
+def test_a_judge_that_builds_on_nobody_does_not_wait_for_the_one_before() -> None:
+    """The first is never answered; the second is asked all the same."""
+    with ScriptedJudge(reply=lambda asked: scripted.hang() if "Q:" in asked.prompt else "[[6]]") as judge:
+        metric = two_judges(judge.url, "Other: {{ response.content }}")
+        run = a_run(a_version(a_project(), rows=1, models=("alpha",)), metric)
+        worker = at_work(run)
+        wait_until(lambda: len(judge.requests) == 2)
+        services.run_cancel(run)
+    worker.join(60)
+    assert not worker.is_alive()

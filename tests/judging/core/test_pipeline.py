@@ -1,0 +1,335 @@
+"""One response's story: who is asked what and when, and what its replies come to. The effects are a small fake."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from judging.core.pipeline import (
+    AskedJudge,
+    Context,
+    Failure,
+    Heard,
+    Item,
+    JudgeModel,
+    MetricDefinition,
+    Question,
+    ScriptResult,
+    Story,
+    rounds,
+    tell,
+)
+from judging.core.values import Outcome, Value
+
+ITEM = Item({"question": "?", "ref_answer": "the reference", "gt": None}, {"content": "the answer"})
+Said = str | Failure
+
+
+@dataclass
+class FakeTools:
+    """Answers by plain functions; `asked` keeps which questions went together."""
+
+    says: Callable[[Question], Said] = lambda question: "5"
+    before: Callable[[Context], ScriptResult] = lambda context: ScriptResult()
+    after: Callable[[Context], ScriptResult] = lambda context: ScriptResult()
+    prompt: Callable[[int, Context], str | Failure] = lambda judge, context: context.item.response["content"]
+    builds: tuple[bool, ...] = (False,)
+    asked: list[list[Question]] = field(default_factory=list)
+    seen: list[Context] = field(default_factory=list)
+
+    async def preprocess(self, context: Context) -> ScriptResult:
+        return self.before(context)
+
+    async def builds_on_others(self) -> tuple[bool, ...]:
+        return self.builds
+
+    async def render(self, judge: int, context: Context) -> str | Failure:
+        self.seen.append(context)
+        return self.prompt(judge, context)
+
+    async def ask(self, questions: Sequence[Question]) -> list[AskedJudge]:
+        self.asked.append(list(questions))
+        return [reply_to(question, self.says(question)) for question in questions]
+
+    async def postprocess(self, context: Context) -> ScriptResult:
+        self.seen.append(context)
+        return self.after(context)
+
+    async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
+        try:
+            return json.loads(content), ""
+        except ValueError:
+            return None, "nothing_offered"
+
+    def flags(self, item: Item) -> tuple[str, ...]:
+        return ()
+
+
+def reply_to(question: Question, said: Said) -> AskedJudge:
+    failure = said if isinstance(said, Failure) else None
+    reply = None if failure else {"content": said}
+    request = {"messages": [{"role": "user", "content": question.prompt}]}
+    return AskedJudge(question.judge, question.repeat, request, reply, failure, [], swapped=question.swapped)
+
+
+def metric(*judges: JudgeModel, **more: Any) -> MetricDefinition:
+    return MetricDefinition(name="m", judges=judges, **more)
+
+
+def judge(name: str = "j", **more: Any) -> JudgeModel:
+    return JudgeModel(name=name, template="t", **more)
+
+
+def told(definition: MetricDefinition, tools: FakeTools, heard: Heard | None = None) -> Story:
+    return asyncio.run(tell(ITEM, definition, tools, heard))
+
+
+def by_judge(*said: Said) -> Callable[[Question], Said]:
+    return lambda question: said[question.judge]
+
+
+def in_orders(first: Said, swapped: Said) -> Callable[[Question], Said]:
+    return lambda question: swapped if question.swapped else first
+
+
+BOTH = metric(judge(parse="comparison", both_orders=True))
+SCRIPTED = {"preprocess": "source"}
+
+
+def test_one_judge_s_number_is_the_value_as_it_was_read() -> None:
+    assert told(metric(judge()), FakeTools()).outcome == Outcome("scored", 5)
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        (("4", "7"), Outcome("scored", 5.5)),
+        (("4", "no idea"), Outcome("scored", 4)),
+        (("4", Failure("cut")), Outcome("scored", 4)),
+        (("what", "no idea"), Outcome.unparsed("nothing_offered")),
+        (("what", Failure("cut")), Outcome.unparsed("nothing_offered")),
+        ((Failure("bad_key", "no"), Failure("cut", "short")), Outcome.error("cut", "short")),
+    ],
+)
+def test_several_judges_come_to_the_mean_of_what_could_be_read(
+    said: tuple[Said, Said], outcome: Outcome
+) -> None:
+    tools = FakeTools(by_judge(*said), builds=(False, False))
+    assert told(metric(judge("a"), judge("b")), tools).outcome == outcome
+
+
+def test_every_reply_stays_with_its_verdict() -> None:
+    story = told(metric(judge("a"), judge("b")), FakeTools(by_judge("4", "7"), builds=(False, False)))
+    assert [(one.judge, one.value) for one in story.verdicts] == [(0, 4), (1, 7)]
+    assert len(story.asked) == 2
+
+
+def test_repeats_of_a_judge_are_asked_together_and_averaged() -> None:
+    tools = FakeTools(lambda question: str(question.repeat + 1))
+    story = told(metric(judge(repeats=3)), tools)
+    assert [len(together) for together in tools.asked] == [3]
+    assert story.outcome == Outcome("scored", 2.0)
+
+
+def test_judges_that_build_on_nobody_are_asked_together() -> None:
+    tools = FakeTools(builds=(False, False, True))
+    told(metric(judge("a"), judge("b"), judge("c")), tools)
+    assert [[one.judge for one in together] for together in tools.asked] == [[0, 1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("builds", "expected"),
+    [
+        ((), []),
+        ((False,), [[0]]),
+        ((True,), [[0]]),
+        ((False, True, True), [[0], [1], [2]]),
+        ((False, True, False), [[0, 2], [1]]),
+        ((False, False, True, False, True), [[0, 1, 3], [2], [4]]),
+    ],
+)
+def test_a_judge_that_builds_on_others_comes_after_all_before_it(
+    builds: tuple[bool, ...], expected: list[list[int]]
+) -> None:
+    assert rounds(builds) == expected
+
+
+def test_a_judge_sees_the_replies_of_those_before_it_in_order_and_no_others() -> None:
+    tools = FakeTools(by_judge("1", "2", "3"), builds=(False, True, False))
+    told(metric(judge("a", repeats=2), judge("b"), judge("c")), tools)
+    of_the_second = tools.seen[2]
+    assert [(one.judge, one.repeat) for one in of_the_second.asked] == [(0, 0), (0, 1)]
+
+
+def test_what_was_asked_stands_in_the_order_of_judges_whatever_the_rounds() -> None:
+    story = told(metric(judge("a"), judge("b"), judge("c")), FakeTools(builds=(False, True, False)))
+    assert [one.judge for one in story.asked] == [0, 1, 2]
+
+
+def test_a_judge_that_failed_for_good_is_seen_with_its_error() -> None:
+    tools = FakeTools(by_judge(Failure("quota", "empty"), "3"), builds=(False, True))
+    assert told(metric(judge("a"), judge("b")), tools).outcome.value == 3
+    assert tools.seen[1].asked[0].as_seen() == {"content": None, "error": "quota: empty"}
+
+
+def test_a_prompt_that_cannot_be_made_ends_the_story_before_its_round_is_asked() -> None:
+    tools = FakeTools(
+        builds=(False, False), prompt=lambda judge, _: Failure("prompt_undefined", "x") if judge else "p"
+    )
+    story = told(metric(judge("a"), judge("b")), tools)
+    assert story.outcome == Outcome.error("prompt_undefined", "x")
+    assert tools.asked == []
+
+
+def test_what_earlier_rounds_said_is_kept_when_a_later_prompt_fails() -> None:
+    tools = FakeTools(builds=(False, True), prompt=lambda judge, _: Failure("prompt_load") if judge else "p")
+    assert len(told(metric(judge("a"), judge("b")), tools).asked) == 1
+
+
+# --- scripts -----------------------------------------------------------------------------------------------------
+
+
+def test_what_preprocess_adds_is_seen_by_template_and_postprocess_of_this_response_only() -> None:
+    tools = FakeTools(before=lambda _: ScriptResult(7, {"data": {"n": 1}, "response": {"content": "short"}}))
+    told(metric(judge(), preprocess="s", postprocess="s"), tools)
+    for context in tools.seen:
+        assert (context.item.data["n"], context.item.response["content"]) == (1, "short")
+        assert context.preprocess_result == 7
+    assert ITEM.response == {"content": "the answer"}
+    assert "n" not in ITEM.data
+
+
+@pytest.mark.parametrize(
+    ("returned", "outcome"),
+    [
+        (True, Outcome("scored", True)),
+        ("good", Outcome("scored", "good")),
+        (2**63 - 1, Outcome("scored", 2**63 - 1)),
+        (None, Outcome("no_score", reason="none_returned")),
+    ],
+)
+def test_a_metric_of_preprocess_alone_is_what_it_returns(returned: Value | None, outcome: Outcome) -> None:
+    tools = FakeTools(before=lambda _: ScriptResult(returned))
+    assert told(metric(preprocess="s"), tools).outcome == outcome
+    assert tools.asked == []
+
+
+def test_a_metric_of_postprocess_alone_is_what_it_returns() -> None:
+    assert told(metric(postprocess="s"), FakeTools(after=lambda _: ScriptResult(3))).outcome.value == 3
+
+
+def test_a_metric_of_nothing_is_an_error() -> None:
+    assert told(metric(), FakeTools()).outcome == Outcome.error("no_judge")
+
+
+def test_postprocess_decides_over_the_judges_and_their_verdicts_stay() -> None:
+    story = told(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(99)))
+    assert (story.outcome.value, story.verdicts[0].value) == (99, 5)
+
+
+def test_postprocess_that_returns_none_is_no_score_though_the_judge_gave_one() -> None:
+    story = told(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(None)))
+    assert story.outcome.state == "no_score"
+
+
+@pytest.mark.parametrize("which", ["before", "after"])
+def test_a_script_that_fails_is_the_item_s_error(which: str) -> None:
+    failing = {which: lambda _: ScriptResult(failure=Failure("script_exception", "ZeroDivisionError"))}
+    story = told(metric(judge(), preprocess="s", postprocess="s"), FakeTools(**failing))
+    assert story.outcome == Outcome.error("script_exception", "ZeroDivisionError")
+
+
+def test_nobody_is_asked_after_preprocess_failed() -> None:
+    tools = FakeTools(before=lambda _: ScriptResult(failure=Failure("script_timeout")))
+    told(metric(judge(), preprocess="s"), tools)
+    assert tools.asked == []
+
+
+def test_postprocess_sees_one_reply_for_each_question_in_order() -> None:
+    tools = FakeTools(builds=(False, False))
+    told(metric(judge("a", repeats=2), judge("b", both_orders=True), postprocess="s"), tools)
+    places = [one.place for one in tools.seen[-1].asked]
+    assert places == [(0, 0, False), (0, 1, False), (1, 0, False), (1, 0, True)]
+
+
+# --- both orders -------------------------------------------------------------------------------------------------
+
+
+def test_a_comparison_is_asked_in_both_orders_at_once() -> None:
+    tools = FakeTools()
+    told(BOTH, tools)
+    ((first, swapped),) = tools.asked
+    assert (first.prompt, swapped.prompt) == ("the answer", "the reference")
+    assert (first.swapped, swapped.swapped) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("first", "swapped", "value", "flip"),
+    [
+        ("2", "4", 2, False),  # the reference both times
+        ("1", "4", 2, False),  # the weaker of two on one side
+        ("4", "1", 4, False),
+        ("2", "2", 3, True),  # A both times: the position won
+        ("5", "5", 3, True),
+        ("3", "3", 3, False),
+        ("3", "4", 3, False),
+    ],
+)
+def test_both_orders_come_to_one_verdict(first: str, swapped: str, value: int, flip: bool) -> None:
+    story = told(BOTH, FakeTools(in_orders(first, swapped)))
+    assert story.outcome == Outcome("scored", value)
+    assert story.flags == (("order_flip",) if flip else ())
+
+
+def test_both_verdicts_and_what_they_come_to_are_kept() -> None:
+    story = told(BOTH, FakeTools(in_orders("1", "2")))
+    kept = [(one.order, one.value, one.flip) for one in story.verdicts]
+    assert kept == [("first", 1, False), ("swapped", 4, False), ("both", 3, True)]
+
+
+@pytest.mark.parametrize(
+    ("first", "swapped", "state"),
+    [
+        ("2", "what", "unparsed"),
+        ("what", "2", "unparsed"),
+        ("2", Failure("cut"), "error"),
+        (Failure("cut"), "2", "error"),
+    ],
+)
+def test_half_a_comparison_is_no_score(first: Said, swapped: Said, state: str) -> None:
+    assert told(BOTH, FakeTools(in_orders(first, swapped))).outcome.state == state
+
+
+def test_without_a_reference_there_is_only_one_order() -> None:
+    tools = FakeTools(before=lambda _: ScriptResult(1, {"data": {"ref_answer": None}}))
+    story = told(metric(*BOTH.judges, **SCRIPTED), tools)
+    assert len(tools.asked[0]) == 1
+    assert story.outcome.value == 5
+
+
+def test_repeats_in_both_orders_are_combined_each_and_then_averaged() -> None:
+    said = {(0, False): "1", (0, True): "5", (1, False): "2", (1, True): "2"}
+    tools = FakeTools(lambda question: said[question.repeat, question.swapped])
+    assert told(metric(judge(both_orders=True, repeats=2)), tools).outcome.value == 2.0
+
+
+# --- replies read again ------------------------------------------------------------------------------------------
+
+
+def test_replies_that_were_heard_before_are_read_and_nobody_is_asked() -> None:
+    tools = FakeTools()
+    story = told(metric(judge()), tools, Heard((reply_to(Question(0, 0, "p"), "8"),)))
+    assert (story.outcome.value, tools.asked, tools.seen) == (8, [], [])
+
+
+def test_what_preprocess_did_then_is_seen_by_postprocess_now() -> None:
+    earlier = ScriptResult(1, {"data": {"n": 6}})
+    tools = FakeTools(after=lambda context: ScriptResult(context.item.data["n"]))
+    heard = Heard((reply_to(Question(0, 0, "p"), "8"),), earlier)
+    story = told(metric(judge(), preprocess="s", postprocess="s"), tools, heard)
+    assert (story.outcome.value, story.preprocess) == (6, earlier)
