@@ -15,7 +15,10 @@ from judging.core.prompts import RenderItem, render
 from judging.core.scripts import run_preprocess
 from tools.bench.engine import Figure
 
-TEMPLATE = "Question: {{ data.question }}\nReference: {{ data.ref_answer }}\nAnswer: {{ response.content }}\nScore: [[n]]"
+TEMPLATE = """Question: {{ data.question }}
+Reference: {{ data.ref_answer }}
+Answer: {{ response.content }}
+Score: [[n]]"""
 SCRIPT = """
 def preprocess(data, resp):
     resp["length"] = len(resp["content"])
@@ -61,7 +64,7 @@ def pair(number: int) -> Pair:
 def bare_preprocess(pairs: list[Pair]) -> float:
     """Processor seconds of the calls alone, each on a copy of its own, in this process."""
     names: dict[str, Any] = {}
-    exec(SCRIPT, names)
+    exec(SCRIPT, names)  # noqa: S102 - the script above
     texts = [json.dumps(one) for one in pairs]
     before = time.process_time()
     for text in texts:

@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import json
-import os
 import socket
 import struct
 import subprocess
@@ -38,7 +37,6 @@ class Keeper:
     """
 
     def __init__(self, limits: Limits, without: frozenset[Layer], cpu_seconds: int) -> None:
-        self.owner = os.getpid()
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.settimeout(_START_SECONDS)
@@ -54,7 +52,7 @@ class Keeper:
             sys.executable,
             "-I",
             "-S",
-            "-B",
+            *(["-B"] if sys.dont_write_bytecode else []),
             "-X",
             "utf8",
             str(_HERE.with_name("zygote.py")),
@@ -115,15 +113,21 @@ class Keeper:
         return (*_ANSWER.unpack(answer), descriptors)
 
     def close(self) -> None:
-        """Ends the zygote and, by the kernel, every worker of it. In a forked child only lets go of it."""
-        self._control.close()
+        """Ends the zygote and, by the kernel, every worker of it. Who waits for an answer has JailBroken."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._control.close()
         if self._process.stderr:
             self._process.stderr.close()
-        if self.owner != os.getpid():
-            return
         try:
             self._process.wait(2)
         except subprocess.TimeoutExpired:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(2)
+
+    def let_go(self) -> None:
+        """In a forked child: the zygote is the parent's, and must see it end although this copy lives on."""
+        self._control.close()
+        self._process.returncode = 0  # not ours to wait for

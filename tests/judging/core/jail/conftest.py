@@ -5,7 +5,7 @@ import pytest
 from judging.core.jail.job import Layer, Limits
 from judging.core.jail.pool import Jail
 
-SMALL = Limits(seconds=0.3, memory_mb=128, output_kb=64)
+SMALL = Limits(seconds=0.2, memory_mb=128, output_kb=64)
 WITHOUT: dict[str, frozenset[Layer]] = {
     "every wall": frozenset(),
     "no namespaces": frozenset({"namespaces"}),
