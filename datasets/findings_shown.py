@@ -39,9 +39,9 @@ class Group:
     first: list[Shown]
 
 
-def shown(finding: Finding) -> Shown:
-    """A stored finding, put into words."""
-    found = Found(
+def found_of(finding: Finding) -> Found:
+    """A stored finding as the core made it."""
+    return Found(
         finding.line,
         finding.column,
         finding.path or None,
@@ -50,6 +50,10 @@ def shown(finding: Finding) -> Shown:
         finding.repair or None,
         finding.params,
     )
+
+
+def shown(finding: Finding) -> Shown:
+    """A stored finding, put into words."""
     return Shown(
         finding.line,
         finding.column,
@@ -57,7 +61,7 @@ def shown(finding: Finding) -> Shown:
         finding.code,
         finding.severity,
         finding.repair,
-        message(found),
+        message(found_of(finding)),
     )
 
 

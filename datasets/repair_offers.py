@@ -17,6 +17,7 @@ from datasets.core.repairs import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
 from datasets.core.textdiff import Piece, excerpts, pieces
 from datasets.core.textrepairs import CommaStripper, without_comment
 from datasets.models import Candidate, Finding, Row, Version
+from datasets.words import repairs_in_words
 
 SAMPLES = 2
 AROUND = 60  # characters of a sample beside what changes
@@ -80,6 +81,10 @@ class Offer:
     @property
     def needs_choice(self) -> bool:
         return bool(self.groups)
+
+    @property
+    def sentences(self) -> list[str]:
+        return repairs_in_words(self.names)
 
 
 @dataclass(frozen=True, slots=True)

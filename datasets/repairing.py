@@ -9,17 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from datasets import files, repair_offers, storing, tasks
+from datasets import files, repair_offers, storing, tasks, workshop
 from datasets.core.findings import printable
 from datasets.core.formats.names import model_key
 from datasets.core.limits import Limits
@@ -30,6 +28,7 @@ from evalsite import engine
 from evalsite.accounts.models import User
 
 LONGEST_NAME = 1000
+WORK = "repairs"
 Tell = Callable[[float], None]
 
 
@@ -51,7 +50,7 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
             number=next_number(version.dataset),
             origin="repair",
             parent=version,
-            file_name=_file_name(version.file_name, steps),
+            file_name=file_name(version.file_name, [step.name for step in steps]),
             stored_as=f"{files.FOLDER}/{uuid.uuid4().hex}",
             size=version.size,
             chosen_format=version.chosen_format,
@@ -109,12 +108,11 @@ def _made_before(version: Version, steps: list[Repair]) -> Version | None:
     return next((made for made in usable.order_by("-number") if made.repairs == wanted), None)
 
 
-def _file_name(name: str, steps: list[Repair]) -> str:
-    """What comes out is unpacked, and one object a line is called .jsonl."""
+def file_name(name: str, repairs: Sequence[str]) -> str:
+    """What the repaired file is called: it comes out unpacked, and with one object a line it is a .jsonl."""
     name = re.sub(r"(?<=.)\.gz$", "", name, flags=re.IGNORECASE)
-    if any(step.name == "to_jsonl" for step in steps):
-        name = re.sub(r"(?<=.)\.(json|txt)$", "", name, flags=re.IGNORECASE)
-        name = name if name.lower().endswith((".jsonl", ".ndjson")) else f"{name[:249]}.jsonl"
+    if "to_jsonl" in repairs and not name.lower().endswith((".jsonl", ".ndjson")):
+        name = re.sub(r"(?<=.)\.(json|txt)$", "", name, flags=re.IGNORECASE)[:249] + ".jsonl"
     return name
 
 
@@ -124,18 +122,13 @@ def write_file(version: Version, owner: str, limits: Limits, tell: Tell) -> None
     Raises OSError and Unreadable besides, LeaseLost if the version is not `owner`'s any more.
     """
     assert version.parent is not None  # only versions with a parent have repairs
-    _clear(version.pk)
-    folder = _workshop() / f"{version.pk}-{uuid.uuid4().hex}"
-    folder.mkdir(parents=True, mode=0o700)
-    try:
+    with workshop.work_folder(WORK, version.pk) as folder:
         made = folder / "file"
         repair_file(version.parent.path, made, repairs_of(version), limits, lambda share: tell(share * 0.9))
         size, sha256 = _kept_for_good(made, lambda share: tell(0.9 + share * 0.1))
         with transaction.atomic():
             storing.note_file(version.pk, owner, size=size, sha256=sha256)
             made.rename(version.path)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _kept_for_good(path: Path, tell: Tell) -> tuple[int, str]:
@@ -152,22 +145,8 @@ def _kept_for_good(path: Path, tell: Tell) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _workshop() -> Path:
-    """Below the uploads, so that a finished file can be moved there without being copied."""
-    return Path(settings.DATA_DIR) / files.FOLDER / ".repairs"
-
-
-def _clear(version_id: int) -> None:
-    for folder in _workshop().glob(f"{version_id}-*"):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def sweep() -> None:
     """Remove what broken attempts left whose version nobody makes any more."""
-    folders = list(_workshop().glob("*-*"))
-    if not folders:
-        return
-    being_made = set(Version.objects.filter(state=VersionState.READING).values_list("pk", flat=True))
-    for folder in folders:
-        if int(folder.name.partition("-")[0]) not in being_made:
-            shutil.rmtree(folder, ignore_errors=True)
+    if workshop.folders(WORK):
+        reading = Version.objects.filter(state=VersionState.READING)
+        workshop.sweep(WORK, set(reading.values_list("pk", flat=True)))

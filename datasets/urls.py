@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from datasets.views import listing, rows, uploading, version
+from datasets.views import attach, differences, listing, repairs, rows, uploading, version
 
 app_name = "datasets"
 _VERSION = "<int:dataset>/v<int:number>/"
@@ -22,9 +22,21 @@ urlpatterns = [
     path(_VERSION + "read-as/", version.read_as, name="read_as"),
     path(_VERSION + "leave-out/", version.leave_out, name="leave_out"),
     path(_VERSION + "original/", version.original, name="original"),
+    path(_VERSION + "repair/", repairs.repair, name="repair"),
+    path(_VERSION + "bad-rows/", repairs.bad, name="bad_rows"),
+    path(_VERSION + "download/rows.jsonl", repairs.jsonl, name="rows_jsonl"),
+    path(_VERSION + "download/rows.csv", repairs.csv, name="rows_csv"),
+    path(_VERSION + "changes/", differences.choose, name="changes"),
+    path(_VERSION + "changes/v<int:old>/", differences.changes, name="changes_since"),
     path(_VERSION + "findings/<str:code>/", version.findings, name="findings"),
+    path(_VERSION + "attach/", attach.attach, name="attach"),
+    path(_VERSION + "attach/<int:attachment>/", attach.attachment, name="attachment"),
+    path(_VERSION + "attach/<int:attachment>/use/", attach.use, name="attachment_use"),
+    path(_VERSION + "attach/<int:attachment>/discard/", attach.discard, name="attachment_discard"),
+    path(_VERSION + "attach/<int:attachment>/unmatched/", attach.unmatched, name="attachment_unmatched"),
     path(_VERSION + "rows/", rows.rows, name="rows"),
     path(_VERSION + "rows/random/", rows.random, name="random_row"),
     path(_VERSION + "rows/<int:line>/", rows.row, name="row"),
     path(_VERSION + "rows/<int:line>/raw/", rows.raw, name="raw_row"),
+    path(_VERSION + "rows/<int:line>/original/", rows.original, name="original_row"),
 ]

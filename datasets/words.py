@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
@@ -60,6 +61,21 @@ _ENCODINGS: dict[str, StrPromise] = {
     "gb18030": gettext_lazy("GB18030 (GBK), converted"),
 }
 
+REPAIRS: dict[str, StrPromise] = {
+    "to_utf8": gettext_lazy("Write the file anew in UTF-8."),
+    "strip_comments": gettext_lazy("Take out // and # comments; what stands inside a text stays."),
+    "strip_trailing_commas": gettext_lazy("Take out the comma after the last item of a list or an object."),
+    "to_jsonl": gettext_lazy(
+        "Put each object on a line of its own, and take out comments and trailing commas on the way."
+    ),
+    "unify_model_names": gettext_lazy(
+        "Give a model one name in every row; where a row then has two entries of it, they become one."
+    ),
+    "merge_models": gettext_lazy(
+        "Put all answers that a row has of one model into one entry; entries that contradict each other stay."
+    ),
+}
+
 
 def format_name(code: str) -> str:
     """The name of a format; what to say where none was found."""
@@ -75,6 +91,17 @@ def format_why(version: Version) -> str:
 def encoding_name(code: str) -> str:
     """The name of an encoding as reported by the reader."""
     return str(_ENCODINGS.get(code, code))
+
+
+def repairs_in_words(names: Sequence[str]) -> list[str]:
+    """What repairs do, a sentence each; of several that are one step only the one that names them all."""
+    told = ["to_jsonl", *(name for name in names if name in ("to_utf8", "merge_models", "unify_model_names"))]
+    return [str(REPAIRS[name]) for name in (told if "to_jsonl" in names else names)]
+
+
+def repairs_made(version: Version) -> list[str]:
+    """What was done to make a repaired version's file; for names also which."""
+    return repairs_in_words(list(dict.fromkeys(step["name"] for step in version.repairs)))
 
 
 def problem(version: Version) -> str:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets import browsing, findings_shown, selectors, services, words
+from datasets import bad_rows, browsing, findings_shown, repair_offers, selectors, services, words
 from datasets.access import get_version
 from datasets.forms import FormatForm
 from datasets.models import Version, VersionState
@@ -84,11 +84,35 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "encoding": words.encoding_name(version.encoding),
         "models": [(c, c.rows / version.valid_rows if version.valid_rows else 0) for c in candidates],
         "fields": sorted(version.fields_found.items()),
-        "groups": findings_shown.groups(version),
+        **_desk(version),
         "first": browsing.rows_page(version, browsing.RowFilter(), size=3).rows,
         "format_form": FormatForm(initial={"chosen_format": version.chosen_format}),
         "run_address": _run_address(request, version),
     }
+
+
+def _desk(version: Version) -> dict[str, Any]:
+    """What was found with what mends it; of a repaired version also what its parent had."""
+    desk = repair_offers.desk(version)
+    groups = findings_shown.groups(version)
+    return {
+        "groups": [(group, desk.offers.get(group.code)) for group in groups],
+        "desk": desk,
+        "mended": _mended(version),
+        "repairs_made": words.repairs_made(version),
+        "has_bad_rows": bad_rows.any_kept(version),
+        "others": selectors.versions_of(version.dataset)
+        .filter(state=VersionState.READY)
+        .exclude(pk=version.pk),
+    }
+
+
+def _mended(version: Version) -> list[tuple[str, int, int]]:
+    """[(code, how many before, how many after)] of a version that repairs made."""
+    if version.origin != "repair" or version.parent is None:
+        return []
+    before, after = version.parent.counts, version.counts
+    return [(code, before.get(code, 0), after.get(code, 0)) for code in sorted(before | after)]
 
 
 def _run_address(request: HttpRequest, version: Version) -> str:
@@ -108,7 +132,12 @@ def cancel(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
     """Stop the reading."""
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     if services.version_cancel(version=found):
-        messages.info(request, _("The reading is cancelled. The uploaded file is kept."))
+        text = (
+            _("The repair is cancelled. The version that it was to mend stays as it is.")
+            if found.to_be_repaired
+            else _("The reading is cancelled. The uploaded file is kept.")
+        )
+        messages.info(request, text)
     else:
         messages.info(request, _("The reading had already ended."))
     return redirect("datasets:version", slug, dataset, number)

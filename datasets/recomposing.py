@@ -1,0 +1,112 @@
+"""Rows put together again with their answers, streamed in slices by line: memory does not grow with the version."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from django.db.models import QuerySet
+
+from datasets.models import Response, Row, Version
+
+SLICE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """A stored row with its answers: (model, JSON of the response) in the order of the upload."""
+
+    line: int
+    valid: bool
+    raw: str
+    answers: list[tuple[str, str]] = field(default_factory=list)
+
+
+def whole_rows(version: Version, *, only_valid: bool) -> Iterator[WholeRow]:
+    """The version's rows by line."""
+    rows = Row.objects.filter(version=version)
+    for part in slices(rows.filter(valid=True) if only_valid else rows):
+        yield from with_answers(part)
+
+
+def with_answers(rows: list[Row]) -> Iterator[WholeRow]:
+    """Some rows of one version, with their answers."""
+    answers = _answers(rows)
+    for row in rows:
+        yield WholeRow(row.line, row.valid, row.raw, answers.get(row.pk, []))
+
+
+def slices(rows: QuerySet[Row]) -> Iterator[list[Row]]:
+    """Rows of one version by line, some hundred at a time, each slice a query of its own."""
+    after = 0
+    while part := list(rows.filter(line__gt=after).order_by("line")[:SLICE]):
+        yield part
+        after = part[-1].line
+
+
+def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
+    found = Response.objects.filter(row__in=[row.pk for row in rows]).order_by("pk")
+    answers: dict[int, list[tuple[str, str]]] = {}
+    for row_id, name, raw in found.values_list("row_id", "candidate__name", "raw"):
+        answers.setdefault(row_id, []).append((name, raw))
+    return answers
+
+
+def as_json(row: WholeRow, fmt: str) -> str:
+    """A valid row as a line of JSONL that reads back equal; what was CSV becomes a conversation."""
+    text = _conversation(row.raw) if fmt == "legacy_csv" else row.raw.strip()
+    if not row.answers:
+        return text
+    outputs = f'"model_outputs":[{",".join(_entries(row))}]'
+    return with_key(text, outputs, first=False)
+
+
+def with_key(text: str, pair: str, *, first: bool) -> str:
+    """The text of an object with a further `"key":value` at its beginning or its end."""
+    inner = text.strip()[1:-1]
+    if not inner.strip():
+        return "{" + pair + "}"
+    return "{" + (f"{pair},{inner}" if first else f"{inner},{pair}") + "}"
+
+
+def _entries(row: WholeRow) -> Iterator[str]:
+    by_model: dict[str, list[str]] = {}
+    for name, raw in row.answers:
+        by_model.setdefault(name, []).append(raw)
+    for name, responses in by_model.items():
+        yield f'{{"model_name":{json.dumps(name, ensure_ascii=False)},"responses":[{",".join(responses)}]}}'
+
+
+def _conversation(raw: str) -> str:
+    row = json.loads(raw)
+    turn = {"prompt": row.pop("prompt"), "response": row.pop("response")}
+    system = {"system": row.pop("system")} if "system" in row else {}
+    return json.dumps(system | {"conversation": [turn]} | row, ensure_ascii=False)
+
+
+def jsonl(version: Version) -> Iterator[bytes]:
+    """The version's good rows as JSONL."""
+    for row in whole_rows(version, only_valid=True):
+        yield as_json(row, version.format).encode() + b"\n"
+
+
+def csv_file(version: Version) -> Iterator[bytes]:
+    """The good rows of a legacy CSV as CSV; with a byte order mark if the upload was no plain UTF-8."""
+    names: list[str] = []
+    for row in whole_rows(version, only_valid=True):
+        values = json.loads(row.raw)
+        if not names:
+            names = list(values)
+            mark = "" if version.encoding == "utf-8" else "\N{ZERO WIDTH NO-BREAK SPACE}"
+            yield (mark + csv_record(names)).encode()
+        yield csv_record([values[name] for name in names]).encode()
+
+
+def csv_record(values: list[str]) -> str:
+    """One record with its line end."""
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow(values)
+    return buffer.getvalue()
