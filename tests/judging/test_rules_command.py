@@ -157,11 +157,11 @@ def test_wrong_usage_has_status_2_and_a_sentence(words: tuple[str, ...], tmp_pat
 # --- a judge model ---------------------------------------------------------------------------------------------
 
 
-def by_judge(folder: Path, name: str = "strict") -> Any:
+def by_judge(folder: Path, text: str = FUZZY) -> Any:
     out = StringIO()
-    texts = ("--answer", '{"a": "x"}', "--reference", '{"a": "y"}', "--judge", name, "--json")
+    texts = ("--answer", '{"a": "x"}', "--reference", '{"a": "y"}', "--judge", "strict", "--json")
     with contextlib.suppress(SystemExit):
-        call_command("rules", "score", file(folder, FUZZY), *texts, stdout=out)
+        call_command("rules", "score", file(folder, text), *texts, stdout=out)
     return json.loads(out.getvalue())
 
 
@@ -188,6 +188,14 @@ def test_a_judge_without_a_score_is_an_error(project: Project, reply: Any, code:
         endpoint(project, judge.url)
         document = by_judge(tmp_path)
     assert (document["score"], document["error"]["code"], document["error"]["line"]) == (None, code, 2)
+
+
+def test_the_judge_is_not_asked_where_another_line_already_failed(project: Project, tmp_path: Path) -> None:
+    code = "<代码1>\ndef f(ref_answer, model_answer):\n    return 0\n</代码1>"
+    with ScriptedJudge() as judge:
+        endpoint(project, judge.url)
+        document = by_judge(tmp_path, f"# DSL\na:模糊匹配\na:python:代码1\n@格式限制:JSON\n{code}")
+    assert (document["error"]["code"], document["error"]["line"], judge.requests) == ("code.result", 3, [])
 
 
 def test_an_unknown_endpoint_is_wrong_usage(db: None, tmp_path: Path) -> None:

@@ -158,6 +158,8 @@ def found_for(evaluation: Evaluation, settings: JudgeSettings | None) -> dict[in
                 (found[call.line],) = run_code(jail, call.code, [call])
     except (JailBroken, JailRefused) as error:
         raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
+    if any(isinstance(one, Reason) for one in found.values()):
+        return found  # the judge model could not save it
     if settings is None:
         return found | {question.line: Reason(NO_JUDGE) for question in evaluation.questions}
     return found | asyncio.run(asked(evaluation.questions, settings))
