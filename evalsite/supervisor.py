@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -41,7 +42,11 @@ class Child:
 
     def start(self) -> None:
         environment = {**os.environ, **self.environment, PARENT: str(os.getpid())}
-        self.process = subprocess.Popen(self.command, env=environment, stdin=subprocess.DEVNULL)  # noqa: S603
+        # In a session of its own: Ctrl-C reaches the supervisor alone, which then ends all in order; and whatever
+        # the child starts itself (the web server has a worker process) can be ended with it.
+        self.process = subprocess.Popen(  # noqa: S603
+            self.command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+        )
         self.started = time.monotonic()
 
     def look_after(self) -> str | None:
@@ -49,6 +54,7 @@ class Child:
         now = time.monotonic()
         if self.process is not None and self.process.poll() is not None:
             code = self.process.returncode
+            kill_group(self.process.pid)
             self.failures = 0 if now - self.started > CALM_SECONDS else self.failures + 1
             self.not_before = now + (min(30.0, 0.5 * 2.0**self.failures) if self.failures > 1 else 0.0)
             self.process = None
@@ -91,6 +97,13 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            kill_group(process.pid)
+
+
+def kill_group(leader: int) -> None:
+    """End what a child left behind."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def manage(*arguments: str) -> list[str]:

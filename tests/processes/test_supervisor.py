@@ -18,20 +18,39 @@ pytestmark = pytest.mark.processes
 PROGRAM = """
 import sys
 from evalsite.supervisor import Child, Supervisor
-child = "import os,sys,time; from evalsite.supervisor import end_with_parent; end_with_parent();" \\
-        "open(sys.argv[1],'a').write(f'{os.getpid()}\\\\n'); time.sleep(60)"
-Supervisor([Child("sleeper", [sys.executable, "-c", child, sys.argv[1]])]).run()
+Supervisor([Child("child", [sys.executable, "-c", sys.argv[2], sys.argv[1]])]).run()
 """
+SLEEPER = """
+import os, sys, time
+from evalsite.supervisor import end_with_parent
+end_with_parent()
+open(sys.argv[1], 'a').write(f'{os.getpid()}\\n')
+time.sleep(60)
+"""
+CHILD = "import os,sys,time; open(sys.argv[1],'a').write(f'{os.getpid()}\\n'); "
+GRANDCHILD = CHILD + "os.fork() or open(sys.argv[1],'a').write(f'{os.getpid()}\\n'); time.sleep(60)"
+INTERRUPTED = (
+    CHILD
+    + """
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    open(sys.argv[1],'a').write('interrupted')
+"""
+)
 
 
-def supervised(log: Path) -> subprocess.Popen[bytes]:
+def supervised(log: Path, child: str = SLEEPER) -> subprocess.Popen[bytes]:
     environment = {key: value for key, value in os.environ.items() if key != PARENT}
     environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
-    return subprocess.Popen([sys.executable, "-c", PROGRAM, str(log)], env=environment)
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(log), child], env=environment, start_new_session=True
+    )
 
 
 def pids(log: Path) -> list[int]:
-    return [int(line) for line in log.read_text().split()] if log.exists() else []
+    text = log.read_text() if log.exists() else ""
+    return [int(line) for line in text.split() if line.isdecimal()]
 
 
 def alive(pid: int) -> bool:
@@ -59,3 +78,21 @@ def test_children_die_with_a_killed_supervisor(tmp_path: Path) -> None:
     supervisor.kill()
     supervisor.wait()
     wait_until(lambda: not alive(pids(log)[0]), 10)
+
+
+def test_what_a_child_started_itself_is_ended_with_it(tmp_path: Path) -> None:
+    log = tmp_path / "pids"
+    supervisor = supervised(log, GRANDCHILD)
+    wait_until(lambda: len(pids(log)) == 2, 10)
+    supervisor.terminate()
+    supervisor.wait(15)
+    wait_until(lambda: not any(alive(pid) for pid in pids(log)), 5)
+
+
+def test_ctrl_c_reaches_the_supervisor_alone(tmp_path: Path) -> None:
+    log = tmp_path / "pids"
+    supervisor = supervised(log, INTERRUPTED)
+    wait_until(lambda: len(pids(log)) == 1, 10)
+    os.killpg(supervisor.pid, signal.SIGINT)
+    supervisor.wait(15)
+    assert "interrupted" not in log.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -20,4 +21,5 @@ class Command(BaseCommand):
 
     def handle(self, *, host: str, port: int, **options: Any) -> None:
         end_with_parent()
-        demo.main(["--host", host, "--port", str(port)])
+        with contextlib.suppress(KeyboardInterrupt):
+            demo.main(["--host", host, "--port", str(port)])
