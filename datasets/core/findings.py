@@ -88,6 +88,9 @@ CODES: dict[str, Kind] = {
 }
 
 
+LONGEST_PATH = 500
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing found.
@@ -117,7 +120,8 @@ def finding(
     """A finding with its severity, and unless one is given its repair, from the table; texts made printable."""
     kind = CODES[code]
     clean = {name: printable(value) if isinstance(value, str) else value for name, value in params.items()}
-    return Finding(line, column, path, code, kind.severity, repair or kind.repair, clean)
+    shown = path if path is None else printable(path, LONGEST_PATH)
+    return Finding(line, column, shown, code, kind.severity, repair or kind.repair, clean)
 
 
 def printable(text: str, limit: int = 1000) -> str:

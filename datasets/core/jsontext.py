@@ -1,4 +1,4 @@
-"""Reading one JSON text by hand: where each value stands, and what exactly is wrong with a broken one.
+"""Reading one JSON text by hand: whether it is JSON, what exactly is wrong with it if not, and what is unusable.
 
 Slow beside a library's decoder, so only rows with something to report come here.
 """
@@ -8,9 +8,14 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-JsonType = Literal["object", "array", "string", "number", "boolean", "null"]
+import numpy as np
+
+from datasets.core.jsonnodes import BLANK, JsonType, Node, scanstring
+
+__all__ = ["MAX_DEPTH", "Flaw", "JsonProblem", "JsonType", "Node", "child_path", "flaws", "parse"]
+
 MAX_DEPTH = 200
 
 FULL_WIDTH = {
@@ -33,17 +38,21 @@ FULL_WIDTH = {
     "］": "]",
 }
 
-scanstring: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
-
-_BLANK = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORD = re.compile(r"[-+.\w]+")
 _CONSTANTS = re.compile(r"[-+]?(?:NaN|nan|Infinity|infinity|Inf|inf)\Z")
-_LITERALS: dict[str, tuple[JsonType, bool | None]] = {
-    "true": ("boolean", True),
-    "false": ("boolean", False),
-    "null": ("null", None),
-}
+_LITERALS = frozenset(("true", "false", "null"))
+# Members of long lists that need no look one by one: not the last before a bracket, and no number near the limits.
+_RUN = re.compile(
+    r"""(?:[ \t\r\n]*+
+        (?:-?(?:0|[1-9][0-9]{0,15}+)(?:\.[0-9]{1,20}+)?|true|false|null|"[^"\\\x00-\x1f]*+"|\{\}|\[\])
+        [ \t\r\n]*+,(?![ \t\r\n]*+\])
+    )*+""",
+    re.VERBOSE,
+)
+_IN_QUOTES = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_ODD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_LONGEST_NUMBER = 300
 _LONE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -53,35 +62,6 @@ class JsonProblem(ValueError):
     def __init__(self, reason: str, position: int, met: str = "", wanted: str = "") -> None:
         super().__init__(reason)
         self.reason, self.position, self.met, self.wanted = reason, position, met[:40], wanted
-
-
-@dataclass(slots=True)
-class Node:
-    """A value with its place: `text[start:end]`. Objects hold (key, value) nodes, arrays nodes, others scalars."""
-
-    type: JsonType
-    value: Any
-    start: int
-    end: int
-
-    @property
-    def column(self) -> int:
-        return self.start + 1
-
-    def member(self, name: str) -> "Node | None":
-        """The value under `name`, the last one if it is there twice; None if this is no object or has none."""
-        if self.type != "object":
-            return None
-        found = [value for key, value in self.value if key.value == name]
-        return found[-1] if found else None
-
-    def plain(self) -> Any:
-        """The value as Python's json would give it."""
-        if self.type == "object":
-            return {key.value: value.plain() for key, value in self.value}
-        if self.type == "array":
-            return [item.plain() for item in self.value]
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +75,57 @@ class Flaw:
 
 
 def parse(text: str) -> Node:
-    """The tree of one whole JSON text; raises JsonProblem at the first thing that is not JSON."""
+    """The root of one whole JSON text; raises JsonProblem at the first thing that is not JSON."""
+    if _Strict().accepts(text):
+        start = _blank_end(text, 0)
+        return Node(text, start, len(text.rstrip(" \t\r\n")))
     return _Parser(text).whole()
+
+
+class _Strict:
+    """Python's decoder as a judge: it keeps nothing, and refuses what some would accept."""
+
+    def __init__(self) -> None:
+        self.twice = False
+
+    def accepts(self, text: str) -> bool:
+        """Whether this is JSON without doubt; `twice` tells of a key that is there twice in an object."""
+        try:
+            json.loads(
+                text,
+                object_pairs_hook=self._pairs,
+                parse_float=_short_float,
+                parse_int=_short_integer,
+                parse_constant=_refuse,
+            )
+        except (ValueError, RecursionError):
+            return False
+        return text.count("[") + text.count("{") <= MAX_DEPTH or _depth(text) <= MAX_DEPTH
+
+    def _pairs(self, pairs: list[tuple[str, Any]]) -> None:
+        if len(pairs) > 1 and len({key for key, _ in pairs}) < len(pairs):
+            self.twice = True
+
+
+def _short_float(source: str) -> None:
+    if math.isinf(float(source)):
+        raise ValueError(source)
+
+
+def _short_integer(source: str) -> None:
+    if len(source) > _LONGEST_NUMBER:
+        raise ValueError(source)
+
+
+def _refuse(source: str) -> None:
+    raise ValueError(source)
+
+
+def _depth(text: str) -> int:
+    """How deep the brackets of a JSON text are nested."""
+    codes = np.frombuffer(_IN_QUOTES.sub("", text).encode(), np.uint8)
+    steps = ((codes | 0x20) == ord("{")).view(np.int8) - ((codes | 0x20) == ord("}")).view(np.int8)
+    return int(np.cumsum(steps[steps != 0], dtype=np.int16).max(initial=0))
 
 
 def child_path(parent: str, key: str) -> str:
@@ -109,35 +138,65 @@ def child_path(parent: str, key: str) -> str:
 
 def flaws(text: str, root: Node) -> Iterator[Flaw]:
     """Every duplicate key, lone surrogate and NUL of a parsed text, in the order of the text."""
-    waiting: list[tuple[Node, str]] = [(root, "")]
-    while waiting:
-        node, path = waiting.pop()
-        if node.type == "string":
-            yield from _text_flaws(text, node, path)
-        elif node.type == "array":
-            waiting += [(item, f"{path}[{index}]") for index, item in reversed(list(enumerate(node.value)))]
-        elif node.type == "object":
-            yield from _key_flaws(text, node, path)
-            waiting += [(value, child_path(path, key.value)) for key, value in reversed(node.value)]
+    strict = _Strict()
+    if strict.accepts(text) and not strict.twice and not _ODD_ESCAPE.search(text):
+        return
+    trail: list[str | int] = []
+    walks: list[Iterator[tuple[str | int, Node, Node | None]]] = []
+    yield from _node_flaws(text, root, trail)
+    walks.append(_children(root))
+    while walks:
+        step = next(walks[-1], None)
+        if step is None:
+            walks.pop()
+            if trail:
+                trail.pop()
+            continue
+        name, node, key = step
+        trail.append(name)
+        if key is not None:
+            yield from _text_flaws(text, key, trail)
+        yield from _node_flaws(text, node, trail)
+        walks.append(_children(node))
 
 
-def _key_flaws(text: str, node: Node, path: str) -> Iterator[Flaw]:
+def _children(node: Node) -> Iterator[tuple[str | int, Node, Node | None]]:
+    """(index or key's text, value, key) of everything right below."""
+    if node.type == "object":
+        for key, value in node.members():
+            yield key.value, value, key
+    else:
+        for index, item in enumerate(node.items()):
+            yield index, item, None
+
+
+def _node_flaws(text: str, node: Node, trail: list[str | int]) -> Iterator[Flaw]:
+    if node.type == "string":
+        yield from _text_flaws(text, node, trail)
+        return
     seen: set[str] = set()
-    for key, _ in node.value:
-        here = child_path(path, key.value)
-        if key.value in seen:
-            yield Flaw("json.duplicate_key", key.column, here, key.value)
-        seen.add(key.value)
-        yield from _text_flaws(text, key, here)
+    for key, _ in node.members():
+        name = key.value
+        if name in seen:
+            yield Flaw("json.duplicate_key", key.column, _path([*trail, name]), name)
+        seen.add(name)
 
 
-def _text_flaws(text: str, node: Node, path: str) -> Iterator[Flaw]:
-    lone = _LONE.search(node.value)
+def _path(trail: list[str | int]) -> str:
+    path = ""
+    for step in trail:
+        path = f"{path}[{step}]" if isinstance(step, int) else child_path(path, step)
+    return path
+
+
+def _text_flaws(text: str, node: Node, trail: list[str | int]) -> Iterator[Flaw]:
+    value = node.value
+    lone = _LONE.search(value)
     if lone:
         column = _escape_column(text, node, lone.start())
-        yield Flaw("json.lone_surrogate", column, path, f"\\u{ord(lone.group()):04x}")
-    if "\0" in node.value:
-        yield Flaw("json.nul", _escape_column(text, node, node.value.index("\0")), path)
+        yield Flaw("json.lone_surrogate", column, _path(trail), f"\\u{ord(lone.group()):04x}")
+    if "\0" in value:
+        yield Flaw("json.nul", _escape_column(text, node, value.index("\0")), _path(trail))
 
 
 _UNIT = re.compile(
@@ -151,6 +210,11 @@ def _escape_column(text: str, node: Node, index: int) -> int:
         if count == index:
             return unit.start() + 1
     return node.column
+
+
+def _blank_end(text: str, position: int) -> int:
+    blank = BLANK.match(text, position)
+    return blank.end() if blank else position
 
 
 class _Parser:
@@ -171,8 +235,7 @@ class _Parser:
         return self.problem(position, "end")
 
     def skip(self, position: int) -> int:
-        blank = _BLANK.match(self.text, position)
-        return blank.end() if blank else position
+        return _blank_end(self.text, position)
 
     def value(self, position: int, wanted: str) -> Node:
         first = self.text[position : position + 1]
@@ -194,10 +257,10 @@ class _Parser:
 
     def string(self, position: int) -> Node:
         try:
-            value, end = scanstring(self.text, position + 1, True)
+            end = scanstring(self.text, position + 1, True)[1]
         except json.JSONDecodeError as error:
             raise self.bad_string(error, position) from None
-        return Node("string", value, position, end)
+        return Node(self.text, position, end)
 
     def bad_string(self, error: json.JSONDecodeError, start: int) -> JsonProblem:
         if error.msg.startswith("Unterminated"):
@@ -208,31 +271,27 @@ class _Parser:
         return JsonProblem("bad_escape", at, self.text[at : at + 2])
 
     def object(self, position: int) -> Node:
-        members: list[tuple[Node, Node]] = []
         at = self.skip(position + 1)
-        while not (at < len(self.text) and self.text[at] == "}" and not members):
+        more = self.text[at : at + 1] != "}"
+        while more:
             if self.text[at : at + 1] != '"':
                 raise self.problem(at, "key")
-            key = self.string(at)
-            at = self.skip(key.end)
+            at = self.skip(self.string(at).end)
             if self.text[at : at + 1] != ":":
                 raise self.problem(at, "colon")
             member = self.value(self.skip(at + 1), "value")
-            members.append((key, member))
             at, more = self.separator(member.end, "}")
-            if not more:
-                break
-        return Node("object", members, position, at + 1)
+        return Node(self.text, position, at + 1)
 
     def array(self, position: int) -> Node:
-        items: list[Node] = []
         at = self.skip(position + 1)
-        while not (at < len(self.text) and self.text[at] == "]" and not items):
-            items.append(self.value(at, "value"))
-            at, more = self.separator(items[-1].end, "]")
-            if not more:
-                break
-        return Node("array", items, position, at + 1)
+        more = self.text[at : at + 1] != "]"
+        while more:
+            run = _RUN.match(self.text, at)
+            at = self.skip(run.end()) if run else at
+            item = self.value(at, "value")
+            at, more = self.separator(item.end, "]")
+        return Node(self.text, position, at + 1)
 
     def separator(self, position: int, closing: str) -> tuple[int, bool]:
         """After a member: the place of the next one and True, or of the closing bracket and False."""
@@ -251,8 +310,7 @@ class _Parser:
         word = _WORD.match(self.text, position)
         token = word.group() if word else ""
         if token in _LITERALS:
-            kind, value = _LITERALS[token]
-            return Node(kind, value, position, position + len(token))
+            return Node(self.text, position, position + len(token))
         if _CONSTANTS.match(token):
             raise JsonProblem("constant", position, token)
         if token and _NUMBER.fullmatch(token):
@@ -264,8 +322,7 @@ class _Parser:
     def number(self, position: int, token: str) -> Node:
         if math.isinf(float(token)):
             raise JsonProblem("number_range", position, token)
-        value = float(token) if any(mark in token for mark in ".eE") else int(token)
-        return Node("number", value, position, position + len(token))
+        return Node(self.text, position, position + len(token))
 
     def problem(self, position: int, wanted: str) -> JsonProblem:
         """Names what stands at `position` where `wanted` should."""

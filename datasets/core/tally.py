@@ -14,6 +14,9 @@ from datasets.core.jsontext import JsonType, child_path
 DISTINCT_NAMES = 20_000
 """More different models or fields than this are a broken file; further ones are not counted apart."""
 
+LONGEST_NAME = 1_000
+"""What follows in a longer name tells no two apart: a megabyte of it in every row would be kept."""
+
 TYPE_BITS: dict[JsonType, int] = {
     "null": 1,
     "string": 2,
@@ -115,6 +118,7 @@ class Tally:
 
     def field(self, name: str, bit: int, rows: int = 1) -> None:
         """Counts `rows` rows in which the key has a value of that type."""
+        name = name[:LONGEST_NAME]
         count = self.fields.get(name)
         if count is None:
             if len(self.fields) >= DISTINCT_NAMES:
@@ -127,6 +131,7 @@ class Tally:
 
     def model(self, name: str, responses: int, rows: int = 1) -> None:
         """Counts `rows` rows in which the model has so many responses."""
+        name = name[:LONGEST_NAME]
         count = self.models.get(name)
         if count is None:
             if len(self.models) >= DISTINCT_NAMES:

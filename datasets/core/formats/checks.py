@@ -1,13 +1,19 @@
 """The careful look at one row: everything that is wrong with it, and the facts that the version's tally wants."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from datasets.core.findings import CODES, Finding, Param, finding
 from datasets.core.formats.names import ROLES, Format, Message
 from datasets.core.jsontext import JsonProblem, JsonType, Node, flaws, parse
 
-MOST_IN_A_ROW = 5_000
+MOST_IN_A_ROW = 1_000
+MOST_KEYS = 20_000
+WHOLE = 1_000_000
 _REPAIRS = {"comment": "strip_comments", "trailing_comma": "strip_trailing_commas"}
 
 
@@ -29,19 +35,24 @@ class Facts:
 class Check:
     """One row under examination; `facts` is None where it is no object.
 
-    Of a row with very many findings the later ones are only counted by code, in `more`.
+    Of a row with very many findings of a code the later ones are only counted, in `more`.
     """
 
     line: int
     found: list[Finding] = field(default_factory=list)
     facts: Facts | None = None
     more: dict[str, int] = field(default_factory=dict)
+    _kept: dict[str, int] = field(default_factory=dict)
 
     def add(self, code: str, path: str | None, node: Node | None = None, **params: Param) -> None:
-        if len(self.found) >= MOST_IN_A_ROW:
+        self.add_at(code, path, node.column if node else None, **params)
+
+    def add_at(self, code: str, path: str | None, column: int | None, **params: Param) -> None:
+        kept = self._kept.get(code, 0)
+        if kept >= MOST_IN_A_ROW:
             self.more[code] = self.more.get(code, 0) + 1
             return
-        column = node.column if node else None
+        self._kept[code] = kept + 1
         self.found.append(finding(code, line=self.line, column=column, path=path, repair=None, **params))
 
     @property
@@ -59,7 +70,7 @@ def check_json_row(line: int, text: str, fmt: Format | None) -> Check:
         check.found.append(invalid_json(line, problem))
         return check
     for flaw in flaws(text, root):
-        check.found.append(finding(flaw.code, line=line, column=flaw.column, path=flaw.path, name=flaw.name))
+        check.add_at(flaw.code, flaw.path, flaw.column, name=flaw.name)
     if root.type != "object":
         check.add("json.not_object", None, root, met=root.type)
         return check
@@ -83,43 +94,59 @@ def invalid_json(line: int, problem: JsonProblem) -> Finding:
 
 def _facts(root: Node) -> Facts:
     facts = Facts()
-    for key, value in root.value:
-        facts.types[key.value] = value.type
-        if key.value == "id" and value.type != "null":
-            facts.identity = value.plain()
-    messages, conversation = root.member("messages"), root.member("conversation")
+    for key, value in root.members():
+        name = key.value
+        if len(facts.types) < MOST_KEYS or name in facts.types:
+            facts.types[name] = value.type
+    identity, messages, conversation = (root.member(name) for name in ("id", "messages", "conversation"))
+    if identity and identity.type != "null":
+        facts.identity = identity.plain() if identity.end - identity.start < WHOLE else identity.source
     if messages:
-        facts.messages = messages_identity(messages.plain())
+        facts.messages = _messages_identity_of(messages)
     elif conversation:
-        system = root.member("system")
-        facts.messages = conversation_identity(conversation.plain(), system.plain() if system else None)
+        facts.messages = _conversation_identity_of(conversation, root.member("system"))
     _count_models(facts, root.member("model_outputs"))
     return facts
 
 
 def _count_models(facts: Facts, outputs: Node | None) -> None:
-    for output in _items(outputs):
+    for output in outputs.items() if outputs else ():
         name, responses = output.member("model_name"), output.member("responses")
         if name and name.type == "string" and name.value.strip():
-            facts.models[name.value] = facts.models.get(name.value, 0) + len(_items(responses))
+            number = sum(1 for _ in responses.items()) if responses else 0
+            facts.models[name.value] = facts.models.get(name.value, 0) + number
 
 
-def _items(node: Node | None) -> list[Node]:
-    return node.value if node and node.type == "array" else []
+def _messages_identity_of(messages: Node) -> Any:
+    """The same for a node; of a huge one that is out of the ordinary its text as it is written."""
+    try:
+        return _decode_messages(messages.source)
+    except (msgspec.MsgspecError, UnicodeError):
+        large = messages.end - messages.start >= WHOLE
+        return messages.source if large else messages_identity(messages.plain())
+
+
+def _conversation_identity_of(conversation: Node, system: Node | None) -> Any:
+    if conversation.end - conversation.start >= WHOLE:
+        return conversation.source
+    return conversation_identity(conversation.plain(), system.plain() if system else None)
+
+
+_decode_messages = msgspec.json.Decoder(tuple[Message, ...]).decode
 
 
 def messages_identity(messages: Any) -> Any:
     """Hashable, and the same for messages that read the same; a plain tuple of Message where that says it all."""
     if isinstance(messages, list) and all(_is_plain(message) for message in messages):
         return tuple(Message(message["role"], joined(message["content"])) for message in messages)
-    return repr(messages)
+    return json.dumps(messages, sort_keys=True)
 
 
 def conversation_identity(conversation: Any, system: Any) -> Any:
     """The same for the messages that a legacy row becomes."""
     turns = conversation if isinstance(conversation, list) else [conversation]
     if not all(_is_turn(turn) for turn in turns):
-        return repr((system, conversation))
+        return json.dumps((system, conversation), sort_keys=True)
     start = (Message("system", system),) if isinstance(system, str) and system.strip() else ()
     pairs = ((Message("user", turn["prompt"]), Message("assistant", turn["response"])) for turn in turns)
     return start + tuple(message for pair in pairs for message in pair)
@@ -175,31 +202,34 @@ def _check_outputs_key(check: Check, root: Node, fmt: Format) -> None:
         check.add("file.mixed_formats", "model_outputs", outputs, format=fmt)
 
 
-def _list(check: Check, root: Node, key: str, path: str, prefix: str) -> list[Node]:
+def _list(check: Check, root: Node, key: str, path: str, prefix: str) -> Iterator[Node]:
     """The items of a list that must be there and hold something; else a finding and nothing."""
     node = root.member(key)
     if node is None:
         check.add(f"{prefix}.missing", path)
     elif node.type != "array":
         check.add(f"{prefix}.not_list", path, node, met=node.type)
-    elif not node.value:
-        check.add(f"{prefix}.empty", path, node)
     else:
-        return list(node.value)
-    return []
+        first = next(node.items(), None)
+        if first is None:
+            check.add(f"{prefix}.empty", path, node)
+        yield from node.items()
 
 
 def _check_messages(check: Check, root: Node) -> None:
-    messages = _list(check, root, "messages", "messages", "messages")
-    roles = [_check_message(check, message, f"messages[{i}]") for i, message in enumerate(messages)]
-    for index, role in enumerate(roles):
-        node = messages[index].member("role")
-        path = f"messages[{index}].role"
+    previous: str | None = None
+    roles: set[str | None] = set()
+    for index, message in enumerate(_list(check, root, "messages", "messages", "messages")):
+        role = _check_message(check, message, f"messages[{index}]")
         if role == "system" and index > 0:
-            check.add("messages.system_not_first", path, node)
-        if index > 0 and role == roles[index - 1] and role not in (None, "tool"):
-            check.add("messages.same_role_twice", path, node, role=str(role))
-    if messages and None not in roles and "user" not in roles:
+            check.add("messages.system_not_first", f"messages[{index}].role", message.member("role"))
+        if role is not None and role == previous and role != "tool":
+            check.add(
+                "messages.same_role_twice", f"messages[{index}].role", message.member("role"), role=role
+            )
+        previous = role
+        roles.add(role)
+    if roles and not roles & {None, "user"}:
         check.add("messages.no_user", "messages", root.member("messages"))
 
 

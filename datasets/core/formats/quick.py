@@ -29,6 +29,9 @@ from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 MOST_LESSONS = 40
 MOST_KEYS = 100
 MOST_PLANS = 5_000
+LARGEST = 1_000_000
+"""A longer row is decoded only into a known shape: as plain values it could take many times its bytes."""
+
 _BEYOND_DOUBLE = 2**1024 - 2**970
 
 UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -106,6 +109,8 @@ class QuickLook:
 
     def _looks_at_any(self, number: int, line: bytes, keys: int) -> bool:
         """The same for a row with keys or types that are not known yet, or with messages of more than role and text."""
+        if len(line) > LARGEST:
+            return False
         try:
             fields = _decode_any(line)
             if not isinstance(fields, dict) or not self._fits(fields):
