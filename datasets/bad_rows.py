@@ -34,24 +34,22 @@ def any_kept(version: Version) -> bool:
     return _bad(version).exists()
 
 
-def as_jsonl(version: Version) -> Iterator[bytes]:
-    """Each bad row as a line; one that is no object as {"findings", "line", "raw"}."""
+def as_jsonl(version: Version, language: str) -> Iterator[bytes]:
+    """Each bad row as a line, findings told in `language`; one that is no object as {"findings", "line", "raw"}."""
     fmt = next((name for name in FORMATS if name == version.format), None)
-    language = translation.get_language() or "en"
     for part in _checked(version, lambda row: check_json_row(row.line, row.raw, fmt).found):
-        with translation.override(language):  # the response is sent after the request's language was left
+        with translation.override(language):  # what is streamed is made after the request's language was left
             lines = [_json_line(row, found) for row, found in part]
         yield "".join(lines).encode("utf-8", "replace")
 
 
-def as_csv(version: Version) -> Iterator[bytes]:
+def as_csv(version: Version, language: str) -> Iterator[bytes]:
     """The header and each bad record as uploaded, after a first column with the findings.
 
     First, because a bad record may have any number of fields, or a quote that never ends.
     """
     header = _header(version)
     table = CsvTable.of(header)
-    language = translation.get_language() or "en"
     yield f"{_free_name(set(table.names))},{header.text}\r\n".encode()
     for part in _checked(version, lambda row: table.check(_record(row)).found):
         with translation.override(language):

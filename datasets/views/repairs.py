@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.utils.http import content_disposition_header
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -66,9 +68,10 @@ def bad(request: HttpRequest, slug: str, dataset: int, number: int) -> Streaming
     found = get_ready_version(request, slug, dataset, number)
     if not bad_rows.any_kept(found):
         raise Http404
+    language = get_language() or settings.LANGUAGE_CODE
     if found.format == "legacy_csv":
-        return _streamed(bad_rows.as_csv(found), _name(found, "bad-rows", "csv"))
-    return _streamed(bad_rows.as_jsonl(found), _name(found, "bad-rows", "jsonl"))
+        return _streamed(bad_rows.as_csv(found, language), _name(found, "bad-rows", "csv"))
+    return _streamed(bad_rows.as_jsonl(found, language), _name(found, "bad-rows", "jsonl"))
 
 
 @login_required
