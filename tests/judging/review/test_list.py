@@ -250,7 +250,7 @@ def test_the_plain_list_is_read_in_the_order_of_positions(run: Run) -> None:
 def plan_of(queries: CaptureQueriesContext) -> list[str]:
     """How SQLite goes about each query; it says SCAN where it reads a whole table."""
     if connection.vendor != "sqlite":
-        pytest.skip("SQLite's plans")
+        pytest.skip("SQLite's plans are not to be had on this database")
     steps = []
     with connection.cursor() as cursor:
         for query in queries.captured_queries:
