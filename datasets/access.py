@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import Http404, HttpRequest
 
-from datasets.models import Dataset, Version, VersionState
+from datasets.models import Attachment, Dataset, Version, VersionState
 from evalsite import access
 from evalsite.access import May
 
@@ -41,3 +41,16 @@ def get_ready_version(
     if version.state != VersionState.READY:
         raise Http404
     return version
+
+
+def get_attachment(
+    request: HttpRequest, slug: str, dataset_id: int, number: int, attachment_id: int
+) -> Attachment:
+    """Answers that were uploaded to be attached to a version; for those who may upload. Raises as above."""
+    version = get_ready_version(request, slug, dataset_id, number, May.UPLOAD)
+    found = Attachment.objects.filter(version=version).select_related("made", "created_by")
+    attachment = found.filter(pk=attachment_id).first()
+    if attachment is None:
+        raise Http404
+    attachment.version = version
+    return attachment

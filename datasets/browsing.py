@@ -6,7 +6,7 @@ looked at themselves. A look ends with the page, or after so many rows: every pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,10 +23,19 @@ from datasets.selectors import findings_on, format_of
 ROWS_PER_PAGE = 50
 EXCERPT = 300
 WHOLE = 100_000  # a row longer than this is not read for a list; its beginning is shown
-SCANNED_ROWS = 10_000  # so many are looked at for one page
-SCANNED_CHARACTERS = 20_000_000
 CHUNK = 500
+SLICE = 100
 
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much one look may cost."""
+
+    rows: int = 10_000
+    characters: int = 20_000_000
+
+
+BUDGET = Budget()
 Source = Callable[[Place, int], list[int]]
 
 
@@ -88,23 +97,67 @@ class RowPage:
     stopped: int | None = None
 
 
-def find(version: Version, chosen: RowFilter, place: Place, count: int) -> Found:
+@dataclass(slots=True)
+class _Look:
+    """One look over rows, and what it has cost."""
+
+    version: Version
+    chosen: RowFilter
+    budget: Budget
+    rows: int = 0
+    characters: int = 0
+
+    @property
+    def over(self) -> bool:
+        return self.rows >= self.budget.rows or self.characters >= self.budget.characters
+
+    def passing(self, lines: list[int]) -> Iterator[tuple[int, list[int]]]:
+        """(last line looked at, lines that pass up to it) of some lines in the order of looking."""
+        if not self.chosen.by_content:
+            self.rows += len(lines)
+            yield lines[-1], self._there(lines)
+            return
+        for at in range(0, len(lines), SLICE):
+            part = lines[at : at + SLICE]
+            self.rows += len(part)
+            yield part[-1], self._read(self._there(part))
+
+    def _there(self, lines: list[int]) -> list[int]:
+        """Those that are rows, and of the chosen model."""
+        if not self.chosen:
+            return lines
+        rows = Row.objects.filter(version=self.version, line__in=lines)
+        if self.chosen.model:
+            answers = Response.objects.filter(row=OuterRef("pk"), candidate=self.chosen.model)
+            rows = rows.filter(Exists(answers))
+        there = set(rows.values_list("line", flat=True))
+        return [line for line in lines if line in there]
+
+    def _read(self, lines: list[int]) -> list[int]:
+        passed = set()
+        for row in searching.texts(self.version, lines):
+            self.characters += len(row.text)
+            if self.chosen.passes(row):
+                passed.add(row.line)
+        return [line for line in lines if line in passed]
+
+
+def find(version: Version, chosen: RowFilter, place: Place, count: int, budget: Budget = BUDGET) -> Found:
     """Up to `count` lines that pass the filter, from a place on, by a look of limited cost."""
     found: list[int] = []
-    looked_at = 0
-    wanted = count
+    look, wanted = _Look(version, chosen, budget), count
     with _source(version, chosen) as source:
-        while len(found) < count and looked_at < SCANNED_ROWS:
-            lines = source(place, wanted)
-            passed = _passing(version, chosen, lines, place.forwards)
-            found += passed.lines
-            if passed.stopped is not None:
-                return Found(found[:count], passed.stopped if len(found) < count else None)
+        while lines := source(place, wanted):
+            for last, passed in look.passing(lines):
+                found += passed
+                if len(found) >= count:
+                    return Found(found[:count])
+                if look.over:
+                    return Found(found, last)
             if len(lines) < wanted:
-                return Found(found[:count])
-            looked_at += len(lines)
+                break
             place, wanted = Place(lines[-1], place.forwards), CHUNK
-    return Found(found[:count], place.line if len(found) < count else None)
+    return Found(found)
 
 
 @contextmanager
@@ -153,34 +206,6 @@ def _lines_with(version: Version, code: str, place: Place, limit: int) -> list[i
     return list(_from(kept, place).values_list("line", flat=True).distinct()[:limit])
 
 
-def _passing(version: Version, chosen: RowFilter, lines: Sequence[int], forwards: bool) -> Found:
-    """Those of some lines that pass; it stops early if they hold very much text."""
-    if not chosen or not lines:
-        return Found(list(lines))
-    rows = Row.objects.filter(version=version, line__in=lines)
-    if chosen.model:
-        rows = rows.filter(Exists(Response.objects.filter(row=OuterRef("pk"), candidate=chosen.model)))
-    left = sorted(rows.values_list("line", flat=True), reverse=not forwards)
-    return _reading(version, chosen, left) if chosen.by_content else Found(left)
-
-
-def _reading(version: Version, chosen: RowFilter, lines: list[int]) -> Found:
-    passed: list[int] = []
-    characters = 0
-    for at in range(0, len(lines), 100):
-        for row in searching.texts(version, lines[at : at + 100]):
-            characters += len(row.text)
-            if chosen.passes(row):
-                passed.append(row.line)
-        if characters > SCANNED_CHARACTERS and at + 100 < len(lines):
-            return Found(_in_order(passed, lines), lines[at + 99])
-    return Found(_in_order(passed, lines))
-
-
-def _in_order(passed: list[int], lines: list[int]) -> list[int]:
-    return sorted(passed, reverse=len(lines) > 1 and lines[0] > lines[-1])
-
-
 def rows_page(
     version: Version,
     chosen: RowFilter,
@@ -188,10 +213,11 @@ def rows_page(
     after: int | None = None,
     before: int | None = None,
     size: int = ROWS_PER_PAGE,
+    budget: Budget = BUDGET,
 ) -> RowPage:
     """The rows after a line, or the last ones before a line; from the beginning if neither is given."""
     place = Place(before, forwards=False) if before is not None else Place(after or 0)
-    found = find(version, chosen, place, size + 1)
+    found = find(version, chosen, place, size + 1, budget)
     more = len(found.lines) > size
     lines = sorted(found.lines[:size])
     onward = found.stopped or (found.lines[size - 1] if more else None)
@@ -239,7 +265,9 @@ def _question(version: Version, row: dict[str, Any]) -> str:
     return str(row_data(row["text"], format_of(version))["question"] or "")[:EXCERPT]
 
 
-def neighbours(version: Version, chosen: RowFilter, line: int) -> tuple[Found, Found]:
+def neighbours(
+    version: Version, chosen: RowFilter, line: int, budget: Budget = BUDGET
+) -> tuple[Found, Found]:
     """The previous and the next line within the filter, or how far the look for it came."""
-    previous = find(version, chosen, Place(line, forwards=False), 1)
-    return previous, find(version, chosen, Place(line), 1)
+    previous = find(version, chosen, Place(line, forwards=False), 1, budget)
+    return previous, find(version, chosen, Place(line), 1, budget)

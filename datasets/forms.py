@@ -54,11 +54,36 @@ class FormatForm(forms.Form):
     )
 
 
+class AnswersForm(forms.Form):
+    """A file of answers to attach, and how its lines name their rows."""
+
+    file = forms.FileField(label=_("File"), allow_empty_file=True, max_length=1000)
+    match_by = forms.ChoiceField(
+        label=_("Match its lines by"),
+        choices=[
+            ("", _("what each line has")),
+            ("id", _("the field “id”")),
+            ("line", _("the line number")),
+            ("prompt", _("the same prompt")),
+        ],
+        required=False,
+        help_text=_("By default an “id” is tried first, then “line”, then “messages”."),
+    )
+    model_name = forms.CharField(
+        label=_("Name of the model"),
+        max_length=1000,
+        required=False,
+        help_text=_("Wanted for a legacy file only: whose answers its responses are."),
+    )
+
+
 class RowFilterForm(forms.Form):
     """What the row browser shows; every field is in the address."""
 
     q = forms.CharField(label=_("Search in the text"), max_length=200, required=False)
     model = forms.ChoiceField(label=_("Answered by"), required=False)
+    field = forms.ChoiceField(label=_("Field"), required=False)
+    value = forms.CharField(label=_("has the value"), max_length=200, required=False)
     finding = forms.ChoiceField(label=_("Findings"), required=False)
     line = forms.IntegerField(label=_("Go to line"), min_value=1, max_value=2**31 - 1, required=False)
 
@@ -70,6 +95,9 @@ class RowFilterForm(forms.Form):
             ("any", _("only rows with findings")),
             *((code, code) for code in sorted(version.counts)),
         ]
+        names: Choices = [("", _("any field")), *((name, name) for name in sorted(version.fields_found))]
         self.fields["model"].choices = models  # type: ignore[attr-defined]
+        self.fields["field"].choices = names  # type: ignore[attr-defined]
+        self.fields["value"].widget.attrs["list"] = "values"
         self.fields["finding"].choices = findings  # type: ignore[attr-defined]
         self.fields["q"].widget = forms.TextInput(attrs={"type": "search"})

@@ -189,8 +189,8 @@ class WholeRow:
 
 def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[WholeRow]]:
     """The rows at some lines with their answers, in order; a group holds BATCH_CHARACTERS of text, or one row."""
-    found = Row.objects.filter(version=version, line__in=lines).order_by("line")
-    sizes = list(found.values_list("pk", Length("raw")))
+    found = Row.objects.filter(version=version, line__in=lines).values_list("line", "pk", Length("raw"))
+    sizes = [(pk, size) for _, pk, size in sorted(found)]
     answers = (
         Response.objects.filter(row__in=[pk for pk, _ in sizes])
         .values("row")
@@ -211,13 +211,13 @@ def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[WholeRow
 
 
 def _whole(pks: list[int]) -> list[WholeRow]:
-    rows = Row.objects.filter(pk__in=pks).order_by("line").values_list("pk", "line", "raw", "valid")
+    rows = Row.objects.filter(pk__in=pks).values_list("pk", "line", "raw", "valid")
     whole = {pk: WholeRow(line, raw, valid, [], []) for pk, line, raw, valid in rows}
     answers = Response.objects.filter(row__in=pks).order_by("row", "candidate", "number")
     for pk, candidate, raw in answers.values_list("row", "candidate", "raw"):
         whole[pk].answers.append(raw)
         whole[pk].candidates.append(candidate)
-    return list(whole.values())
+    return [whole[pk] for pk in pks]
 
 
 def texts(version: Version, lines: Sequence[int]) -> Iterator[IndexRow]:

@@ -103,7 +103,13 @@ TASKS = {
 }
 
 # What a worker calls at its start and every 15 seconds, so that work of a dead one is taken up again.
-RECONCILERS = ["datasets.importing.reconcile", "datasets.differences.reconcile", "judging.runs.reconcile.reconcile"]
+RECONCILERS = [
+    "datasets.importing.reconcile",
+    "datasets.differences.reconcile",
+    "datasets.attaching.reconcile",
+    "datasets.searching.reconcile",
+    "judging.runs.reconcile.reconcile",
+]
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]

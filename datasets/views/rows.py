@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from datasets import browsing, selectors
+from datasets import browsing, searching, selectors
 from datasets.access import get_ready_version
 from datasets.browsing import RowFilter
+from datasets.core.decode import Encoding
 from datasets.core.formats.names import COMPUTED
+from datasets.core.lines import lines_at
+from datasets.core.reading import KEPT_PER_CODE
 from datasets.core.variables import response_data
 from datasets.findings_shown import Shown, shown
 from datasets.forms import RowFilterForm
+from datasets.importing import limits
 from datasets.models import Response, Row, Version
 from datasets.views import part_wanted
 
 LONGEST_TEXT = 100_000  # characters of one text that a page shows; the whole row can be downloaded
+MOST_VALUES = 500
+LONGEST_RECORD = 10_000  # lines of the last record of a CSV
 _CONVERSATION = ("messages", "ref_answer")
 
 
@@ -48,7 +54,17 @@ def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
     page = browsing.rows_page(
         version, chosen, after=_number(request, "after"), before=_number(request, "before")
     )
-    context = {"version": version, "form": form, "page": page, "chosen": chosen, "query": _query(request)}
+    context = {
+        "version": version,
+        "form": form,
+        "page": page,
+        "chosen": chosen,
+        "query": _query(request),
+        "search": searching.state_of(version),
+        "scanned": browsing.BUDGET.rows,
+        "cut_findings": _cut_findings(version, chosen),
+        "values": [] if part_wanted(request) else _values(version),
+    }
     return render(request, "datasets/_rows.html" if part_wanted(request) else "datasets/rows.html", context)
 
 
@@ -58,7 +74,27 @@ def _chosen(wanted: dict[str, Any]) -> RowFilter:
         text=wanted.get("q", "").strip(),
         model=int(model) if model else None,
         finding=wanted.get("finding", ""),
+        field=wanted.get("field", ""),
+        value=wanted.get("value", ""),
     )
+
+
+def _cut_findings(version: Version, chosen: RowFilter) -> bool:
+    """Are more rows concerned by the chosen finding than the list of findings keeps?"""
+    counts = version.counts.values() if chosen.finding == "any" else [version.counts.get(chosen.finding, 0)]
+    return bool(chosen.finding) and any(count > KEPT_PER_CODE for count in counts)
+
+
+def _values(version: Version) -> list[tuple[str, str, int]]:
+    """(field, value, rows) of fields with few values, to choose from."""
+    index = searching.open_index(version)
+    if index is None:
+        return []
+    try:
+        found = index.facets()
+    finally:
+        index.close()
+    return [(name, value, rows) for name, values in found.items() for value, rows in values][:MOST_VALUES]
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
@@ -112,8 +148,11 @@ def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
         "row": found,
         "findings": _findings(version, line),
         "query": _query(request),
-        "previous": previous,
-        "following": following,
+        "previous": previous.lines[0] if previous.lines else None,
+        "following": following.lines[0] if following.lines else None,
+        "on_from": following.stopped,
+        "back_from": previous.stopped,
+        "chosen": chosen,
         "raw": _cut(found.raw),
     }
     if found.valid:
@@ -184,3 +223,25 @@ def raw(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
     answer = HttpResponse(found.raw, content_type="application/octet-stream")
     answer["Content-Disposition"] = f'attachment; filename="row-{found.line}.json"'
     return answer
+
+
+def _line_after(version: Version, line: int) -> int | None:
+    after = Row.objects.filter(version=version, line__gt=line).order_by("line")
+    return after.values_list("line", flat=True).first()
+
+
+@login_required
+def original(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
+    """The row as it stands in the uploaded file, on a page of its own, or for its place in the row's page."""
+    version = get_ready_version(request, slug, dataset, number)
+    found = _row(version, line)
+    text, next_line = None, _line_after(version, line)
+    # In a CSV a record may go over several lines.
+    until = line + 1 if version.format != "legacy_csv" else next_line or line + LONGEST_RECORD
+    encodings: tuple[Encoding, ...] = get_args(Encoding)
+    encoding = next((name for name in encodings if name == version.encoding), encodings[0])
+    if version.path.is_file():
+        text = _cut(lines_at(version.path, encoding, line, until, limits()))
+    context = {"version": version, "row": found, "text": text}
+    template = "datasets/_row_original.html" if part_wanted(request) else "datasets/row_original.html"
+    return render(request, template, context)

@@ -14,7 +14,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets import bad_rows, browsing, findings_shown, repair_offers, selectors, services, words
+from datasets import (
+    bad_rows,
+    browsing,
+    fields_shown,
+    findings_shown,
+    repair_offers,
+    selectors,
+    services,
+    words,
+)
 from datasets.access import get_version
 from datasets.forms import FormatForm
 from datasets.models import Version, VersionState
@@ -83,7 +92,8 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "why": words.format_why(version),
         "encoding": words.encoding_name(version.encoding),
         "models": [(c, c.rows / version.valid_rows if version.valid_rows else 0) for c in candidates],
-        "fields": sorted(version.fields_found.items()),
+        "fields": fields_shown.fields_seen(version),
+        "duplicates": version.counts.get("row.duplicate", 0),
         **_desk(version),
         "first": browsing.rows_page(version, browsing.RowFilter(), size=3).rows,
         "format_form": FormatForm(initial={"chosen_format": version.chosen_format}),

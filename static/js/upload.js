@@ -9,7 +9,7 @@ function attend(form) {
   let suggested = "";
   file.addEventListener("change", () => {
     tell(form, tooLarge(form, file) ? [form.dataset.tooLarge] : []);
-    if (name.value && name.value !== suggested) return;
+    if (!name || (name.value && name.value !== suggested)) return;
     suggested = (file.files[0]?.name ?? "").replace(/(\.(jsonl|ndjson|json|csv|txt))?(\.gz)?$/i, "");
     name.value = suggested;
   });

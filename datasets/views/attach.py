@@ -1,0 +1,192 @@
+"""Attaching answers: sending a file, what of it matches, and agreeing to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import get_language, override
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from datasets import attach_words, attaching, files, services
+from datasets.access import get_attachment, get_ready_version
+from datasets.core.findings import Finding
+from datasets.forms import AnswersForm
+from datasets.messages import message
+from datasets.models import Attachment, Version
+from datasets.views import part_wanted
+from evalsite import access, engine
+from evalsite.access import May
+
+
+@csrf_exempt  # until the guard has been passed; then _attach asks for the token
+@login_required
+def attach(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """The guard stands before the body is read, as for any upload."""
+    version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
+    if not version.valid_rows:
+        raise Http404
+    request.upload_handlers = [files.LimitedUpload(request)]
+    return _attach(request, version)
+
+
+@csrf_protect
+def _attach(request: HttpRequest, version: Version) -> HttpResponse:
+    if request.method != "POST":
+        return render(request, "datasets/attach.html", _form_context(version, AnswersForm()))
+    form = AnswersForm(request.POST, request.FILES)
+    if getattr(request, "upload_too_large", False):
+        form.errors.clear()
+        form.add_error(None, services.too_large_sentence())
+        return _answer_invalid(request, version, form)
+    if not form.is_valid():
+        return _answer_invalid(request, version, form)
+    try:
+        kept = _keep(request, version, form.cleaned_data)
+    except ValidationError as error:
+        form.add_error(None, error)
+        return _answer_invalid(request, version, form)
+    address = _address(kept)
+    return JsonResponse({"address": address}) if _wants_json(request) else redirect(address)
+
+
+def _keep(request: HttpRequest, version: Version, wanted: dict[str, Any]) -> Attachment:
+    return attaching.answers_upload(
+        version=version,
+        file=wanted["file"],
+        file_name=wanted["file"].name,
+        model_name=wanted["model_name"],
+        match_by=wanted["match_by"],
+        user=access.signed_in(request),
+    )
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    """Sent by static/js/upload.js, which shows the progress; the plain form works too."""
+    return request.headers.get("Accept") == "application/json"
+
+
+def _answer_invalid(request: HttpRequest, version: Version, form: AnswersForm) -> HttpResponse:
+    if _wants_json(request):
+        sentences = [text for errors in form.errors.values() for text in errors]
+        return JsonResponse({"errors": sentences}, status=422)
+    return render(request, "datasets/attach.html", _form_context(version, form), status=422)
+
+
+def _form_context(version: Version, form: AnswersForm) -> dict[str, Any]:
+    undecided = Attachment.objects.filter(version=version).exclude(
+        state__in=(Attachment.State.USED, Attachment.State.DISCARDED)
+    )
+    return {
+        "version": version,
+        "form": form,
+        "max_bytes": files.limit_bytes(),
+        "undecided": undecided.select_related("created_by").order_by("-pk")[:20],
+    }
+
+
+def _address(attachment: Attachment) -> str:
+    version = attachment.version
+    return reverse(
+        "datasets:attachment",
+        args=[version.dataset.project.slug, version.dataset_id, version.number, attachment.pk],
+    )
+
+
+@login_required
+def attachment(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
+    """While it is matched: the progress, which htmx asks for every second. Then what matches and what does not."""
+    found = get_attachment(request, slug, dataset, number, attachment)
+    context: dict[str, Any] = {"version": found.version, "attachment": found}
+    if found.state in attaching.OPEN:
+        matched_now = found.state == Attachment.State.MATCHING and engine.is_alive(found.owner)
+        context["unattended"] = not matched_now and not engine.worker_alive(engine.DATA)
+        template = "datasets/_attach_progress.html" if part_wanted(request) else "datasets/attachment.html"
+        return render(request, template, context)
+    if part_wanted(request):
+        return HttpResponseClientRefresh()
+    return render(request, "datasets/attachment.html", context | _told(found))
+
+
+def _told(attachment: Attachment) -> dict[str, Any]:
+    report = attachment.report
+    problems = report.get("problems", {})
+    found = [Finding(**finding) for finding in report.get("findings", [])]
+    return {
+        "problem": attach_words.problem(attachment.problem),
+        "report": report,
+        "reasons": [(attach_words.REASONS[code], count, code) for code, count in _most_first(problems)],
+        "findings": [(finding, message(finding)) for finding in found[:50]],
+        "findings_count": sum(report.get("counts", {}).values()),
+        "models": [
+            (name, rows, rows / report["good_rows"] if report["good_rows"] else 0)
+            for name, rows in _most_first(report.get("models", {}))
+        ],
+    }
+
+
+def _most_first(counts: dict[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+@login_required
+@require_POST
+def use(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
+    """Agreed: a new version with the answers that matched."""
+    found = get_attachment(request, slug, dataset, number, attachment)
+    made = attaching.attachment_use(attachment=found, user=access.signed_in(request))
+    if made is None:
+        messages.info(request, _("Nothing was done: this was decided before."))
+        return redirect(_address(found))
+    text = _("The answers are in version %(number)s, which is now read. Version %(parent)s stays as it is.")
+    messages.success(request, text % {"number": made.number, "parent": number})
+    return redirect("datasets:version", slug, dataset, made.number)
+
+
+@login_required
+@require_POST
+def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
+    """Not wanted: the file is thrown away, the version stays as it is."""
+    found = get_attachment(request, slug, dataset, number, attachment)
+    if attaching.attachment_discard(attachment=found):
+        messages.info(request, _("The answers are thrown away. The version is as it was."))
+    else:
+        messages.info(request, _("Nothing was done: this was decided before."))
+    return redirect("datasets:version", slug, dataset, number)
+
+
+@login_required
+def unmatched(
+    request: HttpRequest, slug: str, dataset: int, number: int, attachment: int
+) -> StreamingHttpResponse:
+    """Everything that did not match, whole, as JSONL with the reason in the reader's language."""
+    found = get_attachment(request, slug, dataset, number, attachment)
+    path = Path(settings.DATA_DIR) / found.unmatched_as
+    if not found.unmatched_as or not path.is_file():
+        raise Http404
+    answer = StreamingHttpResponse(
+        _with_reasons(path, get_language()), content_type="application/octet-stream"
+    )
+    answer["Content-Disposition"] = f'attachment; filename="unmatched-{found.pk}.jsonl"'
+    return answer
+
+
+def _with_reasons(path: Path, language: str | None) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        for line in file:
+            entry = json.loads(line)
+            with override(language):
+                entry = {"line": entry["line"], "problem": attach_words.reason(entry), **entry}
+            yield json.dumps(entry, ensure_ascii=False).encode() + b"\n"
