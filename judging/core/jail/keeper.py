@@ -23,6 +23,10 @@ class JailBroken(Exception):
     """The jail's own process can't be started, or ended unexpectedly: nobody's script is to blame."""
 
 
+class TooManyFiles(JailBroken):
+    """This process can open no further channel; its jail is well."""
+
+
 def _import_places() -> list[str]:
     """Folders of this project and of the packages that a worker needs."""
     specs = [importlib.util.find_spec(name) for name in ("jinja2", "markupsafe")]
@@ -59,7 +63,12 @@ class Keeper:
             json.dumps(config),
         ]
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - our own file by its path
+            self._process = self._started(command, theirs)
+        self.held = self._wait_until_ready()
+
+    def _started(self, command: list[str], theirs: socket.socket) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(  # noqa: S603 - our own file by its path
                 command,
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
@@ -68,7 +77,9 @@ class Keeper:
                 cwd="/",
                 start_new_session=True,
             )
-        self.held = self._wait_until_ready()
+        except OSError as error:
+            self._control.close()
+            raise JailBroken(f"the jail can't be started: {error}") from None
 
     def _wait_until_ready(self) -> frozenset[str]:
         try:
@@ -88,6 +99,9 @@ class Keeper:
     def start_worker(self) -> tuple[int, socket.socket]:
         """A fresh worker's number and the channel to it."""
         number, _, descriptors = self._ask(b"s", 0)
+        if not descriptors:  # the kernel drops them where there is no room
+            self.dismiss_worker(number)
+            raise TooManyFiles("this process has too many files open")
         return number, socket.socket(fileno=descriptors[0])
 
     def processor_seconds(self, worker: int) -> float:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from judging.core.jail.job import LAYERS, Failure, Job, Layer, Limits, Outcome, Shape
-from judging.core.jail.keeper import JailBroken, Keeper
+from judging.core.jail.keeper import JailBroken, Keeper, TooManyFiles
 from judging.core.jail.protocol import frame
 from judging.core.jail.talk import GRACE_SECONDS, Answered, NeverBegan, Talk
 
@@ -143,6 +143,8 @@ class Jail:
                 keeper = self._running(closed_before)
                 try:
                     return Talk(keeper, job, batch, self.limits, careful).listen()
+                except TooManyFiles:
+                    raise
                 except NeverBegan as error:
                     met: JailBroken = error
                 except JailBroken as error:

@@ -158,3 +158,28 @@ def test_a_forked_child_does_not_keep_a_dead_servers_jail_alive() -> None:
         assert server.stdout.readline() == b"started\n"
         server.kill()
         assert gone('"memory_mb": 314,')
+
+
+CROWDED = """
+import os, resource
+from judging.core.jail.keeper import JailBroken
+from judging.core.jail.pool import Jail
+from tests.judging.core.jail.scripting import result_of
+with Jail() as jail:
+    jail.level
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    files = []
+    try:
+        while True: files.append(os.open("/", os.O_RDONLY))
+    except OSError: pass
+    try: result_of(jail, "return 1")
+    except JailBroken: print("broken", flush=True)
+    for file in files: os.close(file)
+    print(result_of(jail, "return 2"))
+"""
+
+
+def test_a_server_without_a_free_descriptor_is_told_and_goes_on_when_there_is_one() -> None:
+    command = [sys.executable, "-W", "error", "-c", CROWDED]
+    done = subprocess.run(command, env=IMPORTS, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("broken\n2\n", "")
