@@ -1,11 +1,12 @@
 """A JSON text as a tree that is not built: each node knows its place and reads on from there when it is asked.
 
-So a row of millions of values costs no memory beyond its text. Only for texts that are known to be JSON.
+So a row of millions of values costs no memory beyond its text; of a short value the parts are remembered. Only for
+texts that are known to be JSON.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 JsonType = Literal["object", "array", "string", "number", "boolean", "null"]
@@ -13,13 +14,14 @@ JsonType = Literal["object", "array", "string", "number", "boolean", "null"]
 scanstring: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 
 BLANK = re.compile(r"[ \t\r\n]*+")
-# A scalar, or brackets with nothing but scalars in them.
-_FLAT = re.compile(
-    r"""[-+.\w]++ | "(?:[^"\\]++|\\.)*+" | (?:\{|\[) (?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+ (?:\]|\})""",
-    re.DOTALL | re.VERBOSE,
-)
-_TO_BRACKET = re.compile(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
-_SEPARATOR = re.compile(r"[ \t\r\n]*+[,:]?[ \t\r\n]*+")
+# A scalar, or brackets with nothing but scalars in them: most values end after one match.
+_QUOTED = r'"(?:[^"\\]++|\\.)*+"'
+_FLAT = rf"(?:[-+.\w]++|{_QUOTED}|[\[{{](?:[^\"\[\]{{}}]++|{_QUOTED})*+[\]}}])"
+_GAP = r"[ \t\r\n]*+"
+_ITEM = re.compile(rf"({_FLAT}){_GAP},?{_GAP}", re.DOTALL)
+_MEMBER = re.compile(rf"({_QUOTED}){_GAP}:{_GAP}(?:({_FLAT}){_GAP},?{_GAP})?", re.DOTALL)
+_TO_BRACKET = re.compile(rf"(?:[^\"\[\]{{}}]++|{_QUOTED})*+", re.DOTALL)
+_SEPARATOR = re.compile(rf"{_GAP},?{_GAP}")
 _TYPES: dict[str, JsonType] = {
     '"': "string",
     "{": "object",
@@ -36,16 +38,23 @@ _KEPT = frozenset(
 )
 
 
-class Node:
-    """A value with its place: `text[start:end]`."""
+REMEMBERED = 50_000
+"""Characters of a value up to which its parts are kept once they were read."""
 
-    __slots__ = ("_members", "end", "start", "text", "type")
+
+class Node:
+    """A value with its place: `text[start:end]`. `sound`: it is known that no key or text in it has a flaw."""
+
+    __slots__ = ("_items", "_members", "_pairs", "end", "sound", "start", "text", "type")
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.text = text
         self.start = start
         self.end = end
         self.type: JsonType = _TYPES.get(text[start], "number")
+        self.sound = False
+        self._items: list[Node] | None = None
+        self._pairs: list[tuple[Node, Node]] | None = None
         self._members: dict[str, Node] | None = None
 
     @property
@@ -57,29 +66,51 @@ class Node:
         """The value as it is written."""
         return self.text[self.start : self.end]
 
-    def items(self) -> "Iterator[Node]":
+    def items(self) -> "Iterable[Node]":
         """The items of an array, one after the other; nothing for anything else."""
+        if self.end - self.start > REMEMBERED:
+            return self._read_items()
+        if self._items is None:
+            self._items = list(self._read_items())
+        return self._items
+
+    def _read_items(self) -> "Iterator[Node]":
         if self.type != "array":
             return
         text, at, last = self.text, _after(BLANK, self.text, self.start + 1), self.end - 1
-        past_separator = _SEPARATOR.match
         while at < last:
-            end = _end(text, at)
-            yield Node(text, at, end)
-            separator = past_separator(text, end)  # called here, as lists may have millions of items
-            at = separator.end() if separator else end
+            flat = _ITEM.match(text, at)
+            if flat:
+                yield Node(text, at, flat.end(1))
+                at = flat.end()
+            else:
+                end = _end(text, at)
+                yield Node(text, at, end)
+                at = _after(_SEPARATOR, text, end)
 
-    def members(self) -> "Iterator[tuple[Node, Node]]":
+    def members(self) -> "Iterable[tuple[Node, Node]]":
         """Keys and values of an object, in their order; nothing for anything else."""
+        if self.end - self.start > REMEMBERED:
+            return self._read_members()
+        if self._pairs is None:
+            self._pairs = list(self._read_members())
+        return self._pairs
+
+    def _read_members(self) -> "Iterator[tuple[Node, Node]]":
         if self.type != "object":
             return
         text, at, last = self.text, _after(BLANK, self.text, self.start + 1), self.end - 1
         while at < last:
-            key = Node(text, at, _end(text, at))
-            at = _after(_SEPARATOR, text, key.end)
-            value = Node(text, at, _end(text, at))
-            yield key, value
-            at = _after(_SEPARATOR, text, value.end)
+            found = _MEMBER.match(text, at)
+            assert found  # the text is known to be JSON
+            key = Node(text, at, found.end(1))
+            if found.end(2) > 0:
+                yield key, Node(text, found.start(2), found.end(2))
+                at = found.end()
+            else:
+                end = _end(text, found.end())
+                yield key, Node(text, found.end(), end)
+                at = _after(_SEPARATOR, text, end)
 
     def member(self, name: str) -> "Node | None":
         """The value under `name`, the last one if it is there twice; None if this is no object or has none."""
@@ -114,10 +145,7 @@ def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _end(text: str, start: int) -> int:
-    """Where the value that starts at `start` ends."""
-    flat = _FLAT.match(text, start)
-    if flat:
-        return flat.end()
+    """Where the object or array that starts at `start` ends."""
     depth, at = 1, start + 1
     while depth:
         at = _after(_TO_BRACKET, text, at)

@@ -76,9 +76,11 @@ class Flaw:
 
 def parse(text: str) -> Node:
     """The root of one whole JSON text; raises JsonProblem at the first thing that is not JSON."""
-    if _Strict().accepts(text):
-        start = _blank_end(text, 0)
-        return Node(text, start, len(text.rstrip(" \t\r\n")))
+    strict = _Strict()
+    if strict.accepts(text):
+        root = Node(text, _blank_end(text, 0), len(text.rstrip(" \t\r\n")))
+        root.sound = not strict.twice and not _ODD_ESCAPE.search(text)
+        return root
     return _Parser(text).whole()
 
 
@@ -138,8 +140,7 @@ def child_path(parent: str, key: str) -> str:
 
 def flaws(text: str, root: Node) -> Iterator[Flaw]:
     """Every duplicate key, lone surrogate and NUL of a parsed text, in the order of the text."""
-    strict = _Strict()
-    if strict.accepts(text) and not strict.twice and not _ODD_ESCAPE.search(text):
+    if root.sound:
         return
     trail: list[str | int] = []
     walks: list[Iterator[tuple[str | int, Node, Node | None]]] = []

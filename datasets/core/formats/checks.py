@@ -210,8 +210,7 @@ def _list(check: Check, root: Node, key: str, path: str, prefix: str) -> Iterato
     elif node.type != "array":
         check.add(f"{prefix}.not_list", path, node, met=node.type)
     else:
-        first = next(node.items(), None)
-        if first is None:
+        if next(iter(node.items()), None) is None:
             check.add(f"{prefix}.empty", path, node)
         yield from node.items()
 
