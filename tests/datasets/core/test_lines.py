@@ -1,0 +1,33 @@
+"""Lines of an upload as they stand in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from datasets.core import decode
+from datasets.core.limits import Limits
+from datasets.core.lines import lines_at
+
+TEXT = "".join(f"第{n}行 {'x' * (n % 700)}\n" for n in range(1, 2001))
+
+
+@pytest.mark.parametrize("first", [1, 2, 377, 1024, 1999, 2000])
+@pytest.mark.parametrize("count", [1, 3])
+def test_lines_are_found_across_chunks(tmp_path: Path, first: int, count: int) -> None:
+    assert len(TEXT.encode()) > 2 * decode.CHUNK
+    (tmp_path / "file").write_text(TEXT)
+    expected = "\n".join(TEXT.splitlines()[first - 1 : first - 1 + count])
+    assert lines_at(tmp_path / "file", "utf-8", first, first + count, Limits()) == expected
+
+
+def test_beyond_the_end_there_is_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a\nb")
+    assert lines_at(tmp_path / "file", "utf-8", 3, 4, Limits()) == ""
+    assert lines_at(tmp_path / "file", "utf-8", 2, 3, Limits()) == "b"
+
+
+def test_a_line_without_end_is_cut_at_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 1_000_000)
+    assert len(lines_at(tmp_path / "file", "utf-8", 1, 2, Limits(row_bytes=1000))) == 1000
