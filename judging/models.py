@@ -1,8 +1,8 @@
 """All models of the app; each is defined in its room."""
 
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.metrics.models import Endpoint, Metric, MetricVersion, TemplateLint
 from judging.review.models import Override
-from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunCandidate, RunMetric
+from judging.runs.models import Chunk, Judgement, JudgeReply, Reading, Run, RunCandidate, RunMetric
 
 __all__ = [
     "Chunk",
@@ -12,7 +12,9 @@ __all__ = [
     "Metric",
     "MetricVersion",
     "Override",
+    "Reading",
     "Run",
     "RunCandidate",
     "RunMetric",
+    "TemplateLint",
 ]

@@ -1,9 +1,10 @@
-"""What people set up before a run: judge endpoints and metrics."""
+"""What people set up before a run: judge endpoints and metrics; and what lint found about templates."""
 
 from __future__ import annotations
 
 from django.db import models
 
+from datasets.models import Version
 from evalsite.accounts.models import Project, User
 
 
@@ -57,3 +58,30 @@ class MetricVersion(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["metric", "number"], name="metric_version_once")]
+
+
+class TemplateLint(models.Model):
+    """What lint found about one template, after one preprocess, over all rows of a version; kept so that it is found
+    out once. The texts are kept until it is done, for the worker that does it."""
+
+    version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
+    template_hash = models.CharField(max_length=64, help_text="SHA-256")
+    preprocess_hash = models.CharField(max_length=64)
+    template = models.TextField(blank=True, default="")
+    preprocess = models.TextField(blank=True, default="")
+    result = models.TextField(
+        blank=True, default="", help_text="JSON of core.lint.findings.Lint; empty: not done"
+    )
+    problem = models.CharField(
+        max_length=40, blank=True, default="", help_text="why it could not be done: a code"
+    )
+    owner = models.CharField(max_length=120, blank=True, default="", help_text="who works on it")
+    subjects_done = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version", "template_hash", "preprocess_hash"], name="template_lint_once"
+            )
+        ]

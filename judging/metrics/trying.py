@@ -6,7 +6,7 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,8 +19,8 @@ from judging.core.judges.errors import JudgeError
 from judging.core.judges.patience import Asked, RetryPolicy, ask_patiently
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.core.replies import Parsed, make_parser
-from judging.core.scripts import run_preprocess
+from judging.core.replies import Parsed, Parser, make_parser
+from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.metrics.models import Endpoint
 from judging.metrics.preview import shared_jail
 from judging.runs.lanes import judge_settings
@@ -172,15 +172,25 @@ def concluded(
 
 def read_reply(metric: MetricDefinition, judge: JudgeModel, content: str) -> Parsed:
     """The score in a reply; a user's regular expression is searched for in the jail."""
-    parser = make_parser(judge.parse, metric.min_score, metric.max_score)
+    (parsed,) = read_replies(make_parser(judge.parse, metric.min_score, metric.max_score), [content])
+    return parsed
+
+
+def read_replies(parser: Parser, contents: Sequence[str]) -> list[Parsed]:
+    """The scores in several replies, one each."""
     if not parser.jail_script:
-        return parser(content)
+        return [parser(content) for content in contents]
+    items: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {"content": parser.readable(content)}) for content in contents
+    ]
     try:
-        (found,) = run_preprocess(
-            shared_jail(), parser.jail_script, [({}, {"content": parser.readable(content)})]
-        )
+        found = run_preprocess(shared_jail(), parser.jail_script, items)
     except (JailRefused, JailBroken):
-        return Parsed(None, "script_refused")
+        return [Parsed(None, "script_refused")] * len(items)
+    return [_concluded(parser, one) for one in found]
+
+
+def _concluded(parser: Parser, found: ScriptOutcome) -> Parsed:
     if found.failure is not None:
         return Parsed(None, f"parser_{found.failure.code}")
     return parser.conclude(found.result if isinstance(found.result, str) else None)

@@ -12,12 +12,12 @@ from django.utils import timezone
 from datasets.core.formats.names import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
-from judging.core.pipeline import MetricDefinition
 from judging.core.statistics.columns import Metric
 from judging.core.statistics.gather import Judgement as Told
 from judging.core.values import SCORED
 from judging.review.models import Override
 from judging.runs.models import Judgement, JudgeReply, Run, RunMetric
+from judging.runs.rereading import definition_now
 
 BATCH = 20_000  # tuples fetched at a time
 _COLUMNS = ("pk", "run_metric_id", "candidate_id", "row__line", "response__number", "state", "value")
@@ -58,7 +58,7 @@ def count_overrides(run: Run) -> int:
 
 def metrics_of(run: Run) -> dict[int, Metric]:
     """The run's metrics with their scales, in its order, by key."""
-    definitions = [(one.pk, MetricDefinition.from_json(one.definition)) for one in _metrics(run)]
+    definitions = [(one.pk, definition_now(one)) for one in _metrics(run)]
     return {pk: Metric(one.name, float(one.min_score), float(one.max_score)) for pk, one in definitions}
 
 

@@ -111,7 +111,7 @@ def judgement(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Ht
 def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """A reviewer's value beside the judgement's own."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
-    metric = MetricDefinition.from_json(found.run_metric.definition)
+    metric = MetricDefinition.from_json(found.definition)
     form = OverrideForm(request.POST, least=metric.min_score, most=metric.max_score)
     if not form.is_valid():
         return _page(request, found, form, status=422)
@@ -128,7 +128,7 @@ def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Htt
 def _page(
     request: HttpRequest, found: Judgement, form: OverrideForm | None, status: int = 200
 ) -> HttpResponse:
-    run, metric = found.run, MetricDefinition.from_json(found.run_metric.definition)
+    run, metric = found.run, MetricDefinition.from_json(found.definition)
     filters = FilterForm(request.GET, run).filters
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else TABS[0]

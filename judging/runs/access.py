@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest
 
 from evalsite import access
 from evalsite.access import May
-from judging.runs.models import Judgement, Run
+from judging.runs.models import Judgement, Run, RunMetric
 
 
 def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEMENTS) -> Run:
@@ -24,9 +24,19 @@ def get_judgement(
 ) -> Judgement:
     """A judgement with its row, response, candidate and metric. Raises Http404 or PermissionDenied."""
     run = get_run(request, slug, run_pk, may)
-    parts = ("row", "response", "candidate", "run_metric")
+    parts = ("row", "response", "candidate", "run_metric", "reading")
     judgement = Judgement.objects.select_related(*parts).filter(run=run, pk=pk).first()
     if judgement is None:
         raise Http404
     judgement.run = run
     return judgement
+
+
+def get_run_metric(request: HttpRequest, slug: str, run_pk: int, pk: int, may: May) -> RunMetric:
+    """A run's own copy of a metric. Raises Http404 or PermissionDenied."""
+    run = get_run(request, slug, run_pk, may)
+    found = RunMetric.objects.select_related("metric_version").filter(run=run, pk=pk).first()
+    if found is None:
+        raise Http404
+    found.run = run
+    return found

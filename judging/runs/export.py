@@ -21,7 +21,7 @@ from datasets.models import Candidate
 from judging.core.pipeline import MetricDefinition
 from judging.runs import strict
 from judging.runs.filters import ANYTHING, Filters, matching
-from judging.runs.models import Judgement, JudgeReply, Run
+from judging.runs.models import Judgement, JudgeReply, Reading, Run
 
 BATCH = 100
 RECORD_BYTES = 2 * 2**20  # spec: commands
@@ -44,7 +44,11 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
     `texts`: with the texts of rows and responses, which are left where they are otherwise.
     """
     metrics = {one.pk: one for one in run.metrics.all()}
-    definitions = {pk: MetricDefinition.from_json(one.definition) for pk, one in metrics.items()}
+    definitions: dict[tuple[int, int | None], MetricDefinition] = {
+        (pk, None): MetricDefinition.from_json(one.definition) for pk, one in metrics.items()
+    }
+    for reading in Reading.objects.filter(run_metric__run=run):
+        definitions[reading.run_metric_id, reading.pk] = MetricDefinition.from_json(reading.definition)
     candidates = Candidate.objects.in_bulk(list(run.run_candidates.values_list("candidate", flat=True)))
     order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt")
     ids = array("q", matching(run, filters).order_by(*order).values_list("pk", flat=True).iterator())
@@ -59,7 +63,7 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
             judgement.run_metric = metrics[judgement.run_metric_id]
             judgement.candidate = candidates[judgement.candidate_id]
             asked = replies.get(judgement.asked_by_id or pk, [])
-            yield Told(judgement, asked, definitions[judgement.run_metric_id])
+            yield Told(judgement, asked, definitions[judgement.run_metric_id, judgement.reading_id])
 
 
 def _replies(judgements: list[int]) -> dict[int, list[JudgeReply]]:

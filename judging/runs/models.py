@@ -98,6 +98,21 @@ class RunMetric(models.Model):
         constraints = [models.UniqueConstraint(fields=["run", "number"], name="run_metric_once")]
 
 
+class Reading(models.Model):
+    """A later way of reading what a run's judges said to one metric: the frozen definition with another parser,
+    postprocess or scale. Whom to ask, and what, stays as the run froze it."""
+
+    run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, related_name="readings")
+    number = models.PositiveSmallIntegerField(help_text="from 1")
+    definition = models.TextField()
+    metric_version = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run_metric", "number"], name="reading_once")]
+
+
 class RunCandidate(models.Model):
     """A candidate that takes part in a run."""
 
@@ -166,6 +181,14 @@ class Judgement(models.Model):
     asked_by = models.ForeignKey(
         "self", on_delete=models.DO_NOTHING, db_index=False, null=True, related_name="+"
     )
+    reading = models.ForeignKey(
+        Reading,
+        on_delete=models.DO_NOTHING,
+        db_index=False,
+        null=True,
+        related_name="+",
+        help_text="null: as frozen",
+    )
 
     state = models.CharField(max_length=8, choices=JudgementState.choices, default=JudgementState.NOT_RUN)
     value = models.TextField(null=True, help_text="exact, as JSON: a number, a bool or a string")  # noqa: DJ001
@@ -208,6 +231,11 @@ class Judgement(models.Model):
                 name="judgement_figures",
             ),
         ]
+
+    @property
+    def definition(self) -> str:
+        """What it was judged, and its replies were read, by: JSON text."""
+        return self.reading.definition if self.reading else self.run_metric.definition
 
 
 class JudgeReply(models.Model):

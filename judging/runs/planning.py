@@ -10,13 +10,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from datasets.models import Row
-from judging.runs.models import Chunk, Run, RunState
+from judging.runs.models import Chunk, Reading, Run, RunState
 
 CHUNK = 100  # judgements that a worker leases at a time: large enough for batches, small enough to lose
 
 _PLANNED_COLUMNS = (
     "run_id, position, run_metric_id, row_id, candidate_id, response_id, attempt, current, state, reason, "
-    "detail, preprocess, verdicts, postprocess, rules, flags"
+    "detail, preprocess, verdicts, postprocess, rules, flags, asked_by_id, reading_id"
 )
 _EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', ''"
 
@@ -24,7 +24,7 @@ _EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', ''"
 _PLAN = f"""
 INSERT INTO judging_judgement ({_PLANNED_COLUMNS})
 SELECT %s, ROW_NUMBER() OVER (ORDER BY r.line, c.candidate_id, a.number, m.number) - 1,
-       m.id, r.id, c.candidate_id, a.id, 1, %s, {_EMPTY_TEXTS}
+       m.id, r.id, c.candidate_id, a.id, 1, %s, {_EMPTY_TEXTS}, NULL, NULL
   FROM datasets_row r
   JOIN datasets_response a ON a.row_id = r.id
   JOIN judging_runcandidate c ON c.candidate_id = a.candidate_id AND c.run_id = %s
@@ -32,13 +32,24 @@ SELECT %s, ROW_NUMBER() OVER (ORDER BY r.line, c.candidate_id, a.number, m.numbe
  WHERE r.version_id = %s AND r.valid AND m.run_id = %s {{sampled}}
 """  # noqa: S608 (constants only)
 
-_PLAN_AGAIN = f"""
-INSERT INTO judging_judgement ({_PLANNED_COLUMNS})
-SELECT run_id, %s + ROW_NUMBER() OVER (ORDER BY position) - 1,
-       run_metric_id, row_id, candidate_id, response_id, attempt + 1, %s, {_EMPTY_TEXTS}
-  FROM judging_judgement
- WHERE run_id = %s AND current AND state IN (%s, %s) AND rater_id IS NULL
-"""  # noqa: S608
+# {asked_by}: whose replies are read again, NULL to ask anew. {which}: the attempts that are followed by another.
+_PLAN_FURTHER = """
+INSERT INTO judging_judgement ({columns})
+SELECT j.run_id, %s + ROW_NUMBER() OVER (ORDER BY j.position) - 1, j.run_metric_id, j.row_id, j.candidate_id,
+       j.response_id, j.attempt + 1, %s, {empty}, {asked_by}, {reading}
+  FROM judging_judgement j
+ WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND {which}
+"""
+_REPLACE = """
+UPDATE judging_judgement SET current = %s WHERE id IN (
+       SELECT j.id FROM judging_judgement j
+        WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND {which})
+"""
+_IN_STATES = "j.state IN (%s, %s)"
+_WITH_REPLIES = (
+    "j.run_metric_id = %s AND EXISTS (SELECT 1 FROM judging_judgereply p "
+    "WHERE p.judgement_id = COALESCE(j.asked_by_id, j.id))"
+)
 
 
 def plan(run_id: int) -> None:
@@ -93,21 +104,33 @@ def make_chunks(run_id: int, first: int, count: int) -> None:
 
 
 def plan_again(run: Run, states: tuple[str, ...]) -> int:
-    """New attempts at the judgements that ended in one of `states`; the old ones stay. How many.
+    """New attempts at the judgements that ended in one of `states`, asking anew; the old ones stay. How many.
 
     Call inside a transaction that holds the run's row.
     """
-    first, second = (*states, states[-1])[:2]
+    return _plan_further(run, _IN_STATES, list((*states, states[-1])[:2]), "NULL", "j.reading_id")
+
+
+def plan_reading(run: Run, reading: Reading) -> int:
+    """New attempts that read by `reading` what its metric's judges have said; the old ones stay. How many.
+
+    Judgements whose judges were never asked are left as they are. Call inside a transaction that holds the run's row.
+    """
+    asked_by = "COALESCE(j.asked_by_id, j.id)"
+    return _plan_further(run, _WITH_REPLIES, [reading.run_metric_id], asked_by, str(int(reading.pk)))
+
+
+def _plan_further(run: Run, which: str, parameters: list[Any], asked_by: str, reading: str) -> int:
     last = run.judgements.order_by("-position").values_list("position", flat=True).first()
     start = 0 if last is None else last + 1
+    insert = _PLAN_FURTHER.format(
+        columns=_PLANNED_COLUMNS, empty=_EMPTY_TEXTS, asked_by=asked_by, reading=reading, which=which
+    )
+    replaced = _REPLACE.format(which=which)
     with connection.cursor() as cursor:
-        cursor.execute(_PLAN_AGAIN, [start, False, run.pk, first, second])
+        cursor.execute(insert, [start, False, run.pk, *parameters])
         made = int(cursor.rowcount)
-        cursor.execute(
-            "UPDATE judging_judgement SET current = %s WHERE run_id = %s AND current AND state IN (%s, %s) "
-            "AND rater_id IS NULL",
-            [False, run.pk, first, second],
-        )
+        cursor.execute(replaced, [False, run.pk, *parameters])
         cursor.execute(
             "UPDATE judging_judgement SET current = %s WHERE run_id = %s AND position >= %s",
             [True, run.pk, start],

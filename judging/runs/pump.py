@@ -27,7 +27,7 @@ from datasets.core.formats.names import Format
 from judging.core.jail.keeper import JailBroken
 from judging.core.judges.client import Clients
 from judging.core.judges.patience import RetryPolicy
-from judging.core.pipeline import MetricDefinition, Story, tell
+from judging.core.pipeline import Story, tell
 from judging.core.values import Outcome
 from judging.jails import make_jail, minimum_level
 from judging.runs import planning, store
@@ -53,7 +53,7 @@ class ActiveRun:
 
     pk: int
     form: Format
-    tools: dict[int, MetricTools]
+    tools: dict[store.MetricKey, MetricTools]
     gate: Gate
     ahead: int  # how many stories may be started: enough to fill all slots while the next chunk is loaded
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -151,15 +151,21 @@ class Pump:
             return None
         if run.sandbox_level is None:
             Run.objects.filter(pk=pk).update(sandbox_level=level)
-        gate, tools, ahead = Gate(), {}, 0
-        for frozen in RunMetric.objects.filter(run=run):
-            metric = MetricDefinition.from_json(frozen.definition)
+        active = ActiveRun(pk, cast(Format, run.version.format), {}, Gate(), planning.CHUNK)
+        for run_metric in RunMetric.objects.filter(run=run).values_list("pk", flat=True):
+            tools = self._tools(active, (run_metric, None))
+            active.ahead += sum(lane.slots.ceiling for lane in tools.lanes)
+        return active
+
+    def _tools(self, run: ActiveRun, key: store.MetricKey) -> MetricTools:
+        """Reads the database at a metric's first judgement: a finished run may be read again another way."""
+        if key not in run.tools:
+            metric = store.definition(key)
             lanes = [self.lanes.of(judge) for judge in metric.judges]
-            tools[frozen.pk] = MetricTools(
-                metric, lanes, self.clients, self.jail, self.scripts, gate, self.policy
+            run.tools[key] = MetricTools(
+                metric, lanes, self.clients, self.jail, self.scripts, run.gate, self.policy
             )
-            ahead += sum(lane.slots.ceiling for lane in lanes)
-        return ActiveRun(pk, cast(Format, run.version.format), tools, gate, ahead + planning.CHUNK)
+        return run.tools[key]
 
     async def _feed(self, run: ActiveRun) -> None:
         """Lease chunks as long as fewer stories are open than slots could take soon."""
@@ -171,7 +177,7 @@ class Pump:
             if leased is None:
                 run.exhausted = True
                 return
-            items = await self._in_database(store.load, leased, run.form)
+            items = await self._in_database(self._load, run, leased)
             self.held[leased.chunk] = HeldChunk(leased, len(items))
             for item in items:
                 task = asyncio.create_task(self._judge(run, item))
@@ -180,10 +186,16 @@ class Pump:
             if not items:
                 self._close_chunk(leased.chunk)
 
+    def _load(self, run: ActiveRun, leased: store.Leased) -> list[store.ToJudge]:
+        items = store.load(leased, run.form)
+        for key in {item.metric for item in items}:
+            self._tools(run, key)
+        return items
+
     async def _judge(self, run: ActiveRun, item: store.ToJudge) -> None:
         try:
-            tools = run.tools[item.run_metric]
-            story = await tell(item.item, tools.metric, tools)
+            tools = run.tools[item.metric]
+            story = await tell(item.item, tools.metric, tools, item.heard)
         except (Abandoned, asyncio.CancelledError):
             self.held[item.chunk].abandoned += 1
         except Exception as error:

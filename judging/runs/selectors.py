@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
@@ -16,7 +16,7 @@ from evalsite import engine
 from evalsite.accounts.models import Project
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.metrics.models import Endpoint, MetricVersion
-from judging.runs.models import Run, RunState
+from judging.runs.models import Run, RunMetric, RunState
 
 RUNS_PER_PAGE = 50
 UNUSABLE_SHOWN = 20
@@ -80,6 +80,7 @@ class MetricChoice:
     version: MetricVersion | None
     definition: MetricDefinition
     judges: list[SeenJudge]
+    run_metric: RunMetric | None = None
 
     @property
     def calls(self) -> int:
@@ -99,10 +100,11 @@ def metric_choices(project: Project) -> list[MetricChoice]:
 
 def frozen_metrics(run: Run) -> list[MetricChoice]:
     """What the run judges by, as it was when it was made."""
-    found = run.metrics.select_related("metric_version__metric").order_by("number")
-    return _with_endpoints(
+    found = list(run.metrics.select_related("metric_version__metric").order_by("number"))
+    shown = _with_endpoints(
         [(one.metric_version, MetricDefinition.from_json(one.definition)) for one in found]
     )
+    return [replace(choice, run_metric=one) for choice, one in zip(shown, found, strict=True)]
 
 
 def _with_endpoints(metrics: Sequence[tuple[MetricVersion | None, MetricDefinition]]) -> list[MetricChoice]:

@@ -20,8 +20,9 @@ from django.utils import timezone
 
 from datasets.core.formats.names import Format
 from datasets.core.variables import response_data, row_data
-from judging.core.pipeline import AskedJudge, Item, ScriptResult, Story
-from judging.runs.models import Chunk, Run, RunState
+from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, ScriptResult, Story
+from judging.runs.hearing import heard
+from judging.runs.models import Chunk, Reading, Run, RunMetric, RunState
 
 LEASE_SECONDS = 30.0
 
@@ -32,7 +33,7 @@ UPDATE judging_chunk SET owner = %s, lease_until = %s, leases = leases + 1
 RETURNING id, first, last
 """
 _ITEMS = """
-SELECT j.id, j.run_metric_id, j.row_id, r.raw, a.raw
+SELECT j.id, j.run_metric_id, j.reading_id, j.asked_by_id, j.row_id, r.raw, a.raw
   FROM judging_judgement j JOIN datasets_row r ON r.id = j.row_id JOIN datasets_response a ON a.id = j.response_id
  WHERE j.run_id = %s AND j.position BETWEEN %s AND %s AND j.state = 'not_run'
  ORDER BY j.position
@@ -66,6 +67,9 @@ class Leased:
     last: int
 
 
+MetricKey = tuple[int, int | None]  # ids of a run's metric and of a later reading, if it is one
+
+
 @dataclass(frozen=True, slots=True)
 class ToJudge:
     """One judgement to make."""
@@ -73,8 +77,9 @@ class ToJudge:
     judgement: int
     run: int
     chunk: int
-    run_metric: int
+    metric: MetricKey
     item: Item
+    heard: Heard | None = None  # replies to be read again: nobody is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +115,28 @@ def load(leased: Leased, form: Format) -> list[ToJudge]:
         cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
         found = cursor.fetchall()
     rows: dict[int, dict[str, Any]] = {}
-    for _, _, row_id, raw, _ in found:
+    for *_, row_id, raw, _ in found:
         if row_id not in rows:
             rows[row_id] = row_data(raw, form)
+    earlier = heard([asked_by for _, _, _, asked_by, *_ in found if asked_by])
     return [
-        ToJudge(judgement, leased.run, leased.chunk, metric, Item(rows[row_id], response_data(answer)))
-        for judgement, metric, row_id, _, answer in found
+        ToJudge(
+            judgement,
+            leased.run,
+            leased.chunk,
+            (metric, reading),
+            Item(rows[row_id], response_data(answer)),
+            earlier.get(asked_by),
+        )
+        for judgement, metric, reading, asked_by, row_id, _, answer in found
     ]
+
+
+def definition(key: MetricKey) -> MetricDefinition:
+    """What judgements with this key are judged and read by."""
+    run_metric, reading = key
+    found = Reading.objects.get(pk=reading) if reading else RunMetric.objects.get(pk=run_metric)
+    return MetricDefinition.from_json(found.definition)
 
 
 def write(judged: Sequence[Judged], finished: Iterable[int], owner: str) -> None:
@@ -127,13 +147,13 @@ def write(judged: Sequence[Judged], finished: Iterable[int], owner: str) -> None
         with connection.cursor() as cursor:
             if kept:
                 cursor.executemany(_WRITE, [_judgement_row(one) for one in kept])
-                replies = [_reply_row(one.of.judgement, asked) for one in kept for asked in one.story.asked]
+                replies = [_reply_row(one.of.judgement, asked) for one in kept for asked in newly_asked(one)]
                 if replies:
                     cursor.executemany(_REPLY, replies)
             for chunk in finished:
                 cursor.execute(_DONE, [True, chunk, owner])
         for run_id in {one.of.run for one in kept}:
-            _count(run_id, [one.story for one in kept if one.of.run == run_id])
+            _count(run_id, [one for one in kept if one.of.run == run_id])
         for run_id in set(held.values()):
             finish_if_done(run_id)
 
@@ -143,10 +163,15 @@ def _held_chunks(chunks: set[int], owner: str) -> dict[int, int]:
     return dict(held.values_list("pk", "run_id"))
 
 
-def _count(run_id: int, stories: list[Story]) -> None:
+def newly_asked(judged: Judged) -> tuple[AskedJudge, ...]:
+    """Replies that were only read again stay with the attempt that asked."""
+    return judged.story.asked if judged.of.heard is None else ()
+
+
+def _count(run_id: int, judged: list[Judged]) -> None:
     """Add to the run's counters; in SQL, because other workers add to them too."""
-    states = Counter(story.outcome.state for story in stories)
-    asked = [one for story in stories for one in story.asked]
+    states = Counter(one.story.outcome.state for one in judged)
+    asked = [asked for one in judged for asked in newly_asked(one)]
     calls = sum(len(one.calls) for one in asked)
     failed = sum(1 for one in asked for call in one.calls if call.get("error_code"))
     with connection.cursor() as cursor:

@@ -1,0 +1,88 @@
+"""A parser tried on replies that are there already: what it would read, beside what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from judging.core.replies import Parser
+from judging.messages import reason_sentence
+from judging.metrics.models import Metric
+from judging.metrics.trying import read_replies
+from judging.review.telling import shown
+from judging.runs.export import verdicts_by_place
+from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
+
+MOST = 20
+_RUNS_LOOKED_AT = 5
+_END_SHOWN = 400  # characters of a reply: verdicts stand at its end
+_UNREAD, _READ = (JudgementState.UNPARSED,), (JudgementState.SCORED, JudgementState.NO_SCORE)
+
+
+@dataclass(frozen=True, slots=True)
+class PastReply:
+    """A reply's end, what was read from it then and what would be now ('' with the reason why nothing)."""
+
+    judgement: Judgement
+    end: str
+    then: str
+    now: str
+    why_not: str
+    evidence: str
+
+    @property
+    def changes(self) -> bool:
+        return self.then != self.now
+
+
+def tried_on_metric(metric: Metric, judge: int, parser: Parser) -> list[PastReply]:
+    """Tried on replies to the metric's newest runs, those that could not be read first."""
+    newest = RunMetric.objects.filter(metric_version__metric=metric).select_related("run").order_by("-pk")
+    found: list[tuple[Judgement, JudgeReply]] = []
+    for run_metric in newest[:_RUNS_LOOKED_AT]:
+        found += _replies(run_metric, judge, MOST - len(found))
+    return _tried(found, parser)
+
+
+def tried_on_run(run_metric: RunMetric, judge: int, parser: Parser) -> list[PastReply]:
+    """Tried on replies of one run."""
+    return _tried(_replies(run_metric, judge, MOST), parser)
+
+
+def _replies(run_metric: RunMetric, judge: int, most: int) -> list[tuple[Judgement, JudgeReply]]:
+    judgements = list(_judgements(run_metric, most))
+    asked_by = {one.asked_by_id or one.pk: one for one in judgements}
+    replies = JudgeReply.objects.filter(judgement__in=asked_by, judge=judge, repeat=0, swapped=False)
+    by_judgement = {reply.judgement_id: reply for reply in replies.exclude(content=None)}
+    return [(one, by_judgement[pk]) for pk, one in asked_by.items() if pk in by_judgement]
+
+
+def _judgements(run_metric: RunMetric, most: int) -> Iterator[Judgement]:
+    """Half of them unread ones, if there are as many."""
+    current = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
+    current = current.select_related("row", "candidate", "run").defer("row__raw")
+    unread = list(current.filter(state__in=_UNREAD)[: max(1, most // 2)]) if most else []
+    yield from unread
+    if most > len(unread):
+        yield from current.filter(state__in=_READ)[: most - len(unread)]
+
+
+def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[PastReply]:
+    read = read_replies(parser, [reply.content or "" for _, reply in found])
+    return [
+        PastReply(
+            judgement,
+            (reply.content or "")[-_END_SHOWN:],
+            shown(_verdict(judgement, reply)),
+            shown(parsed.value),
+            reason_sentence(parsed.reason) if parsed.reason else "",
+            parsed.evidence,
+        )
+        for (judgement, reply), parsed in zip(found, read, strict=True)
+    ]
+
+
+def _verdict(judgement: Judgement, reply: JudgeReply) -> Any:
+    kept = verdicts_by_place(judgement.verdicts)
+    return kept.get((reply.judge, reply.repeat, "first"), {}).get("value")

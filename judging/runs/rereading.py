@@ -1,0 +1,102 @@
+"""Score again, free: what judges have said is read another way, into new attempts; nobody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from django.db import transaction
+from django.db.models import Count, Q
+
+from evalsite import engine
+from evalsite.accounts.models import User
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.metrics.models import MetricVersion
+from judging.runs import planning, tasks
+from judging.runs.models import JudgementState, Reading, Run, RunMetric, RunState
+
+
+def definition_now(run_metric: RunMetric) -> MetricDefinition:
+    """How the run reads this metric's replies by now."""
+    newest = run_metric.readings.order_by("-number").first()
+    return MetricDefinition.from_json((newest or run_metric).definition)
+
+
+def read_as(now: MetricDefinition, wanted: MetricDefinition) -> MetricDefinition | None:
+    """`now` with the parsers, postprocess and scale of `wanted`; None where the two do not ask the same.
+
+    Whom to ask stays as it was: only what is asked is compared.
+    """
+    if now.preprocess != wanted.preprocess or list(map(_asks, now.judges)) != list(map(_asks, wanted.judges)):
+        return None
+    pairs = zip(now.judges, wanted.judges, strict=True)
+    return msgspec.structs.replace(
+        now,
+        min_score=wanted.min_score,
+        max_score=wanted.max_score,
+        postprocess=wanted.postprocess,
+        sandbox=wanted.sandbox,
+        judges=tuple(msgspec.structs.replace(judge, parse=other.parse) for judge, other in pairs),
+    )
+
+
+def _asks(judge: JudgeModel) -> tuple[Any, ...]:
+    return judge.template, judge.system_prompt or None, judge.repeats, judge.both_orders
+
+
+def fitting_versions(run_metric: RunMetric) -> list[tuple[MetricVersion, MetricDefinition]]:
+    """Versions of the metric, newest first, that ask the same and read it differently than the run does now."""
+    if run_metric.metric_version is None:
+        return []
+    now = definition_now(run_metric)
+    versions = MetricVersion.objects.filter(metric=run_metric.metric_version.metric_id).order_by("-number")
+    found = [(one, read_as(now, MetricDefinition.from_json(one.definition))) for one in versions]
+    return [(one, definition) for one, definition in found if definition is not None and definition != now]
+
+
+@transaction.atomic
+def run_read_again(
+    *,
+    run: Run,
+    run_metric: RunMetric,
+    definition: MetricDefinition,
+    user: User | None,
+    version: MetricVersion | None = None,
+) -> int:
+    """New attempts of one metric's judgements, read by `definition` from the replies that are stored. How many.
+
+    0 while the run is under way or was cancelled, and where no judge has been asked. A worker does the reading.
+    """
+    locked = Run.objects.select_for_update().get(pk=run.pk)
+    if locked.state != RunState.FINISHED:
+        return 0
+    number = run_metric.readings.count() + 1
+    reading = Reading.objects.create(
+        run_metric=run_metric,
+        number=number,
+        definition=definition.to_json(),
+        metric_version=version,
+        created_by=user,
+    )
+    made = planning.plan_reading(locked, reading)
+    if not made:
+        reading.delete()
+        return 0
+    _count_again(locked)
+    locked.state, locked.finished_at, locked.only_worker = RunState.RUNNING, None, ""
+    locked.revision += 1
+    locked.save()
+    engine.wake(tasks.pump)
+    return made
+
+
+def _count_again(run: Run) -> None:
+    """The counters of the current attempts."""
+    states: Sequence[str] = (JudgementState.SCORED, JudgementState.NO_SCORE, JudgementState.UNPARSED)
+    current = run.judgements.filter(current=True, rater=None).order_by()
+    counts = current.aggregate(
+        **{state: Count("pk", filter=Q(state=state)) for state in (*states, JudgementState.ERROR)}
+    )
+    run.scored, run.no_score, run.unparsed = (counts[state] for state in states)
+    run.errors = counts[JudgementState.ERROR]

@@ -1,0 +1,216 @@
+"""Score again, free: stored replies read another way, into new attempts, by the engine, while nobody is asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+from msgspec import structs
+
+from evalsite.accounts.models import Project, User
+from judging.core.judges.scripted import ScriptedJudge
+from judging.core.pipeline import MetricDefinition
+from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.services import metric_create, metric_edit
+from judging.reports.selectors import metrics_of
+from judging.runs import pump, rereading, services
+from judging.runs.export import jsonl_lines
+from judging.runs.models import JudgeReply, Run, RunMetric
+from judging.runs.services import ChosenMetric, run_create
+from tests.conftest import ClientOf
+from tests.make import a_metric, a_version
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+REPLY = "I would say 8 points."
+BY_REGEX = {"regex": r"(\d+) points"}
+
+
+@pytest.fixture
+def judge() -> Iterator[ScriptedJudge]:
+    with ScriptedJudge(reply=REPLY) as server:
+        yield server
+
+
+@pytest.fixture
+def metric(project: Project, judge: ScriptedJudge, alice: User) -> Metric:
+    return metric_create(project=project, definition=a_metric(judge.url), user=alice)
+
+
+def work(run: Run) -> Run:
+    pump.work("test:1:1", stop=threading.Event(), only=run.pk)
+    return Run.objects.get(pk=run.pk)
+
+
+@pytest.fixture
+def run(project: Project, metric: Metric, alice: User) -> Run:
+    """Six judgements that could not be read."""
+    version = a_version(project)
+    first = MetricVersion.objects.get(metric=metric)
+    chosen = ChosenMetric(MetricDefinition.from_json(first.definition), first)
+    made = run_create(
+        project=project,
+        name="run",
+        version=version,
+        candidates=list(version.candidates.all()),
+        metrics=[chosen],
+        user=alice,
+    )
+    return work(made)
+
+
+def run_metric(run: Run) -> RunMetric:
+    return RunMetric.objects.select_related("metric_version").get(run=run)
+
+
+def read_by(definition: MetricDefinition, **judge: object) -> MetricDefinition:
+    return structs.replace(
+        definition, judges=tuple(structs.replace(one, **judge) for one in definition.judges)
+    )
+
+
+def again(run: Run, **judge: object) -> Run:
+    found = run_metric(run)
+    definition = read_by(rereading.definition_now(found), **judge)
+    rereading.run_read_again(run=run, run_metric=found, definition=definition, user=None)
+    return work(run)
+
+
+def test_replies_are_read_anew_and_nobody_is_asked(run: Run, judge: ScriptedJudge) -> None:
+    assert (run.unparsed, len(judge.requests)) == (6, 6)
+    run = again(run, parse=BY_REGEX)
+    assert (run.state, run.scored, run.unparsed, run.total) == ("finished", 6, 0, 6)
+    assert set(run.judgements.filter(current=True).values_list("score", flat=True)) == {8.0}
+    assert len(judge.requests) == 6
+
+
+def test_the_earlier_attempts_and_their_replies_stay(run: Run) -> None:
+    run = again(run, parse=BY_REGEX)
+    earlier = run.judgements.filter(current=False)
+    assert set(earlier.values_list("state", "attempt")) == {("unparsed", 1)}
+    assert set(JudgeReply.objects.values_list("judgement", flat=True)) == {one.pk for one in earlier}
+
+
+def test_nothing_is_counted_as_asked_twice(run: Run) -> None:
+    before = (run.calls, run.prompt_tokens)
+    run = again(run, parse=BY_REGEX)
+    assert (run.calls, run.prompt_tokens) == before
+
+
+def test_a_reading_of_a_reading_still_knows_who_asked(run: Run) -> None:
+    again(run, parse=BY_REGEX)
+    run = again(run, parse={"regex": r"say (\d)"})
+    third = run.judgements.filter(current=True).first()
+    assert third is not None
+    assert third.attempt == 3
+    assert third.asked_by is not None
+    assert third.asked_by.attempt == 1
+
+
+def test_a_postprocess_reads_the_stored_replies_and_what_preprocess_did(run: Run) -> None:
+    found = run_metric(run)
+    script = "def postprocess(judge_resps, **kwargs):\n    return len(judge_resps[0].content)\n"
+    definition = structs.replace(rereading.definition_now(found), postprocess=script)
+    rereading.run_read_again(run=run, run_metric=found, definition=definition, user=None)
+    work(run)
+    assert set(run.judgements.filter(current=True).values_list("score", flat=True)) == {float(len(REPLY))}
+
+
+def test_a_retry_after_that_asks_anew_and_reads_the_new_way(run: Run, judge: ScriptedJudge) -> None:
+    run = again(run, parse={"regex": r"(\d+) stars"})
+    judge.server.script = lambda _: "3 stars"
+    services.run_retry(run, ("unparsed",))
+    run = work(run)
+    assert (run.scored, len(judge.requests)) == (6, 12)
+
+
+def test_pages_and_downloads_read_the_replies_of_who_asked(
+    run: Run, alice: User, client_of: ClientOf
+) -> None:
+    run = again(run, parse=BY_REGEX)
+    now = run.judgements.filter(current=True).order_by("position").first()
+    assert now is not None
+    page = client_of(alice).get(f"/p/physics/runs/{run.pk}/judgements/{now.pk}/", {"tab": "reply"})
+    assert REPLY in page.text
+    told = [json.loads(line) for line in jsonl_lines(run)]
+    assert {(one["attempt"], one["judges"][0]["verdict"]) for one in told} == {(2, 8)}
+    assert {one["judges"][0]["reply"]["content"] for one in told} == {REPLY}
+
+
+def test_the_report_uses_the_scale_by_which_the_replies_are_read(run: Run) -> None:
+    found = run_metric(run)
+    definition = structs.replace(read_by(rereading.definition_now(found), parse=BY_REGEX), max_score=20)
+    rereading.run_read_again(run=run, run_metric=found, definition=definition, user=None)
+    assert metrics_of(work(run))[found.pk].high == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "fits"),
+    [
+        ({"parse": BY_REGEX}, True),
+        ({"template": "other"}, False),
+        ({"system_prompt": "Be strict."}, False),
+        ({"repeats": 2}, False),
+    ],
+)
+def test_only_versions_that_ask_the_same_are_offered(
+    change: dict[str, object], fits: bool, run: Run, metric: Metric
+) -> None:
+    first = MetricDefinition.from_json(MetricVersion.objects.get(metric=metric).definition)
+    metric_edit(metric=metric, definition=read_by(first, **change), based_on=1, user=None)
+    assert bool(rereading.fitting_versions(run_metric(run))) is fits
+
+
+def address(run: Run) -> str:
+    return f"/p/physics/runs/{run.pk}/read-again/{run_metric(run).pk}/"
+
+
+def test_a_version_is_chosen_on_the_page(run: Run, metric: Metric, alice: User, client_of: ClientOf) -> None:
+    first = MetricDefinition.from_json(MetricVersion.objects.get(metric=metric).definition)
+    metric_edit(metric=metric, definition=read_by(first, parse=BY_REGEX), based_on=1, user=None)
+    client = client_of(alice)
+    assert 'value="2"' in client.get(address(run)).text
+    page = client.post(address(run), {"version": "2"}, follow=True)
+    assert "6 judgements are read again" in page.text
+    assert work(run).scored == 6
+
+
+SETTINGS = {"parse-0": "regex", "pattern-0": r"(\d+) points", "min_score": "1", "max_score": "10"}
+
+
+def test_settings_are_tried_on_the_page_before_they_are_used(
+    run: Run, alice: User, client_of: ClientOf
+) -> None:
+    client = client_of(alice)
+    page = client.post(address(run), {**SETTINGS, "try": "1"})
+    assert page.text.count("<strong title=") == 6
+    assert run.judgements.count() == 6
+    client.post(address(run), {**SETTINGS, "begin": "1"})
+    assert work(run).scored == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"pattern-0": "("}, "expression cannot be used"), ({"min_score": "10"}, "must be above")],
+)
+def test_a_mistake_in_the_settings_is_marked(
+    change: dict[str, str], says: str, run: Run, alice: User, client_of: ClientOf
+) -> None:
+    page = client_of(alice).post(address(run), {**SETTINGS, **change, "begin": "1"})
+    assert (page.status_code, says in page.text) == (422, True)
+
+
+@pytest.mark.parametrize(("name", "status"), [("alice", 200), ("bob", 403), ("rita", 403), ("charlie", 404)])
+def test_who_may_run_may_read_again(
+    name: str, status: int, run: Run, cast: dict[str, User], client_of: ClientOf
+) -> None:
+    assert client_of(cast[name]).get(address(run)).status_code == status
+
+
+def test_a_run_that_was_cancelled_is_not_read_again(run: Run) -> None:
+    Run.objects.update(state="cancelled")
+    found = run_metric(run)
+    definition = rereading.definition_now(found)
+    assert rereading.run_read_again(run=run, run_metric=found, definition=definition, user=None) == 0
