@@ -1,5 +1,6 @@
 """Short ways to run a script body in a jail."""
 
+import os
 from textwrap import dedent, indent
 from typing import Any
 
@@ -22,6 +23,12 @@ def call(function, *arguments):
 def system_call(number, *arguments):
     call(libc.syscall, ctypes.c_long(number), *arguments)
 """
+
+
+def own_size(number: int) -> tuple[int, str]:
+    """Megabytes that no other jail on this machine has, and how its processes' command lines say so: a mark."""
+    size = 1000 * (os.getpid() % 100_000 + 1) + number
+    return size, f'"memory_mb": {size},'
 
 
 def script(body: str, before: str = "") -> str:

@@ -18,7 +18,7 @@ from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import Jail
 from judging.core.scripts import ScriptOutcome
 from tests.judging.core.jail.conftest import WITHOUT
-from tests.judging.core.jail.scripting import result_of, run, script
+from tests.judging.core.jail.scripting import own_size, result_of, run, script
 from tests.judging.core.jail.test_pool import IMPORTS, gone, processes_with
 
 FORKED = """
@@ -27,7 +27,7 @@ from judging.core.jail.job import Limits
 from judging.core.jail.pool import Jail
 from tests.judging.core.jail.scripting import result_of
 
-jail = Jail(Limits(memory_mb=313))
+jail = Jail(Limits(memory_mb=int(sys.argv[1])))
 stop = threading.Event()
 
 def busy():
@@ -39,7 +39,7 @@ for thread in threads: thread.start()
 for _ in range(2):
     child = os.fork()
     if child == 0:
-        jail.close() if len(sys.argv) > 1 else None
+        jail.close() if len(sys.argv) > 2 else None
         os._exit(0 if result_of(jail, "return 2") == 2 else 1)
     assert os.waitpid(child, 0)[1] == 0
 stop.set()
@@ -48,10 +48,10 @@ print(result_of(jail, "return 3"))
 jail.close()
 """
 LEFT = """
-import os, time
+import os, sys, time
 from judging.core.jail.job import Limits
 from judging.core.jail.pool import Jail
-jail = Jail(Limits(memory_mb=314))
+jail = Jail(Limits(memory_mb=int(sys.argv[1])))
 jail.level
 if os.fork() == 0:
     os.close(1)
@@ -80,10 +80,11 @@ def kill_workers(jail: Jail, mark: str) -> None:
 
 @pytest.mark.parametrize("wall", WITHOUT.keys())
 def test_a_worker_killed_while_it_waited_costs_no_job(wall: str) -> None:
-    with Jail(Limits(memory_mb=310), without=WITHOUT[wall]) as jail:
+    size, mark = own_size(310)
+    with Jail(Limits(memory_mb=size), without=WITHOUT[wall]) as jail:
         for number in range(5):
             assert result_of(jail, f"return {number}") == number
-            kill_workers(jail, '"memory_mb": 310')
+            kill_workers(jail, mark)
 
 
 @contextmanager
@@ -112,26 +113,28 @@ def killed_or_right(outcomes: list[ScriptOutcome]) -> bool:
 
 
 def test_threads_whose_workers_are_killed_have_one_outcome_an_item_and_never_a_wrong_one() -> None:
+    size, mark = own_size(311)
     source = script("return data.n")
     with (
-        Jail(Limits(memory_mb=311)) as jail,
+        Jail(Limits(memory_mb=size)) as jail,
         ThreadPoolExecutor(6) as threads,
-        killer(jail, '"memory_mb": 311'),
+        killer(jail, mark),
     ):
         jobs = [threads.submit(run, jail, source, 50) for _ in range(30)]
         assert all(killed_or_right(job.result()) for job in jobs)
 
 
 def test_a_jail_closed_in_the_middle_of_a_script_says_so_and_leaves_nothing() -> None:
-    jail = Jail(Limits(seconds=60, memory_mb=312))
+    size, mark = own_size(312)
+    jail = Jail(Limits(seconds=60, memory_mb=size))
     assert jail.level
     with ThreadPoolExecutor(3) as threads:
         jobs = [threads.submit(run, jail, "while True: pass") for _ in range(3)]
-        while len(workers(jail, '"memory_mb": 312')) < 4:
+        while len(workers(jail, mark)) < 4:
             time.sleep(0.01)
         jail.close()
         assert all(isinstance(job.exception(), JailBroken) for job in jobs)
-    assert gone('"memory_mb": 312')
+    assert gone(mark)
 
 
 def test_closing_again_and_again_while_threads_use_it_ends_in_a_result_or_in_being_closed() -> None:
@@ -145,19 +148,21 @@ def test_closing_again_and_again_while_threads_use_it_ends_in_a_result_or_in_bei
 
 @pytest.mark.parametrize("arguments", [[], ["close first"]])
 def test_a_forked_child_has_a_jail_of_its_own(arguments: list[str]) -> None:
-    command = [sys.executable, "-W", "error", "-c", FORKED, *arguments]
+    size, mark = own_size(313)
+    command = [sys.executable, "-W", "error", "-c", FORKED, str(size), *arguments]
     done = subprocess.run(command, env=IMPORTS, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
-    assert gone('"memory_mb": 313')
+    assert gone(mark)
 
 
 def test_a_forked_child_does_not_keep_a_dead_servers_jail_alive() -> None:
-    server = subprocess.Popen([sys.executable, "-c", LEFT], stdout=subprocess.PIPE, env=IMPORTS)
+    size, mark = own_size(314)
+    server = subprocess.Popen([sys.executable, "-c", LEFT, str(size)], stdout=subprocess.PIPE, env=IMPORTS)
     assert server.stdout is not None
     with server:
         assert server.stdout.readline() == b"started\n"
         server.kill()
-        assert gone('"memory_mb": 314,')
+        assert gone(mark)
 
 
 CROWDED = """
