@@ -252,8 +252,8 @@ def _is_one_array(look: Look) -> bool:
 
 
 def _looks_like_json(look: Look) -> bool:
-    """Some line begins like an object, or the first is or begins like JSON: faults are told line by line."""
-    return bool(look.guesses.objects or _JSON_START.match(look.first)) or _is_json(look.first)
+    """Some line begins like an object, or the first begins like JSON and is none: faults are told line by line."""
+    return bool(look.guesses.objects or (_JSON_START.match(look.first) and not _is_json(look.first)))
 
 
 def _is_json(line: bytes) -> bool:

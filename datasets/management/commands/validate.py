@@ -9,7 +9,6 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import translation
 from django.utils.translation import gettext as _
@@ -18,8 +17,9 @@ from django.utils.translation import pgettext
 from datasets.core.decode import Unreadable
 from datasets.core.findings import CODES, Finding
 from datasets.core.formats.names import model_key
-from datasets.core.reading import Progress, RawRow, Summary, read
+from datasets.core.reading import Progress, Summary, read
 from datasets.core.repairs import CHOICES, REPAIRS, WITHOUT_CHOICE, Repair, repair_file
+from datasets.importing import limits
 from datasets.messages import message
 
 WRONG_USAGE = 2
@@ -69,7 +69,7 @@ class Command(BaseCommand):
             check_choices(repairs, summary)
             if fix.exists() and fix.samefile(file):
                 raise ValueError(_("OUT is the file itself; name another one."))
-            repair_file(file, fix, repairs)
+            repair_file(file, fix, repairs, limits())
             return summary, read_through(fix, None)[0], sources
         except OSError as error:
             reason = error.strerror or error
@@ -118,23 +118,16 @@ def check_choices(repairs: list[Repair], summary: Summary) -> None:
 
 def read_through(file: Path, progress: Progress | None) -> tuple[Summary, dict[int, str]]:
     """The file's summary, and by line the source of the first rows that are no JSON, to be shown."""
-    sources: dict[int, str] = {}
-    with read(file, progress=progress, digest=False) as reading:
-        for row in reading:
-            if not row.valid and len(sources) < SHOWN_PER_CODE and _is_no_json(row):
+    with read(file, limits=limits(), progress=progress, digest=False) as reading:
+        summary = reading.summary
+        shown = [found.line for found in summary.findings if found.code == "json.invalid"][:SHOWN_PER_CODE]
+        sources: dict[int, str] = {}
+        for row in reading if shown else ():
+            if row.line in shown and len(row.source) <= LONGEST_KEPT:
                 sources[row.line] = row.raw
-        return reading.summary, sources
-
-
-def _is_no_json(row: RawRow) -> bool:
-    if len(row.source) > LONGEST_KEPT:
-        return False
-    try:
-        json.loads(row.source)
-        msgspec.json.decode(row.source)
-    except (ValueError, RecursionError):
-        return True
-    return False
+            if row.line >= (shown[-1] or 0):
+                break
+        return summary, sources
 
 
 def document(summary: Summary, fixed: Summary | None) -> dict[str, Any]:
