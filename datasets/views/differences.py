@@ -70,7 +70,7 @@ def _page(request: HttpRequest, found: Difference, old: Version, new: Version) -
     return {
         "page": page,
         "kind": kind,
-        "kinds": [(name, label, counts[name]) for name, label in DifferenceKind.choices if counts[name]],
+        "kinds": [(name, DifferenceKind(name).label, number) for name, number in counts.items() if number],
         "total": sum(counts.values()),
         "contrasts": contrast.contrasts(page.rows, old, new),
     }
