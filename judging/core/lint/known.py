@@ -29,7 +29,9 @@ class KnownNames:
 
     def __init__(self, names: Names) -> None:
         self._asked = {path[:end] for path in names.asked for end in range(1, len(path) + 1)}
-        self._first_lines = {one.path: one.line for one in reversed(names.used)}
+        self._first_lines: dict[Path, int] = {}
+        for one in names.used:
+            self._first_lines.setdefault(one.path, one.line)
         self._sought = {one.path: 1 for one in names.used if _may_be_missing(one.path)}  # path: depth reached
         self._has_strangers = any(one.path[0] not in ROOTS for one in names.used)
         self._existing = {*ROOTS, *(f"{root}.{name}" for root in _ALWAYS for name in _ALWAYS[root])}

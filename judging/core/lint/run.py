@@ -103,7 +103,7 @@ class _Linting:
             name: met.line for name, met in self._undefined.items() if not self._known.exists(name)
         }
         everywhere = self._rows.count, tuple(self._rows.first)
-        for name, line in (met_nowhere | self._known.never_there()).items():
+        for name, line in (self._known.never_there() | met_nowhere).items():
             yield Finding("unknown_name", name, line, *everywhere, self._known.suggestion(name))
         for met in self._failed.values():
             yield met.finding("render_error")

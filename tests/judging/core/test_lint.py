@@ -94,6 +94,13 @@ def test_a_name_in_a_branch_that_no_row_takes_is_looked_for_too(jail: Jail) -> N
     ]
 
 
+def test_names_are_told_in_the_templates_order_with_the_line_of_their_first_use(jail: Jail) -> None:
+    errors = linted(
+        jail, "{% if false %}{{ data.b1 }}{% endif %}\n{{ data.a1 }}{{ data.c1 }}\n{{ data.a1 }}"
+    ).errors
+    assert [(one.name, one.line) for one in errors] == [("data.b1", 1), ("data.a1", 2), ("data.c1", 2)]
+
+
 def test_a_name_that_some_rows_lack_is_a_warning_with_those_rows(jail: Jail) -> None:
     result = linted(jail, "{% if data.level %}{% endif %}")
     assert (result.errors, result.warnings) == ((), (Finding("name_missing", "data.level", 1, 1, (20,)),))
