@@ -11,7 +11,7 @@ from datasets.core.formats.names import COMPUTED, FORMATS
 from datasets.core.textdiff import Piece, excerpts, pieces
 from datasets.core.variables import response_data, row_data
 from datasets.models import DifferenceRow, Row, Version
-from datasets.recomposing import WholeRow, with_answers
+from datasets.recomposing import WholeRow, as_json, with_answers
 
 LONGEST_TEXT = 20_000  # of a longer part the beginning is compared
 LONGEST_ROW = 200_000  # a longer row is compared as it stands in the file
@@ -31,6 +31,19 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """A row of one of the versions, and that version's format."""
+
+    row: WholeRow
+    fmt: str
+
+    @property
+    def readable(self) -> bool:
+        """Can it be taken apart, and is it short enough for that?"""
+        return self.row.valid and len(self.row.raw) <= LONGEST_ROW
+
+
+@dataclass(frozen=True, slots=True)
 class Contrast:
     """A changed row with the parts that differ; an added or removed one with the beginning of what it says."""
 
@@ -45,33 +58,54 @@ def contrasts(found: list[DifferenceRow], old: Version, new: Version) -> list[Co
     """What a page shows of these rows."""
     olds = _rows(old, [row.old_line for row in found if row.old_line is not None])
     news = _rows(new, [row.new_line for row in found if row.new_line is not None])
-    return [_contrast(one, olds.get(one.old_line or 0, {}), news.get(one.new_line or 0, {})) for one in found]
+    return [
+        Contrast(
+            one.kind, one.old_line, one.new_line, _beginning(before, after), list(_differing(before, after))
+        )
+        for one in found
+        for before, after in [(olds.get(one.old_line or 0), news.get(one.new_line or 0))]
+    ]
 
 
-def _rows(version: Version, lines: list[int]) -> dict[int, Parts]:
+def _rows(version: Version, lines: list[int]) -> dict[int, Side]:
     rows = list(Row.objects.filter(version=version, line__in=lines))
-    return {row.line: parts_of(row, version.format) for row in with_answers(rows)}
+    return {row.line: Side(row, version.format) for row in with_answers(rows)}
 
 
-def _contrast(found: DifferenceRow, old: Parts, new: Parts) -> Contrast:
-    differing = list(_differing(old, new)) if old and new else []
-    text = next(iter((new or old).values()), "")
-    return Contrast(found.kind, found.old_line, found.new_line, text[:EXCERPT], differing)
+def _beginning(before: Side | None, after: Side | None) -> str:
+    there = after or before
+    return next(iter(parts_of(there).values()), "")[:EXCERPT] if there else ""
 
 
-def parts_of(row: WholeRow, fmt: str) -> Parts:
+def _differing(before: Side | None, after: Side | None) -> Iterator[Part]:
+    if before is None or after is None:
+        return
+    if before.readable and after.readable:
+        yield from _differing_parts(parts_of(before), parts_of(after))
+    else:
+        yield from _differing_parts({"": _as_text(before, after)}, {"": _as_text(after, before)})
+
+
+def _as_text(side: Side, other: Side) -> str:
+    """A row as one text; a good one printed with the blanks that the other has, so that they do not show."""
+    if not side.row.valid:
+        return side.row.raw
+    separators = (", ", ": ") if '": ' in other.row.raw else (",", ":")
+    return json.dumps(json.loads(as_json(side.row, side.fmt)), ensure_ascii=False, separators=separators)
+
+
+def parts_of(side: Side) -> Parts:
     """{path: text} of a row: its messages, its reference, its fields, its answers; of a bad row its text."""
-    known = next((name for name in FORMATS if name == fmt), None)
-    if not row.valid or known is None or len(row.raw) > LONGEST_ROW:
-        return {"": row.raw}
-    data = row_data(row.raw, known)
+    if not side.readable:
+        return {"": side.row.raw}
+    data = row_data(side.row.raw, next(name for name in FORMATS if name == side.fmt))
     parts: Parts = {}
     for number, message in enumerate(data.pop("messages")):
         parts[f"messages[{number}] {message['role']}"] = _text(message["content"])
     for name, value in data.items():
         if name not in COMPUTED and not (name == "ref_answer" and value is None):
             parts[name] = _text(value)
-    return parts | dict(_answer_parts(row))
+    return parts | dict(_answer_parts(side.row))
 
 
 def _answer_parts(row: WholeRow) -> Iterator[tuple[str, str]]:
@@ -88,7 +122,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 
-def _differing(old: Parts, new: Parts) -> Iterator[Part]:
+def _differing_parts(old: Parts, new: Parts) -> Iterator[Part]:
     for name in [*old, *(name for name in new if name not in old)]:
         before, after = old.get(name), new.get(name)
         if before == after:

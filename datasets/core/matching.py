@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from datasets.core.formats.names import Format
+from datasets.core.textrepairs import CommaStripper, without_comment
 from datasets.core.variables import messages_of
 
 Kind = Literal["changed", "added", "removed"]
@@ -39,18 +40,36 @@ class Change:
 
 def digests(text: str, fmt: Format | None, answers: Sequence[tuple[str, str]] = ()) -> Digests:
     """Of a stored row and its (model, JSON of the response). Blanks, the order of keys and of models do not count."""
-    try:
-        row = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
-        row = None
-    if not isinstance(row, dict):
-        whole = _digest(text.strip())
-        return Digests(None, whole, whole)
+    row = _object(text)
+    if row is None:
+        return _of_bad(text, fmt)
     listed = [(name, msgspec.json.decode(raw)) for name, raw in answers]
     listed.sort(key=lambda answer: answer[0])  # stable: a model's answers keep their order
-    identity = None if row.get("id") is None else _digest(row["id"])
     content = _digest([row, listed])
-    return Digests(identity, content, _asked(row, fmt) or content)
+    return Digests(_identity(row), content, _asked(row, fmt) or content)
+
+
+def _of_bad(text: str, fmt: Format | None) -> Digests:
+    """Of a row that is no object: known again once its comment or its commas are gone."""
+    content = _digest(text.strip())
+    row = _object(CommaStripper(rows=True).feed(without_comment(text) or ""))
+    return (
+        Digests(_identity(row), content, _asked(row, fmt) or content)
+        if row
+        else Digests(None, content, content)
+    )
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _identity(row: dict[str, Any]) -> bytes | None:
+    return None if row.get("id") is None else _digest(row["id"])
 
 
 def _asked(row: dict[str, Any], fmt: Format | None) -> bytes | None:

@@ -76,6 +76,15 @@ def test_a_bad_row_that_was_mended_is_a_change(upload: Upload) -> None:
     assert counts(compared(old, new)) == (0, 1, 0, 0)
 
 
+def test_what_a_repair_took_out_is_shown_and_nothing_else(upload: Upload) -> None:
+    row = jsonl(question("q", model_outputs=answers(alpha="x"))).strip()
+    old, new = upload(row + b" // note\n", read=True), upload(row, read=True)
+    (found_row,) = contrasts(list(DifferenceRow.objects.filter(difference=compared(old, new))), old, new)
+    (part,) = found_row.parts
+    assert [piece.text for piece in part.before or [] if piece.kind == "removed"] == [" // note"]
+    assert [piece.text for piece in part.after or [] if piece.kind == "added"] == []
+
+
 def test_a_file_without_rows_can_be_compared(upload: Upload) -> None:
     assert counts(compared(upload(b"%PDF-1.7", read=True), upload(numbered(2), read=True))) == (0, 0, 2, 0)
 

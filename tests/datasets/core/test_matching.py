@@ -91,3 +91,10 @@ def test_answers_are_content_and_the_order_of_models_is_not() -> None:
     a, b = ("a", '{"content": "1"}'), ("b", '{"content": "2"}')
     assert digests("{}", None, [a, b]).content == digests("{}", None, [b, a]).content
     assert digests("{}", None, [a]).content != digests("{}", None, [b]).content
+
+
+def test_a_row_is_known_again_once_its_comment_is_gone() -> None:
+    good = digests(json.dumps(ask("a", id=1)), "infer_and_judge")
+    bad = digests(json.dumps(ask("a", id=1)) + ", // note", "infer_and_judge")
+    assert (bad.identity, bad.asked) == (good.identity, good.asked)
+    assert bad.content != good.content
