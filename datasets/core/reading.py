@@ -172,7 +172,8 @@ class Reading:
 
     def _json_rows(self, account: Account) -> Iterator[RawRow]:
         verdicts = iter(account.valid)
-        for number, line, oversized in _rowed_lines(self._blocks(account)):
+        filled = (block for block in self._blocks(account) if block.oversized or not block.text.isspace())
+        for number, line, oversized in _rowed_lines(filled):
             if line.strip() or oversized:
                 valid = next(verdicts, None)
                 if valid is None:

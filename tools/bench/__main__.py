@@ -7,11 +7,12 @@ from itertools import chain
 
 from tools.bench.engine import figures
 from tools.bench.jail import jail_figures
+from tools.bench.reading import reading_figures
 
 
 def main() -> int:
     short = 0
-    for figure in chain(jail_figures(), figures()):
+    for figure in chain(jail_figures(), reading_figures(), figures()):
         short += not figure.holds
         mark = "ok   " if figure.holds else "SHORT"
         print(

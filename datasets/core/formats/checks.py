@@ -12,8 +12,11 @@ from datasets.core.formats.names import ROLES, Format, Message
 from datasets.core.jsontext import JsonProblem, JsonType, Node, flaws, parse
 
 MOST_IN_A_ROW = 1_000
+"""Findings of one code in one row that are kept."""
 MOST_KEYS = 20_000
-WHOLE = 1_000_000
+"""Further keys of one row are no fields that a tally would count apart."""
+WHOLE = 100_000
+"""Characters of a value up to which it is decoded to be compared; of a longer odd one the text is compared."""
 _REPAIRS = {"comment": "strip_comments", "trailing_comma": "strip_trailing_commas"}
 
 

@@ -92,7 +92,7 @@ def records(lines: Iterable[tuple[int, bytes, bool]], row_bytes: int) -> Iterato
 class _Building:
     def __init__(self, line: int, row_bytes: int) -> None:
         self.line, self.room = line, row_bytes
-        self.parts: list[str] = []
+        self.raw = bytearray()
         self.quote: int | None = None
         self.oversized = False
         self.broken: int | None = None
@@ -110,11 +110,11 @@ class _Building:
         self.room -= len(raw)
         self.oversized = self.oversized or oversized or self.room < 0
         if not self.oversized:
-            self.parts.append(text)
+            self.raw += raw
         return self.quote is None
 
     def record(self, ended: bool) -> Record:
-        text = "".join(self.parts)
+        text = self.raw.decode("utf-8", "replace")
         text = text.removesuffix("\n").removesuffix("\r")
         quote = None if ended or self.quote is None else self.quote + 1
         fields = [] if self.oversized else split_fields(text)

@@ -8,7 +8,7 @@ from datasets.core.findings import Finding, finding
 from datasets.core.formats.checks import Check, check_json_row
 from datasets.core.formats.csvtext import broken_column
 from datasets.core.formats.detect import Look, look_at
-from datasets.core.formats.keycount import SUSPECT, key_counts
+from datasets.core.formats.keycount import key_counts
 from datasets.core.formats.quick import QuickLook
 
 
@@ -37,9 +37,10 @@ class LinesLook:
         return None
 
     def _block(self, block: Block) -> None:
-        decodes = self._decodes(block)
+        if block.text.isspace() and not block.oversized:
+            return
         done = 0
-        for index in self._unclean(block, decodes):
+        for index in self._unclean(block):
             self._clean(block, done, index)
             done = index + 1
             line = block.lines[index]
@@ -48,25 +49,15 @@ class LinesLook:
                 self._with_care(number, line, number in block.oversized)
         self._clean(block, done, len(block.lines))
 
-    def _decodes(self, block: Block) -> bool:
-        """Whether all its lines are UTF-8. A block at a time costs the least."""
-        if block.text.isascii() or broken_column(block.text) is None:
-            return True
-        if self._watch and self._account.survey.encoding != "utf-16":
-            raise Surprise
-        return False
+    def _unclean(self, block: Block) -> Iterator[int]:
+        """Places in the block of the lines that the quick look does not pass, blank ones among them.
 
-    def _unclean(self, block: Block, decodes: bool) -> Iterator[int]:
-        """Places in the block of the lines that the quick look does not pass, blank ones among them."""
+        What passes is UTF-8: every text in it was decoded.
+        """
         room = self._account.limits.rows - self._account.rows
         if not self._quick or block.oversized or len(block.lines) > room:
             return iter(range(len(block.lines)))
-        counts = key_counts(block.text, block.lines)
-        if not decodes:
-            for index, line in enumerate(block.lines):
-                if broken_column(line) is not None:
-                    counts[index] = SUSPECT
-        return self._quick.unclean(block.first, block.lines, counts)
+        return self._quick.unclean(block.first, block.lines, key_counts(block.text, block.lines))
 
     def _clean(self, block: Block, start: int, end: int) -> None:
         """Lines that passed; while a value may be spread over several lines, they matter to that question."""
@@ -84,13 +75,14 @@ class LinesLook:
                 raise Surprise
 
     def _with_care(self, number: int, line: bytes, oversized: bool) -> None:
+        column = None if oversized else broken_column(line)
+        if self._watch and (oversized or column is not None) and self._account.survey.encoding != "utf-16":
+            raise Surprise  # perhaps it is no UTF-8; of a cut row one cannot say
         self._look_at(number, line)
-        self._account.record(self._check(number, line, oversized))
-
-    def _check(self, number: int, line: bytes, oversized: bool) -> Check:
         if oversized:
-            return self._account.too_large(number)
-        column = broken_column(line)
-        if column is not None:
-            return Check(number, [finding("file.encoding", line=number, column=column)])
-        return check_json_row(number, line.decode(), self._account.format)
+            check = self._account.too_large(number)
+        elif column is not None:
+            check = Check(number, [finding("file.encoding", line=number, column=column)])
+        else:
+            check = check_json_row(number, line.decode(), self._account.format)
+        self._account.record(check)

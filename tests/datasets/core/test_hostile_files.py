@@ -1,0 +1,82 @@
+"""Files made to exhaust the reader: each is read in a process that may use little more memory than the file."""
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+MEBIBYTE = 1024 * 1024
+BOUNDED = """
+import resource, sys
+from pathlib import Path
+from datasets.core.reading import read
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+most = pages * resource.getpagesize() + int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+summary = read(sys.argv[1], digest=False).summary
+for code, count in summary.counts.items():
+    print(code, count)
+"""
+FINE = b'{"messages": [{"role": "user", "content": "?"}]}\n'
+COUNT = 150_000
+
+
+def listed(item: bytes, end: bytes = b"]}") -> bytes:
+    return FINE + b'{"messages": [' + b",".join([item] * COUNT) + end + b"\n"
+
+
+def asked(more: bytes) -> bytes:
+    return FINE + b'{"messages": [{"role": "user", "content": "!"}], ' + more + b"}\n"
+
+
+def counts(folder: Path, source: bytes, extra: int) -> dict[str, int]:
+    """What was found by a process that may use `extra` bytes beyond its start."""
+    file = folder / "file"
+    file.write_bytes(source)
+    command = [sys.executable, "-c", BOUNDED, str(file), str(extra)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return {code: int(count) for code, count in (line.split() for line in ran.stdout.splitlines())}
+
+
+ROWS: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
+    "numbers for messages": (lambda: listed(b"1"), {"message.not_object": COUNT}),
+    "empty messages": (lambda: listed(b"{}"), {"role.missing": COUNT, "content.missing": COUNT}),
+    "cut at its end": (lambda: listed(b"{}", b",]}"), {"json.invalid": 1}),
+    "one key again and again": (
+        lambda: asked(b'"x": {' + b",".join([b'"a":1'] * COUNT) + b"}"),
+        {"json.duplicate_key": COUNT - 1},
+    ),
+    "many NULs": (
+        lambda: listed(b'{"role":"tool","content":"\\u0000"}'),
+        {"json.nul": COUNT, "messages.no_user": 1},
+    ),
+    "brackets without end": (lambda: asked(b'"x": ' + b"[" * 2_000_000), {"json.invalid": 1}),
+    "bytes that are NUL": (lambda: FINE + b"\0" * 2_000_000, {"json.invalid": 1}),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_faulty_row_is_counted_whole_in_a_few_times_its_bytes(name: str, tmp_path: Path) -> None:
+    source, expected = ROWS[name][0](), ROWS[name][1]
+    assert counts(tmp_path, source, 12 * len(source) + 12 * MEBIBYTE) == expected
+
+
+FILES: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
+    "one endless line": (lambda: FINE + b'{"messages": "' + b"x" * 200 * MEBIBYTE, {"row.too_large": 1}),
+    "a bomb": (lambda: gzip.compress(bytes(600 * MEBIBYTE), 1), {"file.unknown_format": 1}),
+    "an endless quote": (
+        lambda: b'prompt,response\na,"' + b'x,""y\n' * 3_000_000,
+        {"csv.quote": 1},
+    ),
+    "blank lines": (lambda: FINE + b"\n" * 60 * MEBIBYTE, {}),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_large_file_of_nothing_costs_the_memory_of_a_few_rows(name: str, tmp_path: Path) -> None:
+    assert counts(tmp_path, FILES[name][0](), 128 * MEBIBYTE) == FILES[name][1]

@@ -1,0 +1,147 @@
+"""Figures of reading uploads: processor time beside a bare json.loads loop over the same file, and memory.
+
+python -m tools.bench.reading FILE.jsonl…    the ratios for other files
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from datasets.core.reading import read
+from tools.bench.engine import ROOT, Figure
+
+ROUNDS = 5
+RATIO_ROWS = 40_000
+FEW_ROWS, MANY_ROWS = 100_000, 1_000_000
+MOST_RATIO = 1.5
+MOST_MB = 60
+WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog", "问题", "与", "参考答案")
+
+
+def words(number: int) -> str:
+    return " ".join(random.choice(WORDS) for _ in range(number))
+
+
+def answered(number: int) -> dict[str, Any]:
+    outputs = [{"model_name": name, "responses": [{"content": words(12)}]} for name in ("alpha", "beta")]
+    return {**asked(number), "model_outputs": outputs}
+
+
+def asked(number: int) -> dict[str, Any]:
+    message = {"role": "user", "content": f"question {number} {words(20)}"}
+    return {"id": number, "messages": [message], "ref_answer": words(3)}
+
+
+def kilobyte(number: int) -> dict[str, Any]:
+    return {**answered(number), "source": words(80), "tags": {"level": number % 3, "subjects": ["a", "b"]}}
+
+
+def legacy(number: int) -> dict[str, Any]:
+    return {"conversation": [{"prompt": f"question {number} {words(20)}", "response": words(20)}]}
+
+
+KINDS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "small judge-only rows": answered,
+    "infer rows": asked,
+    "1 KB rows with nested fields": kilobyte,
+    "legacy rows": legacy,
+}
+
+
+def write_rows(path: Path, make: Callable[[int], dict[str, Any]], count: int) -> None:
+    random.seed(7)
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            file.write(json.dumps(make(number), ensure_ascii=False) + "\n")
+
+
+def bare(path: Path) -> None:
+    with path.open("rb") as file:
+        for line in file:
+            json.loads(line)
+
+
+def validated(path: Path) -> None:
+    with read(path, digest=False) as reading:
+        assert reading.summary.rows
+
+
+def streamed(path: Path) -> None:
+    """Validated, and every row handed out, as the importer has it."""
+    with read(path, digest=False) as reading:
+        for _ in reading:
+            pass
+
+
+def processor_time(task: Callable[[Path], None], path: Path) -> float:
+    before = time.process_time()
+    task(path)
+    return time.process_time() - before
+
+
+def ratios(path: Path) -> dict[str, float]:
+    """Least processor time of some rounds, the tasks taking turns, each to the bare loop's."""
+    tasks = (bare, validated, streamed)
+    least = dict.fromkeys(tasks, float("inf"))
+    for _ in range(ROUNDS):
+        for task in tasks:
+            least[task] = min(least[task], processor_time(task, path))
+    return {task.__name__: least[task] / least[bare] for task in tasks}
+
+
+def reading_figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for kind, make in KINDS.items():
+            path = folder / "rows.jsonl"
+            write_rows(path, make, RATIO_ROWS)
+            yield _ratio(kind, path)
+        yield _memory(folder)
+
+
+def _ratio(kind: str, path: Path) -> Figure:
+    found = ratios(path)
+    detail = f"without handing out rows {found['validated']:.2f}; {path.stat().st_size / 1e6:.0f} MB"
+    value = found["streamed"]
+    return Figure(
+        f"reading {kind}, to bare json.loads", value, f"<= {MOST_RATIO}", value <= MOST_RATIO, detail
+    )
+
+
+def _memory(folder: Path) -> Figure:
+    few, many = (_peak_mb(folder, rows) for rows in (FEW_ROWS, MANY_ROWS))
+    detail = f"{few:.0f} MB for {FEW_ROWS:,} rows, {many:.0f} MB for {MANY_ROWS:,}"
+    name = "memory of validate, MB more for ten times the rows"
+    return Figure(name, many - few, f"<= {MOST_MB}", many - few <= MOST_MB, detail)
+
+
+def _peak_mb(folder: Path, rows: int) -> float:
+    path, usage = folder / "many.jsonl", folder / "usage.json"
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(rows):
+            asked = f'{{"role": "user", "content": "question {number} of many 问题"}}'
+            file.write(f'{{"id": {number}, "messages": [{asked}], "ref_answer": "42"}}\n')
+    command = [sys.executable, "manage.py", "validate", str(path), "--json"]
+    watched = [sys.executable, "-m", "tools.bench.watched", str(usage), *command]
+    environment = {**os.environ, "DATA_DIR": str(folder / "data"), "DATABASE_URL": ""}
+    subprocess.run(watched, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+    return float(json.loads(usage.read_text())["peak_mb"])
+
+
+def main() -> None:
+    for name in sys.argv[1:]:
+        found = ratios(Path(name))
+        print(f"{name}: validated {found['validated']:.2f}, rows handed out {found['streamed']:.2f}")
+
+
+if __name__ == "__main__":
+    main()
