@@ -24,14 +24,14 @@ ROWS_PER_PAGE = 50
 EXCERPT = 300
 WHOLE = 100_000  # a row longer than this is not read for a list; its beginning is shown
 CHUNK = 500
-SLICE = 100
+SLICE = 250
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How much one look may cost."""
 
-    rows: int = 10_000
+    rows: int = 5_000
     characters: int = 20_000_000
 
 
@@ -152,7 +152,7 @@ def find(version: Version, chosen: RowFilter, place: Place, count: int, budget: 
                 found += passed
                 if len(found) >= count:
                     return Found(found[:count])
-                if look.over:
+                if look.over and (last != lines[-1] or len(lines) == wanted):
                     return Found(found, last)
             if len(lines) < wanted:
                 break

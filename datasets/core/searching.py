@@ -71,7 +71,7 @@ def row_text(row: Any, raw: str, answers: Iterable[str] = ()) -> str:
     found: list[str] = []
     if isinstance(row, dict):
         for name, value in row.items():
-            _collect({"": value} if name != "messages" else _without_roles(value), found)
+            _collect(_without_roles(value) if name == "messages" else value, found)
     else:
         found.append(raw)
     for answer in answers:
@@ -98,15 +98,16 @@ def _parts(content: Any) -> Any:
 
 
 def _collect(value: Any, found: list[str]) -> None:
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str:
         found.append(value)
-    elif isinstance(value, dict):
+    elif kind is dict:
         for item in value.values():
             _collect(item, found)
-    elif isinstance(value, list):
+    elif kind is list:
         for item in value:
             _collect(item, found)
-    elif value is not None and not isinstance(value, bool):
+    elif kind is not bool and value is not None:
         found.append(str(value))
 
 

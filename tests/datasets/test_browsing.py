@@ -239,19 +239,28 @@ def test_a_look_ends_after_so_many_rows_and_goes_on_from_there(upload: Upload) -
     version = upload(numbered(400), read=True)
     chosen, budget = RowFilter(text="question 350"), Budget(rows=60)
     page = rows_page(version, chosen, budget=budget)
-    assert (page.rows, page.stopped, page.after) == ([], 151, 151)
+    assert (page.rows, page.stopped, page.after) == ([], 301, 301)
     while not page.rows:
         page = rows_page(version, chosen, after=page.after, budget=budget)
     assert [row.line for row in page.rows] == [350]
 
 
 def test_a_look_ends_after_so_much_text_in_both_directions(upload: Upload) -> None:
-    version = upload(numbered(400), read=True)
+    version = upload(numbered(1000), read=True)
     budget = Budget(characters=2000)
-    page = rows_page(version, RowFilter(text="question 7"), before=390, budget=budget)
-    assert (page.rows, page.stopped, page.before) == ([], 239, 239)
-    around = browsing.neighbours(version, RowFilter(text="nowhere"), 200, budget)
-    assert [found.stopped for found in around] == [99, 301]
+    page = rows_page(version, RowFilter(text="nowhere"), before=990, budget=budget)
+    assert (page.rows, page.stopped, page.before) == ([], 689, 689)
+    around = browsing.neighbours(version, RowFilter(text="nowhere"), 500, budget)
+    assert [found.stopped for found in around] == [249, 751]
+
+
+def test_a_look_that_came_to_the_end_is_not_said_to_have_stopped(upload: Upload) -> None:
+    version = upload(numbered(60), read=True)
+    page = rows_page(version, RowFilter(text="nowhere"), budget=Budget(characters=1))
+    assert (page.stopped, page.after) == (51, 51)
+    assert (
+        rows_page(version, RowFilter(text="nowhere"), after=51, budget=Budget(characters=1)).stopped is None
+    )
 
 
 CHOSEN = [
