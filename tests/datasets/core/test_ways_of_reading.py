@@ -1,0 +1,125 @@
+"""A file is examined on one way through; whatever its beginning promised, the result is that of a whole look."""
+
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datasets.core.limits import Limits
+from datasets.core.reading import read
+from tests.datasets.core.helpers import ANSWER, jsonl, judged, row, rows, summary, turns
+
+BLOCK = 200_000
+FILLER = "x" * 1000
+
+
+def many(fields: dict[str, Any], count: int = BLOCK // 1000) -> bytes:
+    return jsonl(*({**fields, "id": number, "filler": FILLER} for number in range(count)))
+
+
+def test_a_majority_that_comes_late_decides_the_format() -> None:
+    source = many(judged()) + many(row(), BLOCK // 400)
+    result = summary(source)
+    assert (result.format, result.counts["file.mixed_formats"]) == ("infer_and_judge", BLOCK // 1000)
+
+
+def test_a_late_family_in_the_minority_is_mixed() -> None:
+    result = summary(many(turns(), BLOCK // 400) + many(row()))
+    assert (result.format, result.counts["file.mixed_formats"]) == ("legacy_jsonl", BLOCK // 1000)
+
+
+def test_a_late_byte_that_is_no_utf8_makes_the_file_gb18030() -> None:
+    source = many(row()) + json.dumps(row(name="问题"), ensure_ascii=False).encode("gb18030")
+    assert summary(source).encoding == "gb18030"
+    assert json.loads(rows(source)[-1].data)["name"] == "问题"
+
+
+def test_a_late_line_that_is_in_no_encoding_is_named_alone() -> None:
+    result = summary(many(row()) + b'{"a": "\xff"}\n')
+    assert (result.encoding, result.counts["file.encoding"]) == ("utf-8", 1)
+    assert result.rows == result.valid_rows + 1
+
+
+def test_bytes_that_are_no_utf8_in_a_field_that_nobody_reads_are_found() -> None:
+    answer = json.dumps({**ANSWER, "responses": [{"content": "4", "extra": "?"}]})
+    good = jsonl(judged(), judged(id=1))
+    source = good + good.replace(json.dumps(ANSWER).encode(), answer.encode()).replace(b'"?"', b'"\xff"')
+    assert summary(source).counts["file.encoding"] == 2
+
+
+def test_an_object_that_is_spread_after_many_rows_is_noticed() -> None:
+    result = summary(many(row()) + json.dumps(row(), indent=1).encode())
+    assert (result.counts, result.rows) == ({"file.not_jsonl": 1}, BLOCK // 1000 + 1)
+
+
+def test_the_summary_may_be_asked_before_the_rows_and_the_rows_twice() -> None:
+    reading = read(io.BytesIO(jsonl(row(), "x", row(id=1))))
+    assert reading.summary.rows == 3
+    assert [one.valid for one in reading] == [one.valid for one in reading] == [True, False, True]
+
+
+def test_a_path_is_opened_again_for_its_rows(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_bytes(b"prompt,response\na,b\nc\n")
+    reading = read(file)
+    assert reading.summary.valid_rows == 1
+    assert [(one.line, one.valid) for one in reading] == [(2, True), (3, False)]
+
+
+def test_progress_grows_to_the_whole() -> None:
+    told: list[int] = []
+    source = many(judged()) + many(row(), BLOCK // 400)
+    for _ in read(io.BytesIO(source), progress=lambda done, whole: told.append(done)):
+        pass
+    assert told == sorted(told)
+    assert told[-1] == len(source)
+
+
+def test_rows_stop_where_the_file_has_too_many() -> None:
+    reading = read(io.BytesIO(jsonl(row(), row(id=1), row(id=2))), limits=Limits(rows=2))
+    assert [one.line for one in reading] == [1, 2]
+    assert reading.summary.counts["file.too_many_rows"] == 1
+
+
+CALL = {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}
+PARTS = {"role": "user", "content": [{"type": "text", "text": "a"}]}
+BLANK = {"role": "user", "content": " "}
+messages = st.lists(
+    st.sampled_from([{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}, CALL, PARTS, BLANK]),
+    max_size=3,
+)
+fields = st.dictionaries(
+    st.sampled_from(["id", "ref_answer", "x", "y", "gt"]), st.sampled_from([1, "1", None, [1]])
+)
+outputs = st.sampled_from([[ANSWER], [ANSWER, {**ANSWER, "model_name": "wren"}], [ANSWER, ANSWER], []])
+
+
+NOT_COMPARED = {"bytes": 0, "sha256": ""}
+
+
+@st.composite
+def any_row(draw: st.DrawFn) -> Any:
+    kind = draw(st.sampled_from(["row", "row", "judged", "turns", "broken"]))
+    if kind == "broken":
+        return draw(st.sampled_from(["", " ", "{", "[1]", "// x", '{"a": 1,}', '{"x": 1, "x": 2}']))
+    made = turns() if kind == "turns" else {"messages": draw(messages)}
+    if kind == "judged":
+        made["model_outputs"] = draw(outputs)
+    return {**made, **draw(fields)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(any_row(), min_size=1, max_size=12))
+def test_the_quick_way_says_what_the_careful_way_says(many_rows: list[Any]) -> None:
+    source = jsonl(*many_rows)
+    quick = summary(source)
+    # More lines than there is room for rows: each is examined with care.
+    limits = Limits(rows=quick.rows)
+    careful = summary(source + b"\n", limits)
+    careful_rows = [row.valid for row in read(io.BytesIO(source + b"\n"), limits=limits)]
+    assert asdict(quick) | NOT_COMPARED == asdict(careful) | NOT_COMPARED
+    assert [row.valid for row in read(io.BytesIO(source))] == careful_rows
