@@ -87,11 +87,15 @@ def _differing(before: Side | None, after: Side | None) -> Iterator[Part]:
 
 
 def _as_text(side: Side, other: Side) -> str:
-    """A row as one text; a good one printed with the blanks that the other has, so that they do not show."""
+    """A row as one text; a good one printed with the other's blanks and order of keys, so that these do not show."""
     if not side.row.valid:
         return side.row.raw
-    separators = (", ", ": ") if '": ' in other.row.raw else (",", ":")
-    return json.dumps(json.loads(as_json(side.row, side.fmt)), ensure_ascii=False, separators=separators)
+    text = other.row.raw
+    row = json.loads(as_json(side.row, side.fmt))
+    places = {key: text.find(json.dumps(key, ensure_ascii=False)) for key in row}
+    ordered = sorted(row, key=lambda key: places[key] if places[key] >= 0 else len(text))
+    separators = (", ", ": ") if '": ' in text else (",", ":")
+    return json.dumps({key: row[key] for key in ordered}, ensure_ascii=False, separators=separators)
 
 
 def parts_of(side: Side) -> Parts:

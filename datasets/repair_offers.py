@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from datasets.core.decode import Encoding, Unreadable, Upload, utf8_chunks
+from datasets.core.findings import CODES
 from datasets.core.formats.names import model_key
 from datasets.core.limits import Limits
 from datasets.core.modelrepairs import merged
@@ -94,6 +95,11 @@ class Desk:
     offers: dict[str, Offer] = field(default_factory=dict)
     together: tuple[str, ...] = ()
     hindered: bool = False
+
+    @property
+    def mends_errors(self) -> bool:
+        """Is there something for the rows that cannot be used, and not only for warnings?"""
+        return any(CODES[code].severity == "error" for code in self.offers)
 
 
 def desk(version: Version) -> Desk:

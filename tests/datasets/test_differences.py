@@ -77,7 +77,7 @@ def test_a_bad_row_that_was_mended_is_a_change(upload: Upload) -> None:
 
 
 def test_what_a_repair_took_out_is_shown_and_nothing_else(upload: Upload) -> None:
-    row = jsonl(question("q", model_outputs=answers(alpha="x"))).strip()
+    row = jsonl(question("q", model_outputs=answers(alpha="x"), id=1)).strip()
     old, new = upload(row + b" // note\n", read=True), upload(row, read=True)
     (found_row,) = contrasts(list(DifferenceRow.objects.filter(difference=compared(old, new))), old, new)
     (part,) = found_row.parts

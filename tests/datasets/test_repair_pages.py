@@ -15,7 +15,7 @@ from django.utils import translation
 
 from datasets import selectors, services
 from datasets.importing import import_version
-from datasets.models import Response, Row, Version, VersionState
+from datasets.models import Response, Row, Version
 from evalsite import engine
 from evalsite.accounts.models import User
 from tests.conftest import ClientOf
@@ -279,9 +279,10 @@ def test_only_a_legacy_csv_comes_as_csv(as_alice: Client, upload: Upload) -> Non
     assert as_alice.get(address(upload(COMMENTED, read=True)) + "download/rows.csv").status_code == 404
 
 
-def test_bad_rows_left_out_are_stated_on_the_page(as_alice: Client, upload: Upload, alice: User) -> None:
+def test_bad_rows_left_out_are_stated_on_every_page(as_alice: Client, upload: Upload, alice: User) -> None:
     version = upload(jsonl(question("a")) + COMMENTED, read=True)
     services.version_leave_bad_rows_out(version=version, user=alice)
     text = page(as_alice, version)
     assert "1 bad row of 2 is left out of every run." in text
-    assert Version.objects.get().state == VersionState.READY
+    assert "1 bad row left out" in text
+    assert "1 bad row left out" in as_alice.get("/p/physics/datasets/").content.decode()
