@@ -43,6 +43,9 @@ for _tag, _pattern, _first in (
     (_MERGE, r"<<", ["<"]),
 ):
     _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), _first)
+YAML_1_2_RESOLVERS = (
+    _Loader.yaml_implicit_resolvers
+)  # by a scalar's first character; for who writes such a file
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.metrics import version_views, views
+from judging.metrics import comparing, transfer_views, version_views, views
 
 app_name = "metrics"
 
@@ -13,7 +13,12 @@ urlpatterns = [
     path("new/", views.new, name="new"),
     path("preview/", views.preview, name="preview"),
     path("try/", views.try_row, name="try"),
+    path("import/", transfer_views.import_file, name="import"),
+    path("export/", transfer_views.export_all, name="export_all"),
     path("<int:metric>/", views.edit, name="edit"),
+    path("<int:metric>/export/", transfer_views.export_one, name="export"),
+    path("<int:metric>/compare/", comparing.compare, name="compare"),
+    path("<int:metric>/versions/<int:number>/export/", transfer_views.export_version, name="export_version"),
     path("<int:metric>/copy/", version_views.copy, name="copy"),
     path("<int:metric>/archive/", version_views.archive, name="archive"),
     path("<int:metric>/restore/", version_views.restore, name="restore"),

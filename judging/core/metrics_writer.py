@@ -1,0 +1,88 @@
+"""Metrics written as a metrics file, such that reading it gives metrics that judge the same.
+
+Texts stand in it whole, no file beside it is needed. Keys are never written: a judge model's `api_key_env` is,
+where it has one; where its key is kept elsewhere, a comment at the top leaves it to the reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from yaml.nodes import Node, ScalarNode
+
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.yaml_tree import YAML_1_2_RESOLVERS
+
+_WIDTH = 100_000  # long lines stay whole: templates are compared by lines
+_NOT_IN_BLOCKS = "\x85\u2028\u2029\ufeff"  # line ends to some readers of YAML, not to others
+_KEY_HINT = "# Keys are never written. Where a judge model needs one, add api_key_env: ITS_VARIABLE\n"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what either YAML 1.1 or 1.2 would take for something else than a text."""
+
+
+_Dumper.yaml_implicit_resolvers = {
+    first: [*_Dumper.yaml_implicit_resolvers.get(first, []), *YAML_1_2_RESOLVERS.get(first, [])]
+    for first in {*_Dumper.yaml_implicit_resolvers, *YAML_1_2_RESOLVERS}
+}
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> Node:
+    """Several lines as a block that one can read; otherwise as plain as it may be."""
+    style = '"' if any(character in text for character in _NOT_IN_BLOCKS) else "|" if "\n" in text else None
+    return ScalarNode("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def write_metrics_file(metrics: Sequence[MetricDefinition], data_name: str = "") -> str:
+    """The metrics as a YAML text. Judge models need an address: replace endpoints before."""
+    entry = {"data_name": data_name} if data_name else {}
+    document = [{**entry, "metrics": [_metric(one) for one in metrics]}]
+    text: str = yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
+    nameless = any(not judge.api_key_env for one in metrics for judge in one.judges)
+    return _KEY_HINT + text if nameless else text
+
+
+def _metric(metric: MetricDefinition) -> dict[str, Any]:
+    pipeline: list[dict[str, Any]] = []
+    if metric.preprocess:
+        pipeline.append({"type": "PREPROCESS", "file_content": metric.preprocess})
+    pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(judge)} for judge in metric.judges]
+    if metric.postprocess:
+        pipeline.append({"type": "POSTPROCESS", "file_content": metric.postprocess})
+    return {
+        "name": metric.name,
+        "min_score": _number(metric.min_score),
+        "max_score": _number(metric.max_score),
+        "undefined": metric.undefined,
+        "sandbox": metric.sandbox,
+        "pipeline": pipeline,
+    }
+
+
+def _judge(judge: JudgeModel) -> dict[str, Any]:
+    """Only what is not the default, but for the way of reading, which matters most."""
+    written: dict[str, Any] = {"name": judge.name or judge.model, "source": "URL"}
+    written |= {"url": judge.url, "model": judge.model}
+    if judge.api_key_env:
+        written["api_key_env"] = judge.api_key_env
+    if judge.system_prompt:
+        written["system_prompt"] = judge.system_prompt
+    written["judge_template_content"] = judge.template
+    if judge.params:
+        written["generation_params"] = judge.params
+    written["parse"] = judge.parse
+    if judge.repeats != 1:
+        written["repeats"] = judge.repeats
+    if judge.both_orders:
+        written["both_orders"] = True
+    return written
+
+
+def _number(score: float) -> float:
+    return int(score) if score == int(score) else score

@@ -1,0 +1,35 @@
+"""manage.py export_metrics: metrics as a metrics file on standard output."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from evalsite import data_dir
+from judging.management.commands.import_metrics import WRONG_USAGE, project_called
+from judging.metrics.models import Metric
+from judging.metrics.selectors import newest_version
+from judging.metrics.transfer import metrics_text
+
+
+class Command(BaseCommand):
+    help = "Write metrics as YAML, without any key."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", nargs="+", metavar="NAME", help="a metric's name")
+        parser.add_argument("--project", metavar="SLUG", help="needed where there are several projects")
+        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+    def handle(self, *, name: list[str], project: str | None, **options: Any) -> None:
+        data_dir.prepare()
+        found = {
+            one.name: one for one in Metric.objects.filter(project=project_called(project), name__in=name)
+        }
+        missing = [one for one in name if one not in found]
+        if missing:
+            raise CommandError(f"There is no metric called {', '.join(missing)}.", returncode=WRONG_USAGE)
+        text = metrics_text([newest_version(found[one]) for one in dict.fromkeys(name)])
+        document = json.dumps({"metrics": list(dict.fromkeys(name)), "yaml": text}, ensure_ascii=False)
+        self.stdout.write(document if options["json"] else text, ending="\n" if options["json"] else "")

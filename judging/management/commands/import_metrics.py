@@ -1,0 +1,80 @@
+"""manage.py import_metrics: the metrics of a metrics file into a project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import translation
+
+from datasets.management.commands.validate import terminal_language
+from evalsite import data_dir
+from evalsite.accounts.models import Project
+from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
+from judging.evaluation import PROJECT
+from judging.messages import metrics_file_sentences
+from judging.metrics.transfer import Imported, metrics_import, with_endpoints
+
+HAS_ERRORS, WRONG_USAGE = 1, 2
+
+
+class Command(BaseCommand):
+    help = "Make the metrics of a YAML file, or new versions of those that are there."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("yaml", type=Path, metavar="YAML", help="the metrics file")
+        parser.add_argument("--project", metavar="SLUG", help="needed where there are several projects")
+        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+    def handle(self, *, yaml: Path, project: str | None, **options: Any) -> None:
+        with translation.override(terminal_language()):
+            file = metrics_of(yaml)
+            data_dir.prepare()
+            imported = into(project_called(project), file)
+        if options["json"]:
+            told = [
+                {"name": one.version.metric.name, "version": one.version.number, "done": one.done}
+                for one in imported
+            ]
+            self.stdout.write(json.dumps({"metrics": told}, ensure_ascii=False))
+        else:
+            for one in imported:
+                self.stdout.write(f"{one.version.metric.name}: version {one.version.number} ({one.done})")
+        if file.candidates:
+            self.stderr.write("Candidates are left out: they belong to a run, not to a metric.")
+
+
+def metrics_of(path: Path) -> MetricsFile:
+    """CommandError with every mistake and its line (status 1), or why the file can't be read (2)."""
+    try:
+        return read_metrics_file(path.read_text(encoding="utf-8-sig"), path.parent)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", returncode=WRONG_USAGE) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{path} is not UTF-8.", returncode=HAS_ERRORS) from None
+    except MetricsFileError as error:
+        sentences = "\n".join(metrics_file_sentences(error))
+        raise CommandError(f"{path}:\n{sentences}", returncode=HAS_ERRORS) from None
+
+
+def project_called(slug: str | None) -> Project:
+    """The project of that slug, or the only one; made where there is none at all. CommandError (status 2) otherwise."""
+    projects = list(Project.objects.filter(slug=slug) if slug else Project.objects.all()[:2])
+    if len(projects) == 1:
+        return projects[0]
+    if slug or projects:
+        known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True))
+        raise CommandError(f"Name the project: --project SLUG, one of: {known}.", returncode=WRONG_USAGE)
+    return Project.objects.create(slug=PROJECT, name="Command line")
+
+
+def into(project: Project, file: MetricsFile) -> list[Imported]:
+    """An address that names no variable is asked through the project's endpoint of that address, if there is one."""
+    placed, _unplaced = with_endpoints(project, file.metrics, keep_named_keys=True)
+    try:
+        return metrics_import(project=project, metrics=placed, user=None)
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages), returncode=HAS_ERRORS) from None

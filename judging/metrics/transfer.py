@@ -1,0 +1,143 @@
+"""Metrics in from a metrics file, and out as one.
+
+A judge model of a file is an address. In the site it becomes the endpoint of the project that has this address and
+model, so that keys stay where they are kept; only a command may keep an address with the variable that holds its key.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from django.db import transaction
+
+from evalsite.accounts.models import Project, User
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.settings import chat_url
+from judging.core.metrics_file import MetricsFile, read_metrics_file
+from judging.core.metrics_writer import write_metrics_file
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.metrics import services
+from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.metrics.selectors import endpoints_of, newest_version
+
+Done = Literal["new", "changed", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A metric after the import, and what the import did to it."""
+
+    version: MetricVersion
+    done: Done
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A judge model whose address and model no endpoint of the project has."""
+
+    metric: str
+    judge: JudgeModel
+
+
+def read_alone(text: str) -> MetricsFile:
+    """A metrics file without its folder: what it names beside it is missing. Raises MetricsFileError."""
+    with tempfile.TemporaryDirectory() as empty:
+        return read_metrics_file(text, Path(empty))
+
+
+def with_endpoints(
+    project: Project, metrics: Sequence[MetricDefinition], *, keep_named_keys: bool = False
+) -> tuple[list[MetricDefinition], list[Unplaced]]:
+    """The metrics asking the project's endpoints, and the judge models for which there is none.
+
+    `keep_named_keys`: what names a variable for its key stays as it is. Only for somebody who may read the
+    environment: otherwise a file could have any variable of the server sent to any address.
+    """
+    by_place: dict[tuple[str, str], Endpoint] = {}
+    for endpoint in endpoints_of(project):
+        by_place.setdefault(_place(endpoint.url, endpoint.model), endpoint)
+    unplaced: list[Unplaced] = []
+    placed = []
+    for metric in metrics:
+        judges = []
+        for judge in metric.judges:
+            if keep_named_keys and judge.api_key_env:
+                judges.append(judge)
+                continue
+            found = by_place.get(_place(judge.url, judge.model))
+            if found is None:
+                unplaced.append(Unplaced(metric.name, judge))
+            judges.append(judge if found is None else _at(judge, found))
+        placed.append(msgspec.structs.replace(metric, judges=tuple(judges)))
+    return placed, unplaced
+
+
+def _place(url: str, model: str) -> tuple[str, str]:
+    try:
+        return chat_url(url), model
+    except JudgeError:
+        return url, model
+
+
+def _at(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
+    """Asking the endpoint; parameters that are the endpoint's own are left to it."""
+    params = {
+        name: value
+        for name, value in judge.params.items()
+        if not (name in endpoint.params and endpoint.params[name] == value)
+    }
+    return msgspec.structs.replace(
+        judge, endpoint=endpoint.pk, url="", model="", api_key_env="", params=params
+    )
+
+
+@transaction.atomic
+def metrics_import(
+    *, project: Project, metrics: Sequence[MetricDefinition], user: User | None
+) -> list[Imported]:
+    """Each metric as a new one or, where the project has one of that name, as its newest version. All or none.
+
+    Raises ValidationError for a name that an archived metric has.
+    """
+    return [_import(project, definition, user) for definition in metrics]
+
+
+def _import(project: Project, definition: MetricDefinition, user: User | None) -> Imported:
+    metric = Metric.objects.filter(project=project, name=definition.name, archived_at=None).first()
+    if metric is None:
+        made = services.metric_create(project=project, definition=definition, user=user)
+        return Imported(newest_version(made), "new")
+    before = newest_version(metric)
+    saved = services.metric_edit(metric=metric, definition=definition, based_on=before.number, user=user)
+    return Imported(saved, "unchanged" if saved.pk == before.pk else "changed")
+
+
+def metrics_text(versions: Sequence[MetricVersion]) -> str:
+    """The versions as one metrics file; endpoints as their address, model and parameters."""
+    definitions = [MetricDefinition.from_json(one.definition) for one in versions]
+    return write_metrics_file([_with_addresses(one) for one in definitions])
+
+
+def _with_addresses(definition: MetricDefinition) -> MetricDefinition:
+    ids = [judge.endpoint for judge in definition.judges if judge.endpoint]
+    endpoints = Endpoint.objects.in_bulk(ids)
+    judges = tuple(
+        _addressed(judge, endpoints[judge.endpoint]) if judge.endpoint in endpoints else judge
+        for judge in definition.judges
+    )
+    return msgspec.structs.replace(definition, judges=judges)
+
+
+def _addressed(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
+    return msgspec.structs.replace(
+        judge,
+        endpoint=None,
+        url=endpoint.url,
+        model=endpoint.model,
+        params={**endpoint.params, **judge.params},
+    )

@@ -1,0 +1,140 @@
+"""Metrics in from a file and out as one, in the browser."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_GET
+
+from evalsite import access
+from evalsite.access import May, signed_in
+from evalsite.accounts.models import Project
+from judging.core.metrics_file import MAX_FILE_BYTES, MetricsFileError
+from judging.messages import metrics_file_sentences
+from judging.metrics import selectors, transfer
+from judging.metrics.access import get_metric, get_metric_version
+from judging.metrics.models import MetricVersion
+
+
+class ImportForm(forms.Form):
+    """A file, or its text."""
+
+    file = forms.FileField(label=gettext_lazy("File"), required=False, allow_empty_file=True)
+    text = forms.CharField(
+        label=gettext_lazy("Or its text"),
+        required=False,
+        strip=False,
+        max_length=MAX_FILE_BYTES,
+        widget=forms.Textarea(attrs={"rows": 12, "class": "mono", "spellcheck": "false"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        file = values.get("file")
+        if file is not None and file.size > MAX_FILE_BYTES:
+            self.add_error("file", _("The file is too large for a metrics file."))
+        elif file is not None:
+            try:
+                values["text"] = file.read().decode("utf-8-sig")
+            except UnicodeDecodeError:
+                self.add_error("file", _("The file is not UTF-8 text; save it as UTF-8."))
+        elif not values.get("text", "").strip():
+            self.add_error(None, _("Choose a file, or paste its text."))
+        return values
+
+
+@login_required
+def import_file(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form; what is wrong with a file is listed with its lines."""
+    project = access.get_project(request, slug, May.METRICS)
+    form = ImportForm(request.POST or None, request.FILES or None)
+    wrong: list[str] = []
+    if request.method == "POST" and form.is_valid():
+        wrong = _import(request, project, form.cleaned_data["text"])
+        if not wrong:
+            return redirect("metrics:list", slug)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "metrics/import.html", {"form": form, "wrong": wrong}, status=status)
+
+
+def _import(request: HttpRequest, project: Project, text: str) -> list[str]:
+    """Import the text, or say why not."""
+    try:
+        file = transfer.read_alone(text)
+    except MetricsFileError as error:
+        return metrics_file_sentences(error)
+    placed, unplaced = transfer.with_endpoints(project, file.metrics)
+    if unplaced:
+        return [_no_endpoint(one) for one in unplaced]
+    try:
+        imported = transfer.metrics_import(project=project, metrics=placed, user=signed_in(request))
+    except ValidationError as error:
+        return list(error.messages)
+    _tell(request, imported, candidates=len(file.candidates))
+    return []
+
+
+def _no_endpoint(one: transfer.Unplaced) -> str:
+    sentence = _(
+        "%(metric)s: no endpoint of this project has the address %(url)s and the model %(model)s. Let an administrator "
+        "add one, with its key, and import the file again."
+    )
+    return sentence % {"metric": one.metric, "url": one.judge.url, "model": one.judge.model}
+
+
+def _tell(request: HttpRequest, imported: list[transfer.Imported], *, candidates: int) -> None:
+    done = {kind: [one for one in imported if one.done == kind] for kind in ("new", "changed", "unchanged")}
+    sentences = {
+        "new": ngettext("%(n)s metric is new.", "%(n)s metrics are new.", len(done["new"])),
+        "changed": ngettext(
+            "%(n)s metric has a new version.", "%(n)s metrics have a new version.", len(done["changed"])
+        ),
+        "unchanged": ngettext(
+            "%(n)s metric was as in the file.", "%(n)s metrics were as in the file.", len(done["unchanged"])
+        ),
+    }
+    told = [sentences[kind] % {"n": len(found)} for kind, found in done.items() if found]
+    if candidates:
+        told.append(_("The file's candidates are left out: they belong to a run."))
+    messages.success(request, " ".join(told))
+
+
+@login_required
+@require_GET
+def export_all(request: HttpRequest, slug: str) -> HttpResponse:
+    """The newest version of each metric that is not archived."""
+    project = access.get_project(request, slug, May.METRICS)
+    return _file([line.version for line in selectors.metrics_of(project)], project.slug)
+
+
+@login_required
+@require_GET
+def export_one(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """One metric's newest version."""
+    found = get_metric(request, slug, metric)
+    return _file([selectors.newest_version(found)], found.name)
+
+
+@login_required
+@require_GET
+def export_version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpResponse:
+    """A version as it was."""
+    found = get_metric_version(request, slug, metric, number)
+    return _file([found], f"{found.metric.name}-v{number}")
+
+
+def _file(versions: list[MetricVersion], name: str) -> HttpResponse:
+    answer = HttpResponse(transfer.metrics_text(versions), content_type="application/yaml; charset=utf-8")
+    name = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "metrics"
+    answer["Content-Disposition"] = content_disposition_header(True, f"{name}.yaml") or ""
+    return answer
