@@ -164,7 +164,7 @@ def alike_groups(version: Version) -> list[AlikeGroup]:
         AlikeGroup(key, sorted((_spelling(version, name, candidates) for name in names), key=_frequent_first))
         for key, names in several.items()
     ]
-    return sorted(groups, key=lambda group: -sum(spelling.rows for spelling in group.spellings))
+    return sorted(groups, key=lambda group: (-sum(spelling.rows for spelling in group.spellings), group.key))
 
 
 def _spelling(version: Version, name: str, candidates: dict[str, int]) -> Spelling:
