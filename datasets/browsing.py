@@ -15,7 +15,7 @@ from django.db.models import Case, CharField, Count, Exists, F, OuterRef, QueryS
 from django.db.models.functions import Length, Substr
 
 from datasets import searching
-from datasets.core.searching import GRAM, Index, IndexRow, Place, fold
+from datasets.core.searching import Index, IndexRow, Place, fold
 from datasets.core.variables import row_data
 from datasets.models import Candidate, Finding, Response, Row, Version
 from datasets.selectors import findings_on, format_of
@@ -177,10 +177,10 @@ def _source(version: Version, chosen: RowFilter) -> Iterator[Source]:
 
 
 def _indexed(version: Version, chosen: RowFilter, index: Index) -> Source | None:
-    """The index, if it knows what is asked for: a text of three characters, a field's value, a rare model."""
-    text = fold(chosen.text)
-    if len(text) >= GRAM:
-        return lambda place, limit: index.with_text(text, place, limit)
+    """The index, if it knows what is asked for: a text, a field's value, a rare model."""
+    question = index.question(fold(chosen.text)) if chosen.text else None
+    if question is not None:
+        return lambda place, limit: index.with_text(question, place, limit)
     if chosen.field:
         return lambda place, limit: index.with_value(chosen.field, chosen.value.strip(), place, limit)
     rare = Candidate.objects.filter(version=version, rows__lt=version.valid_rows / searching.SPARSE)

@@ -19,6 +19,10 @@ from datasets.core.formats.names import Format, structural_keys
 
 GRAM = 3
 MOST_GRAMS = 12  # of a long text only so many are asked for
+MOST_ENDINGS = (
+    400  # trigrams by which a text of one or two characters is looked up; one with more is frequent anyway
+)
+_END = "\n\n"  # after each text, so that its last characters begin a trigram too
 LONGEST_VALUE = 200  # characters of a field's value that can be asked for
 FACETS = 50  # a field with more different values is asked for by typing
 _CREATE = """
@@ -165,7 +169,7 @@ class Builder:
         """Rows in ascending lines, after those that are there."""
         self.database.execute("BEGIN")
         self.database.executemany(
-            "INSERT INTO grams (rowid, text) VALUES (?, ?)", [(row.line, row.text) for row in rows]
+            "INSERT INTO grams (rowid, text) VALUES (?, ?)", [(row.line, row.text + _END) for row in rows]
         )
         values = [(_hash(name, value), row.line) for row in rows for name, value in row.values]
         values += [(_hash(_MODEL, name), row.line) for row in rows for name in row.models]
@@ -201,16 +205,32 @@ class Builder:
         self.database.close()
 
 
+def _quoted(gram: str) -> str:
+    return '"' + gram.replace('"', '""') + '"'
+
+
 class Index:
     """A finished index. Lines come in order from a place on, at most `limit`: each look costs the same."""
 
     def __init__(self, path: Path) -> None:
         self.database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
 
-    def with_text(self, text: str, place: "Place", limit: int) -> list[int]:
-        """Lines that may hold a folded text of three characters or more; those that do are among them."""
-        phrase = " ".join('"' + gram.replace('"', '""') + '"' for gram in grams(text))
-        return self._lines("grams", "rowid", "grams MATCH ?", phrase, place, limit)
+    def question(self, text: str) -> str | None:
+        """How a folded text is looked up; None for a short one that so many trigrams begin with that it is frequent."""
+        if len(text) >= GRAM:
+            return " AND ".join(_quoted(gram) for gram in grams(text))
+        self.database.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'grams', 'row')"
+        )
+        begun = self.database.execute(
+            "SELECT term FROM vocabulary WHERE term >= ? AND term < ? LIMIT ?",
+            [text, text + "\U0010ffff", MOST_ENDINGS + 1],
+        ).fetchall()
+        return " OR ".join(_quoted(term) for (term,) in begun) if len(begun) <= MOST_ENDINGS else None
+
+    def with_text(self, question: str, place: "Place", limit: int) -> list[int]:
+        """Lines that may hold the text of a question; those that do are among them."""
+        return self._lines("grams", "rowid", "grams MATCH ?", question, place, limit) if question else []
 
     def with_value(self, name: str, value: str, place: "Place", limit: int) -> list[int]:
         """Lines whose field has this value."""

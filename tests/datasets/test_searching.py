@@ -135,6 +135,30 @@ def test_a_field_with_many_values_is_not_listed(upload: Upload) -> None:
     assert index.facets() == {"topic": [("乙", 40), ("甲", 40)]}
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"), [("化学", [2]), ("学", [1, 2]), ("氢", [2]), ("理", [1]), ("无", []), ("\n", [])]
+)
+def test_one_and_two_characters_are_looked_up_too_at_the_end_of_a_text_as_well(
+    upload: Upload, text: str, expected: list[int]
+) -> None:
+    version = upload(jsonl(question("数学与物理"), question("氢 化学")), read=True)
+    searching.build(version.pk, engine.owner())
+    index = searching.open_index(version)
+    assert index is not None
+    assert index.question(text) is not None
+    assert lines(version, RowFilter(text=text)) == expected
+
+
+def test_a_character_that_very_many_trigrams_begin_with_is_looked_for_in_the_rows(upload: Upload) -> None:
+    many = "".join(f"的{chr(0x4E00 + n)}" for n in range(1000))
+    version = upload(jsonl(question("a"), question(many)), read=True)
+    searching.build(version.pk, engine.owner())
+    index = searching.open_index(version)
+    assert index is not None
+    assert index.question("的") is None
+    assert lines(version, RowFilter(text="的")) == [2]
+
+
 def test_looking_something_up_reads_an_index_and_sorts_nothing(version: Version) -> None:
     searching.build(version.pk, engine.owner())
     database = sqlite3.connect(searching.index_path(version.pk))
