@@ -180,7 +180,7 @@ REASONS: dict[str, StrPromise] = {
     ),
     "sandbox_refused": gettext_lazy(
         "This machine cannot isolate templates and scripts as well as SANDBOX_MINIMUM_LEVEL asks for. Let an "
-        "administrator run “manage.py check --tag jail”, which names what is missing; then resume the run."
+        "administrator run “manage.py check --deploy --tag jail”, which names what is missing; then resume the run."
     ),
     "sandbox_broken": gettext_lazy(
         "The process that isolates templates and scripts does not start. The worker's log says why; mend it, then "
@@ -196,6 +196,21 @@ REASONS: dict[str, StrPromise] = {
         "The program itself failed on this item. "
         "The worker's log says where; retry, and report it if it stays."
     ),
+    # a rule program; the line's own sentence tells more (judging.rule_messages)
+    "rules_invalid": gettext_lazy("The metric's rule program has errors, so nothing can be scored by it."),
+    "reference.field_missing": gettext_lazy(
+        "The row's reference lacks a field that a rule line compares with. Correct the row, or the line."
+    ),
+    "reference.format": gettext_lazy(
+        "The row's reference does not have the rule program's format. Correct the row."
+    ),
+    "code.failed": gettext_lazy("A Python block of the rule program failed on this item."),
+    "code.result": gettext_lazy("A Python block of the rule program did not return a number from 1 to 5."),
+    "not_integer": gettext_lazy(
+        "The judge model's score of a rule line is no whole number from 1 to 5, so it was not taken."
+    ),
+    "judge.missing": gettext_lazy("A rule line needs a judge model, and the metric has none."),
+    "not_asked": gettext_lazy("A rule line was not scored, because another one has an error."),
 }
 
 FILE_PROBLEMS: dict[str, StrPromise] = {

@@ -19,6 +19,7 @@ from judging.core.values import Outcome, Value, mean_of, outcome_of_value
 ParserSpec = str | dict[str, str]
 Order = Literal["first", "swapped", "both"]
 
+FORMAT_FAILED = "format_failed"  # flag: the answer lacks the format that a rule program wants
 ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
 
 
@@ -44,7 +45,11 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A named pipeline. Scripts are source texts; `undefined` is strict or lenient, `sandbox` batch or item."""
+    """A named pipeline. Scripts are source texts; `undefined` is strict or lenient, `sandbox` batch or item.
+
+    `rules`: the text of a rule program, in place of judge models that score; the one judge model beside it is whom
+    the program's own lines ask.
+    """
 
     name: str
     min_score: float = 1
@@ -53,6 +58,7 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     sandbox: Literal["batch", "item"] = "batch"
     preprocess: str = ""
     judges: tuple[JudgeModel, ...] = ()
+    rules: str = ""
     postprocess: str = ""
 
     @property
@@ -154,6 +160,31 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class RuledLine:
+    """A line of a rule program on one field: the line in the program, its score with the reason, the field's value
+    as JSON text (None where the answer lacks it), perhaps cut."""
+
+    line: int
+    score: int | float | None
+    field: str
+    function: str
+    reason: str
+    params: dict[str, str]
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What a rule program says of an answer. `failure`: why it lacks the program's format; then there are no lines."""
+
+    outcome: Outcome
+    lines: tuple[RuledLine, ...] = ()
+    failure: dict[str, Any] | None = None
+    asked: tuple[AskedJudge, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
     """An outcome with everything that led to it."""
 
@@ -164,6 +195,7 @@ class Story:
     postprocess: ScriptResult | None = None
     flags: tuple[str, ...] = ()
     seconds: float = 0.0
+    rules: Ruled | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +230,10 @@ class Tools(Protocol):
         """All of them at the same time; one answer each, in order."""
         ...
 
+    async def apply_rules(self, context: Context, heard: Heard | None) -> Ruled:
+        """The metric's rule program on an item."""
+        ...
+
     async def postprocess(self, context: Context) -> ScriptResult: ...
 
     async def read(self, judge: int, content: str) -> tuple[Value | None, str]: ...
@@ -217,6 +253,12 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools, heard: Heard 
         if before.failure:
             return Story(_failed(before.failure), preprocess=before)
         context = Context(with_changes(item, before.changed), before.result)
+    if metric.rules:
+        ruled = await tools.apply_rules(context, heard)
+        context = replace(context, asked=ruled.asked)
+        after = await tools.postprocess(context) if metric.postprocess else None
+        flags = tools.flags(item) if ruled.asked else ()
+        return story_by_rules(ruled, before, after, flags, time.perf_counter() - began)
     if heard is not None:
         context = replace(context, asked=heard.asked)
     elif metric.judges:
@@ -236,6 +278,24 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools, heard: Heard 
         (*tools.flags(item), *flipped),
         time.perf_counter() - began,
     )
+
+
+def story_by_rules(
+    ruled: Ruled,
+    before: ScriptResult | None = None,
+    after: ScriptResult | None = None,
+    flags: tuple[str, ...] = (),
+    seconds: float = 0.0,
+) -> Story:
+    """What a rule program said as a story; a script after it has the last word."""
+    outcome = ruled.outcome if after is None else outcome_of_script(after)
+    marks = (FORMAT_FAILED, *flags) if ruled.failure else flags
+    return Story(outcome, ruled.asked, ruled.verdicts, before, after, marks, seconds, ruled)
+
+
+def outcome_of_script(script: ScriptResult) -> Outcome:
+    """What the metric's last script says."""
+    return _failed(script.failure) if script.failure else outcome_of_value(script.result)
 
 
 def _failed(failure: Failure) -> Outcome:
@@ -348,7 +408,7 @@ def conclude(
     """The last script's result if it is the metric's end, else the mean of what could be read."""
     last_script = after or (before if not metric.judges else None)
     if last_script is not None:
-        return _failed(last_script.failure) if last_script.failure else outcome_of_value(last_script.result)
+        return outcome_of_script(last_script)
     offered = counted(asked, verdicts)
     read = [verdict.value for verdict in offered if verdict.value is not None]
     if read:

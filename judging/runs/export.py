@@ -19,6 +19,8 @@ from datasets.core.formats.names import Format
 from datasets.core.variables import response_data, row_data
 from datasets.models import Candidate
 from judging.core.pipeline import MetricDefinition
+from judging.core.rules.scoring import Reason
+from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.models import Judgement, JudgeReply, Reading, Run
@@ -99,7 +101,7 @@ def record(one: Told) -> dict[str, Any]:
             for reply in one.replies
         ],
         "postprocess": _without_changes(script_seen(judgement.postprocess)),
-        "rules": _json(judgement.rules) or [],
+        "rules": [rule_seen(line) for line in rule_lines(judgement.rules)],
         "flags": judgement.flags.split(",") if judgement.flags else [],
     }
 
@@ -135,6 +137,17 @@ def script_seen(text: str) -> dict[str, Any]:
         "printed": kept.get("printed") or "",
         "error": why(failure["code"], failure["detail"]),
     }
+
+
+def rule_lines(text: str) -> list[dict[str, Any]]:
+    """The lines in a judgement's `rules`; none where no rule program scored, or the answer lacks its format."""
+    return (_json(text) or {}).get("lines", [])
+
+
+def rule_seen(line: dict[str, Any]) -> dict[str, Any]:
+    """A rule line as the record tells it; the reason in the reader's language, a judge's in its own words."""
+    reason = rule_sentence(Reason(line["reason"], line["params"]))
+    return {"field": line["field"], "function": line["function"], "score": line["score"], "reason": reason}
 
 
 def _without_changes(seen: dict[str, Any]) -> dict[str, Any]:
@@ -201,7 +214,7 @@ def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int
     """The same judgements as rows of `table_columns`, safe to open in a spreadsheet."""
     width = len(table_columns(run))
     for one in told(run, filters, texts=True):
-        cells = [_cell(value) for value in _row(one, run.version.format)]
+        cells = [_cell(value) for value in _row(one, run.version.format)][:width]
         yield cells + [None] * (width - len(cells))
 
 

@@ -33,6 +33,7 @@ from judging.jails import make_jail, minimum_level
 from judging.runs import planning, store
 from judging.runs.lanes import Lanes, remember_refusals
 from judging.runs.models import Run, RunMetric, RunState
+from judging.runs.rule_tools import RuleTools
 from judging.runs.tools import Abandoned, Gate, MetricTools
 
 log = logging.getLogger("judging.pump")
@@ -177,20 +178,24 @@ class Pump:
             if leased is None:
                 run.exhausted = True
                 return
-            items = await self._in_database(self._load, run, leased)
+            items, judged = await self._in_database(self._load, run, leased)
             self.held[leased.chunk] = HeldChunk(leased, len(items))
+            self.done.extend(judged)
             for item in items:
                 task = asyncio.create_task(self._judge(run, item))
                 run.tasks.add(task)
                 task.add_done_callback(run.tasks.discard)
             if not items:
                 self._close_chunk(leased.chunk)
+            if len(self.done) >= FLUSH_ROWS:
+                return
 
-    def _load(self, run: ActiveRun, leased: store.Leased) -> list[store.ToJudge]:
+    def _load(self, run: ActiveRun, leased: store.Leased) -> tuple[list[store.ToJudge], list[store.Judged]]:
+        """What others must judge, and what rule programs have judged at once: a task each would cost more."""
         items = store.load(leased, run.form)
-        for key in {item.metric for item in items}:
-            self._tools(run, key)
-        return items
+        alone = {key: self._tools(run, key).alone for key in {item.metric for item in items}}
+        judged = [at_once(item, rules) for item in items if (rules := alone[item.metric])]
+        return [item for item in items if not alone[item.metric]], judged
 
     async def _judge(self, run: ActiveRun, item: store.ToJudge) -> None:
         try:
@@ -199,9 +204,7 @@ class Pump:
         except (Abandoned, asyncio.CancelledError):
             self.held[item.chunk].abandoned += 1
         except Exception as error:
-            # A fault of ours must not leave the item unjudged for ever, nor stop the others.
-            log.exception("A judgement failed inside evalsite (judgement %s)", item.judgement)
-            self.done.append(store.Judged(item, Story(Outcome.error("internal", type(error).__name__))))
+            self.done.append(fault(item, error))
         else:
             self.done.append(store.Judged(item, story))
         finally:
@@ -284,6 +287,20 @@ class Pump:
 
     async def _in_database(self, work: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self.database, lambda: work(*arguments))
+
+
+def at_once(item: store.ToJudge, rules: RuleTools) -> store.Judged:
+    """An item judged by a rule program that needs nobody."""
+    try:
+        return store.Judged(item, rules.story(item.item))
+    except Exception as error:
+        return fault(item, error)
+
+
+def fault(item: store.ToJudge, error: Exception) -> store.Judged:
+    """A fault of ours must not leave the item unjudged for ever, nor stop the others."""
+    log.error("A judgement failed inside evalsite (judgement %s)", item.judgement, exc_info=error)
+    return store.Judged(item, Story(Outcome.error("internal", type(error).__name__)))
 
 
 def refuse(run: Run, code: str, detail: str) -> None:

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from datasets.core.formats.names import Format
 from datasets.core.variables import response_data, row_data
-from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, ScriptResult, Story
+from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, Ruled, ScriptResult, Story
 from judging.runs.hearing import heard
 from judging.runs.models import Chunk, Reading, Run, RunMetric, RunState
 
@@ -41,7 +41,7 @@ SELECT j.id, j.run_metric_id, j.reading_id, j.asked_by_id, j.row_id, r.raw, a.ra
 _WRITE = """
 UPDATE judging_judgement
    SET state = %s, value = %s, score = %s, reason = %s, detail = %s, preprocess = %s, verdicts = %s,
-       postprocess = %s, flags = %s, seconds = %s, finished_at = %s
+       postprocess = %s, rules = %s, flags = %s, seconds = %s, finished_at = %s
  WHERE id = %s AND state = 'not_run'
 """
 _REPLY = """
@@ -212,6 +212,7 @@ def _judgement_row(one: Judged) -> tuple[Any, ...]:
         _script_json(story.preprocess),
         _json(verdicts) if verdicts else "",
         _script_json(story.postprocess),
+        _rules_json(story.rules),
         ",".join(story.flags),
         story.seconds,
         time.time(),
@@ -244,6 +245,11 @@ def _reply_row(judgement: int, asked: AskedJudge) -> tuple[Any, ...]:
 
 def _script_json(result: ScriptResult | None) -> str:
     return _json(asdict(result)) if result else ""
+
+
+def _rules_json(ruled: Ruled | None) -> str:
+    """Each line begins with its number and its score, in this order: runs.filters looks for that."""
+    return _json({"failure": ruled.failure, "lines": ruled.lines}) if ruled else ""
 
 
 def _json(value: Any) -> str:

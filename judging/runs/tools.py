@@ -21,9 +21,11 @@ from judging.core.pipeline import (
     AskedJudge,
     Context,
     Failure,
+    Heard,
     Item,
     MetricDefinition,
     Question,
+    Ruled,
     ScriptResult,
 )
 from judging.core.prompts import Rendered, RenderItem, names_of, render
@@ -32,6 +34,7 @@ from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
 from judging.core.values import Value
 from judging.runs.batcher import Batcher
 from judging.runs.lanes import Lane
+from judging.runs.rule_tools import RuleTools
 
 Asks = TypeVar("Asks")
 Answer = TypeVar("Answer")
@@ -94,12 +97,23 @@ class MetricTools:
             make_parser(judge.parse, metric.min_score, metric.max_score) for judge in metric.judges
         ]
         self._searches = [self._batched(self._search(parser)) for parser in self._parsers]
+        ask = self.ask if metric.judges else None
+        self.rules = RuleTools(metric, jail, threads, ask) if metric.rules else None
+
+    @property
+    def alone(self) -> RuleTools | None:
+        """The metric's rule program, if it needs neither scripts nor judges: it can be asked outside the loop."""
+        return self.rules if self.rules and self.rules.alone else None
 
     async def preprocess(self, context: Context) -> ScriptResult:
         return await self._before(context)
 
     async def postprocess(self, context: Context) -> ScriptResult:
         return await self._after(context)
+
+    async def apply_rules(self, context: Context, heard: Heard | None) -> Ruled:
+        assert self.rules is not None
+        return await self.rules.apply(context.item, heard.asked if heard else None)
 
     async def render(self, judge: int, context: Context) -> str | Failure:
         return await self._renders[judge](context)

@@ -19,6 +19,7 @@ from judging.core.pipeline import (
     JudgeModel,
     MetricDefinition,
     Question,
+    Ruled,
     ScriptResult,
     Story,
     rounds,
@@ -38,6 +39,7 @@ class FakeTools:
     before: Callable[[Context], ScriptResult] = lambda context: ScriptResult()
     after: Callable[[Context], ScriptResult] = lambda context: ScriptResult()
     prompt: Callable[[int, Context], str | Failure] = lambda judge, context: context.item.response["content"]
+    rules: Callable[[Context], Ruled] = lambda context: Ruled(Outcome("scored", 5))
     builds: tuple[bool, ...] = (False,)
     asked: list[list[Question]] = field(default_factory=list)
     seen: list[Context] = field(default_factory=list)
@@ -55,6 +57,9 @@ class FakeTools:
     async def ask(self, questions: Sequence[Question]) -> list[AskedJudge]:
         self.asked.append(list(questions))
         return [reply_to(question, self.says(question)) for question in questions]
+
+    async def apply_rules(self, context: Context, heard: Heard | None) -> Ruled:
+        return self.rules(context)
 
     async def postprocess(self, context: Context) -> ScriptResult:
         self.seen.append(context)

@@ -1,0 +1,90 @@
+"""A rule metric's part of one response's story: plan → Python blocks → the judge model's lines → conclude.
+
+Pure but for two callables: one runs a Python block in the jail, one asks the metric's judge model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from judging.core.pipeline import AskedJudge, Item, Question, Ruled, RuledLine, Verdict
+from judging.core.rules.asking import read_reply
+from judging.core.rules.conclude import NO_JUDGE, conclude, needs_answers
+from judging.core.rules.plan import Call, Evaluation, Line, plan, reference_of
+from judging.core.rules.program import Program
+from judging.core.rules.scoring import Reason, Scored
+from judging.core.rules.values import json_text
+
+Run = Callable[[Call], Awaitable[Scored | Reason]]
+Ask = Callable[[Sequence[Question]], Awaitable[list[AskedJudge]]]
+Found = dict[int, Scored | Reason]
+
+JUDGE = 0  # a rule metric has one judge model; a question's `repeat` is the index of its line
+MOST_VALUE = 4000  # characters of a field's value that are kept beside its score
+
+
+def evaluate(program: Program, item: Item) -> Evaluation:
+    """The program on an item's answer, against its row's reference."""
+    return plan(program, item.response.get("content") or "", reference_of(item.data))
+
+
+async def rule_on(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:
+    """Score one item. Python blocks come first: where one fails, the judge model could not save the item.
+
+    `ask` is None where the metric has no judge model.
+    """
+    evaluation = evaluate(program, item)
+    if not needs_answers(evaluation):
+        return ruled(evaluation)
+    scored = await asyncio.gather(*(run(call) for call in evaluation.calls))
+    found: Found = {call.line: one for call, one in zip(evaluation.calls, scored, strict=True)}
+    if not evaluation.questions or any(isinstance(one, Reason) for one in scored):
+        return ruled(evaluation, found)
+    if ask is None:
+        return ruled(evaluation, found | {one.line: Reason(NO_JUDGE) for one in evaluation.questions})
+    asked = await ask([Question(JUDGE, one.line, one.prompt) for one in evaluation.questions])
+    heard: Found = {one.repeat: read_asked(one) for one in asked}
+    return ruled(evaluation, found | heard, tuple(asked), verdicts_of(asked, heard))
+
+
+def read_asked(asked: AskedJudge) -> Scored | Reason:
+    """What the judge model said of a line, or why it said nothing."""
+    if asked.failure is not None:
+        return Reason(asked.failure.code, {"detail": asked.failure.detail})
+    return read_reply((asked.reply or {}).get("content") or "")
+
+
+def verdicts_of(asked: Sequence[AskedJudge], heard: Found) -> tuple[Verdict, ...]:
+    """What was read from each reply that came."""
+    return tuple(_verdict(one, heard[one.repeat]) for one in asked if one.failure is None)
+
+
+def _verdict(asked: AskedJudge, found: Scored | Reason) -> Verdict:
+    if isinstance(found, Scored):
+        return Verdict(asked.judge, asked.repeat, found.score)
+    return Verdict(asked.judge, asked.repeat, None, found.code)
+
+
+def ruled(
+    evaluation: Evaluation,
+    found: Found | None = None,
+    asked: tuple[AskedJudge, ...] = (),
+    verdicts: tuple[Verdict, ...] = (),
+) -> Ruled:
+    """The evaluation with what was found for its open lines, as a story keeps it."""
+    result = conclude(evaluation, found or {})
+    failure = result.failure
+    return Ruled(
+        result.outcome(),
+        tuple(map(_ruled_line, result.lines)),
+        {"reason": failure.code, "params": failure.params} if failure else None,
+        asked,
+        verdicts,
+    )
+
+
+def _ruled_line(line: Line) -> RuledLine:
+    answer = None if line.reason.code == "field_missing" else json_text(line.answer)[:MOST_VALUE]
+    rule, reason = line.rule, line.reason
+    return RuledLine(rule.place.line, line.score, line.name, rule.word, reason.code, reason.params, answer)

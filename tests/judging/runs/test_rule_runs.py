@@ -1,0 +1,149 @@
+"""Rule metrics in the engine: mechanical lines ask nobody, judged ones ask for a line each, blocks run in the jail."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
+from judging.core.judges.patience import RetryPolicy
+from judging.core.judges.scripted import ScriptedJudge
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.runs import pump
+from judging.runs.export import records
+from judging.runs.models import JudgeReply, Run, RunState
+from tests.make import a_project, a_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MECHANICAL = "# DSL\n标签:精确匹配\n主题:字数限制:4\n@聚合方式:min\n@格式限制:JSON\n"
+FUZZY = "# DSL\n标签:精确匹配\n主题:模糊匹配\n@格式限制:JSON\n"
+CODE = "# DSL\n主题:Python代码:代码1\n@格式限制:JSON\n<代码1>\n{source}\n</代码1>\n"
+GOOD = '{"标签": "物理", "主题": "光的折射"}'
+REFERENCE = {"标签": "物理", "主题": "光的折射"}
+
+
+def a_version(*answers: str, reference: Any = REFERENCE) -> Version:
+    """A row for each answer."""
+    dataset = Dataset.objects.create(project=a_project(), name="标注")
+    version = Version.objects.create(
+        dataset=dataset,
+        number=1,
+        state=VersionState.READY,
+        format="judge_only",
+        rows=len(answers),
+        valid_rows=len(answers),
+    )
+    candidate = Candidate.objects.create(version=version, name="甲")
+    for line, answer in enumerate(answers, 1):
+        raw = {"messages": [{"role": "user", "content": "请标注"}], "ref_answer": reference}
+        row = Row.objects.create(version=version, line=line, valid=True, raw=json.dumps(raw))
+        Response.objects.create(row=row, candidate=candidate, number=1, raw=json.dumps({"content": answer}))
+    return version
+
+
+def by_rules(rules: str, *answers: str, url: str = "", reference: Any = REFERENCE, **more: Any) -> Run:
+    judges = (JudgeModel(name="裁判", template="", url=url, model="scripted"),) if url else ()
+    metric = MetricDefinition(name="字段", max_score=5, rules=rules, judges=judges, **more)
+    run = a_run(a_version(*answers, reference=reference), metric)
+    pump.work("test:1:1", stop=threading.Event(), only=run.pk, policy=RetryPolicy(base_seconds=0.01))
+    return Run.objects.get(pk=run.pk)
+
+
+def record(run: Run) -> dict[str, Any]:
+    return next(iter(records(run)))
+
+
+def lines(run: Run) -> list[tuple[str, str, Any]]:
+    return [(one["field"], one["function"], one["score"]) for one in record(run)["rules"]]
+
+
+def test_mechanical_lines_ask_nobody() -> None:
+    run = by_rules(MECHANICAL, GOOD)
+    assert (run.state, run.scored, run.calls) == (RunState.FINISHED, 1, 0)
+    assert lines(run) == [("标签", "精确匹配", 5), ("主题", "字数限制", 5)]
+    assert record(run)["value"] == 5
+
+
+def test_each_line_keeps_why() -> None:
+    run = by_rules(MECHANICAL, '{"标签": "化学", "主题": "光的折射"}')
+    assert record(run)["value"] == 1
+    assert record(run)["rules"][0]["reason"]
+
+
+def test_a_thousand_answers_are_all_scored_once() -> None:
+    run = by_rules(MECHANICAL, *[GOOD] * 1030)
+    assert (run.scored, run.total) == (1030, 1030)
+    assert run.judgements.filter(score=5, rules__contains='"line":2,"score":5,').count() == 1030
+
+
+def test_an_answer_without_the_format_scores_1_and_is_flagged() -> None:
+    run = by_rules(MECHANICAL, "不是 JSON")
+    told = record(run)
+    assert (told["value"], told["rules"], told["flags"]) == (1, [], ["format_failed"])
+
+
+def test_a_reference_that_lacks_a_field_is_an_error_of_the_row() -> None:
+    run = by_rules(MECHANICAL, GOOD, reference={"主题": "x"})
+    assert (run.errors, record(run)["state"]) == (1, "error")
+    assert record(run)["reason"].startswith("reference.field_missing: 2: 标签")
+
+
+def test_a_judged_line_is_one_question_to_the_judge_model() -> None:
+    with ScriptedJudge(reply="意思相同，只差一字。\n评分:[[4]]") as judge:
+        run = by_rules(FUZZY, GOOD, url=judge.url)
+        assert len(judge.requests) == 1
+    assert lines(run) == [("标签", "精确匹配", 5), ("主题", "模糊匹配", 4)]
+    assert record(run)["value"] == 4.5
+    assert "只差一字" in record(run)["rules"][1]["reason"]
+
+
+def test_the_reply_to_a_line_is_kept_with_its_verdict() -> None:
+    with ScriptedJudge(reply="评分:[[4]]") as judge:
+        run = by_rules(FUZZY, GOOD, url=judge.url)
+    reply = JudgeReply.objects.get(judgement__run=run)
+    assert (reply.judge, reply.repeat, reply.content) == (0, 1, "评分:[[4]]")
+    assert record(run)["judges"][0]["verdict"] == 4
+
+
+@pytest.mark.parametrize(("said", "code"), [("不好说", "nothing_offered"), ("评分:[[4.5]]", "not_integer")])
+def test_a_line_that_could_not_be_read_makes_an_error_never_a_guess(said: str, code: str) -> None:
+    with ScriptedJudge(reply=said) as judge:
+        run = by_rules(FUZZY, GOOD, url=judge.url)
+    assert (run.errors, record(run)["value"]) == (1, None)
+    assert record(run)["reason"].startswith(code)
+    assert lines(run)[0] == ("标签", "精确匹配", 5)
+
+
+def test_a_judged_line_without_a_judge_model_is_an_error() -> None:
+    assert record(by_rules(FUZZY, GOOD))["reason"].startswith("judge.missing")
+
+
+def test_a_python_block_scores_in_the_jail() -> None:
+    source = (
+        "def score(ref_answer, model_answer):\n    return 5 if len(ref_answer) == len(model_answer) else 2.5"
+    )
+    run = by_rules(CODE.format(source=source), GOOD, '{"主题": "光"}')
+    assert set(run.judgements.values_list("score", flat=True)) == {2.5, 5.0}
+
+
+def test_a_block_that_fails_spares_the_judge_model() -> None:
+    source = "def score(ref_answer, model_answer):\n    return 1 / 0"
+    program = CODE.format(source=source).replace("@格式", "标签:模糊匹配\n@格式")
+    with ScriptedJudge(reply="评分:[[4]]") as judge:
+        run = by_rules(program, GOOD, url=judge.url)
+        assert not judge.requests
+    assert record(run)["reason"].startswith("code.failed")
+
+
+def test_preprocess_can_take_the_fences_off() -> None:
+    script = "def preprocess(data, resp):\n    resp['content'] = resp['content'].strip('`')"
+    assert record(by_rules(MECHANICAL, f"```{GOOD}```", preprocess=script))["value"] == 5
+
+
+def test_a_program_with_errors_is_an_error_of_every_item() -> None:
+    run = by_rules("# DSL\n标签:精确匹佩\n@格式限制:JSON\n", GOOD)
+    assert record(run)["reason"] == "rules_invalid: 2: unknown_function"
