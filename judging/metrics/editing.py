@@ -14,13 +14,16 @@ from django.utils import translation
 from datasets.models import Version
 from evalsite.accounts.models import Project
 from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.messages import reason_sentence
+from judging.core.replies import ParserError, make_parser
+from judging.messages import FILE_PROBLEMS, reason_sentence
 from judging.metrics import samples, trying
-from judging.metrics.forms import MetricForms, failure_sentence, starting_definition, typed_definition
-from judging.metrics.models import MetricVersion
+from judging.metrics.forms import MetricForms, starting_definition, typed_definition
+from judging.metrics.judge_forms import failure_sentence
+from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.preview import Prompt, preview_prompt
 from judging.metrics.samples import Offered, Sample
 from judging.metrics.trying import Text, Trial
+from judging.runs.past_replies import PastReply, tried_on_metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Look:
 def look(project: Project, before: MetricDefinition, typed: QueryDict) -> Look:
     """The preview of what is typed, on the row that is chosen in the same form."""
     texts = {name: str(typed[name]) for name in typed}
-    definition = typed_definition(texts, before) if texts else before
+    definition = typed_definition(typed, before) if texts else before
     chosen = texts.get("row_judge", "")
     judge = int(chosen) if chosen.isdecimal() and int(chosen) < len(definition.judges) else 0
     sample = samples.choose_sample(project, texts)
@@ -139,3 +142,29 @@ def tried_at_once(look: Look, forms: MetricForms) -> Tried:
     *_pieces, last = try_on(look, forms)
     assert isinstance(last, Trial)
     return tried(look, last)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A way of reading tried on past replies to the form's judge model of this number; or what is wrong with it."""
+
+    number: int
+    replies: list[PastReply]
+    error: str = ""
+
+
+def past_replies(metric: Metric | None, before: MetricDefinition, typed: QueryDict) -> Past | None:
+    """The parser that is typed for the judge model that `read` names; None where none is asked for."""
+    which = typed.get("read", "")
+    if metric is None or not which.isdecimal() or len(which) > 3:
+        return None
+    number, prefix = int(which), f"judge-{which}-"
+    kind, pattern = typed.get(f"{prefix}parse", "score"), typed.get(f"{prefix}pattern", "")
+    scale = typed_definition(typed, before)
+    try:
+        parser = make_parser(
+            {kind: pattern} if kind in ("regex", "json_path") else kind, scale.min_score, scale.max_score
+        )
+    except ParserError as error:
+        return Past(number, [], str(FILE_PROBLEMS[error.code]) % {"detail": error.detail})
+    return Past(number, tried_on_metric(metric, number, parser) if number < len(before.judges) else [])

@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite.accounts.models import Project
 from judging.core.builtin import BUILTINS
-from judging.core.pipeline import JudgeModel, MetricDefinition, ParserSpec
-from judging.core.replies import ParserError, make_parser
-from judging.messages import FILE_PROBLEMS, reason_sentence
-from judging.metrics import preview, selectors
-from judging.metrics.fields import JsonObjectField
-from judging.metrics.models import Endpoint
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.messages import reason_sentence
+from judging.metrics import preview
+from judging.metrics.judge_forms import CodeField, JudgeForm, failure_sentence, judge_numbers, unified
 
-MAX_TEMPLATE = 400_000  # characters
-MAX_SCRIPT = 200_000
-MAX_JUDGES = 20
-
-PARSERS = [
-    ("score", gettext_lazy("a score such as [[7]] or Score: 7")),
-    ("comparison", gettext_lazy("a verdict such as [[A>B]]")),
-    ("regex", gettext_lazy("the last match of a regular expression")),
-    ("json_path", gettext_lazy("a value in a JSON reply")),
-]
-
-
-def code(rows: int) -> forms.Textarea:
-    return forms.Textarea(attrs={"rows": rows, "class": "mono", "spellcheck": "false"})
-
-
-def unified(text: str) -> str:
-    """Browsers send line ends as CR LF; line numbers and templates want one character."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-class EndpointField(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django's own takes none
-    def label_from_instance(self, obj: Any) -> str:
-        return f"{obj.name} · {obj.model}"
-
-
-class CodeField(forms.CharField):
-    """Source text: kept to the character, but for line ends."""
-
-    def __init__(self, *, rows: int, **more: Any) -> None:
-        super().__init__(strip=False, widget=code(rows), **more)
-
-    def to_python(self, value: Any) -> Any:
-        return unified(super().to_python(value) or "")
+MAX_SCRIPT = 200_000  # characters
 
 
 class MetricForm(forms.Form):
@@ -119,95 +84,6 @@ class MetricForm(forms.Form):
         return values
 
 
-class JudgeForm(forms.Form):
-    """One judge model. `before` is what is stored: its address, if it has no endpoint, cannot be changed here."""
-
-    endpoint = EndpointField(
-        Endpoint.objects.none(), label=gettext_lazy("Judge model"), empty_label=gettext_lazy("choose one")
-    )
-    template = CodeField(rows=22, label=gettext_lazy("Prompt template"), max_length=MAX_TEMPLATE)
-    parse = forms.ChoiceField(label=gettext_lazy("Read from the reply"), choices=PARSERS)
-    pattern = forms.CharField(
-        label=gettext_lazy("Expression or path"),
-        required=False,
-        strip=False,
-        max_length=2000,
-        help_text=gettext_lazy(
-            "A regular expression whose first group is the score, or a JSON path such as result.score."
-        ),
-        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false"}),
-    )
-    system_prompt = CodeField(
-        rows=3, label=gettext_lazy("System prompt"), required=False, max_length=MAX_TEMPLATE
-    )
-    params = JsonObjectField(
-        label=gettext_lazy("Generation parameters"),
-        help_text=gettext_lazy(
-            'A JSON object such as {"temperature": 0}; it goes before the endpoint\'s own.'
-        ),
-    )
-
-    def __init__(self, data: Any, *, project: Project, number: int, before: JudgeModel | None) -> None:
-        self.before = before
-        super().__init__(data, prefix=f"judge-{number}", initial=judge_initial(before) if before else None)
-        endpoints = selectors.endpoints_of(project)
-        if before and before.endpoint:  # an archived one stays chosen
-            endpoints |= Endpoint.objects.filter(project=project, pk=before.endpoint)
-        choice = self.fields["endpoint"]
-        assert isinstance(choice, EndpointField)
-        choice.queryset = endpoints
-        if before and self.address:
-            choice.required = False
-            place = {"model": before.model, "url": before.url}
-            choice.empty_label = _("%(model)s at %(url)s, as imported") % place
-
-    @property
-    def address(self) -> str:
-        """The address of a judge model that was imported without an endpoint."""
-        return self.before.url if self.before and not self.before.endpoint else ""
-
-    def clean_template(self) -> str:
-        source: str = self.cleaned_data["template"]
-        failure = preview.template_failure(source)
-        if failure is not None:
-            raise forms.ValidationError(failure_sentence("prompt", failure))
-        return source
-
-    def parser(self) -> ParserSpec:
-        kind = self.cleaned_data.get("parse") or "score"
-        return {kind: self.cleaned_data.get("pattern", "")} if kind in ("regex", "json_path") else kind
-
-    def clean(self) -> dict[str, Any]:
-        try:
-            make_parser(self.parser(), 1, 10)
-        except ParserError as error:
-            self.add_error("pattern", str(FILE_PROBLEMS[error.code]) % {"detail": error.detail})
-        return self.cleaned_data
-
-    def result(self) -> JudgeModel:
-        """Only of a valid form."""
-        values = self.cleaned_data
-        before = self.before or JudgeModel(name="", template="")
-        judge = msgspec.structs.replace(
-            before,
-            template=values["template"],
-            system_prompt=values["system_prompt"] or None,
-            params=values["params"],
-            parse=self.parser(),
-            both_orders=before.both_orders and values["parse"] == "comparison",
-        )
-        return with_endpoint(judge, values["endpoint"])
-
-
-def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
-    """The judge model asking `endpoint`; an imported one keeps its address if none was chosen."""
-    if endpoint is None or endpoint.pk == judge.endpoint:
-        return judge
-    return msgspec.structs.replace(
-        judge, endpoint=endpoint.pk, name=endpoint.name, url="", model="", api_key_env=""
-    )
-
-
 @dataclass(slots=True)
 class MetricForms:
     """All parts of the form together. `before` is the definition that it began with."""
@@ -217,7 +93,12 @@ class MetricForms:
     before: MetricDefinition
 
     def is_valid(self) -> bool:
-        return all([self.metric.is_valid(), *[judge.is_valid() for judge in self.judges]])
+        valid = all([self.metric.is_valid(), *[judge.is_valid() for judge in self.judges]])
+        scripts = self.metric.cleaned_data.get("preprocess") or self.metric.cleaned_data.get("postprocess")
+        if valid and not self.judges and not scripts:
+            self.metric.add_error(None, reason_sentence("no_judge"))
+            return False
+        return valid
 
     @property
     def has_errors(self) -> bool:
@@ -239,31 +120,52 @@ class MetricForms:
         )
 
 
-def metric_forms(data: Mapping[str, Any] | None, project: Project, before: MetricDefinition) -> MetricForms:
-    """The forms for a definition, with what was typed if there is `data`."""
+def metric_forms(
+    typed: QueryDict | None, project: Project, before: MetricDefinition, *, checked: bool = True
+) -> MetricForms:
+    """The forms for a definition, with what was typed if there is any; unchecked, nothing of it is called wrong yet."""
     initial = msgspec.structs.asdict(before)
     for name in ("min_score", "max_score"):
         initial[name] = f"{initial[name]:g}"
     judges = [
-        JudgeForm(data, project=project, number=number, before=judge)
-        for number, judge in enumerate(before.judges)
+        JudgeForm(
+            typed, project=project, number=number, before=_judge_before(before, number), checked=checked
+        )
+        for number in judge_numbers(typed, len(before.judges))
     ]
-    return MetricForms(MetricForm(data, initial=initial), judges, before)
+    if typed is not None and not checked:
+        initial |= {name: typed[name] for name in MetricForm.base_fields if name in typed}
+    return MetricForms(MetricForm(typed if checked else None, initial=initial), judges, before)
 
 
-def typed_definition(data: Mapping[str, str], before: MetricDefinition) -> MetricDefinition:
+def _judge_before(before: MetricDefinition, number: int) -> JudgeModel | None:
+    return before.judges[number] if number < len(before.judges) else None
+
+
+def typed_definition(typed: QueryDict, before: MetricDefinition) -> MetricDefinition:
     """What is being typed, for a preview: nothing is checked, and what cannot be read is as before."""
     judges = tuple(
-        msgspec.structs.replace(judge, template=unified(data.get(f"judge-{number}-template", judge.template)))
-        for number, judge in enumerate(before.judges)
+        _typed_judge(typed, number, _judge_before(before, number) or JudgeModel(name="", template=""))
+        for number in judge_numbers(typed, len(before.judges))
     )
     return msgspec.structs.replace(
         before,
         judges=judges,
-        undefined="lenient" if data.get("undefined") == "lenient" else "strict",
-        preprocess=unified(data.get("preprocess", before.preprocess)),
-        min_score=_float(data.get("min_score"), before.min_score),
-        max_score=_float(data.get("max_score"), before.max_score),
+        undefined="lenient" if typed.get("undefined") == "lenient" else "strict",
+        preprocess=unified(typed.get("preprocess", before.preprocess)),
+        postprocess=unified(typed.get("postprocess", before.postprocess)),
+        min_score=_float(typed.get("min_score"), before.min_score),
+        max_score=_float(typed.get("max_score"), before.max_score),
+    )
+
+
+def _typed_judge(typed: QueryDict, number: int, before: JudgeModel) -> JudgeModel:
+    prefix = f"judge-{number}-"
+    return msgspec.structs.replace(
+        before,
+        name=typed.get(f"{prefix}name") or before.name,
+        template=unified(typed.get(f"{prefix}template", before.template)),
+        system_prompt=typed.get(f"{prefix}system_prompt") or None,
     )
 
 
@@ -272,18 +174,6 @@ def _float(text: str | None, otherwise: float) -> float:
         return float(text or "")
     except ValueError:
         return otherwise
-
-
-def judge_initial(judge: JudgeModel) -> dict[str, Any]:
-    kind, pattern = (judge.parse, "") if isinstance(judge.parse, str) else next(iter(judge.parse.items()))
-    return {
-        "endpoint": judge.endpoint,
-        "template": judge.template,
-        "system_prompt": judge.system_prompt or "",
-        "params": judge.params,
-        "parse": kind,
-        "pattern": pattern,
-    }
 
 
 def starting_definition(start: str, name: str) -> MetricDefinition:
@@ -296,9 +186,3 @@ def starting_definition(start: str, name: str) -> MetricDefinition:
     )
     scale = (1.0, 5.0) if builtin and builtin.parse == "comparison" else (1.0, 10.0)
     return MetricDefinition(name=name, min_score=scale[0], max_score=scale[1], judges=(judge,))
-
-
-def failure_sentence(what: str, failure: Any) -> str:
-    """A jail's failure with its line, as the run would tell it."""
-    place = _("line %(line)s: ") % {"line": failure.line} if failure.line else ""
-    return reason_sentence(f"{what}_{failure.code}", place + failure.message)

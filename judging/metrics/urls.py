@@ -16,6 +16,7 @@ urlpatterns = [
     path("import/", transfer_views.import_file, name="import"),
     path("export/", transfer_views.export_all, name="export_all"),
     path("<int:metric>/", views.edit, name="edit"),
+    path("<int:metric>/past-replies/", views.past_replies, name="past_replies"),
     path("<int:metric>/export/", transfer_views.export_one, name="export"),
     path("<int:metric>/compare/", comparing.compare, name="compare"),
     path("<int:metric>/versions/<int:number>/export/", transfer_views.export_version, name="export_version"),

@@ -23,9 +23,11 @@ from judging.core.pipeline import MetricDefinition
 from judging.metrics import editing, selectors, services
 from judging.metrics.access import get_metric
 from judging.metrics.forms import MetricForms, metric_forms, starting_definition
+from judging.metrics.judge_forms import with_change
 from judging.metrics.models import Metric, MetricVersion
 
-_LOOKING = ("go", "look", "try")  # buttons that change nothing
+_SHOWING = ("go", "look", "change", "read")  # buttons that neither save nor ask that all be right
+_LOOKING = (*_SHOWING, "try")  # buttons that save nothing
 
 
 @login_required
@@ -107,7 +109,10 @@ class EditorPage:
 
     def __post_init__(self) -> None:
         self.typed: QueryDict = self.request.POST
-        self.forms: MetricForms = metric_forms(self.typed or None, self.project, self.before)
+        if "change" in self.typed:
+            self.typed = with_change(self.typed, len(self.before.judges))
+        checked = not any(name in self.typed for name in _SHOWING)
+        self.forms: MetricForms = metric_forms(self.typed or None, self.project, self.before, checked=checked)
 
     @property
     def wants_saving(self) -> bool:
@@ -132,6 +137,7 @@ class EditorPage:
             "stale": stale,
             "look": look,
             "tried": tried,
+            "past": editing.past_replies(self.metric, self.before, self.typed),
             "failed": failed,
         }
         return render(
@@ -146,6 +152,15 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, May.METRICS)
     look = editing.look(project, _before(request, project), request.POST)
     return render(request, "metrics/_preview.html", {"look": look})
+
+
+@login_required
+@require_POST
+def past_replies(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """What the way of reading that is typed makes of replies to this metric's runs, as a fragment."""
+    found = get_metric(request, slug, metric)
+    past = editing.past_replies(found, _before(request, found.project), request.POST)
+    return render(request, "metrics/_past_replies.html", {"past": past})
 
 
 @login_required

@@ -35,6 +35,7 @@ function patterns() {
   for (const judge of form.querySelectorAll("fieldset[data-judge]")) {
     const way = judge.querySelector("select[name$='-parse']").value;
     judge.querySelector("[data-pattern]").hidden = !["regex", "json_path"].includes(way);
+    judge.querySelector("[data-comparison]").hidden = way !== "comparison";
   }
 }
 form.addEventListener("change", patterns);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 
 import pytest
@@ -13,8 +14,11 @@ from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.metrics.models import Endpoint, Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
+from judging.runs.services import ChosenMetric, run_create
 from tests.conftest import ClientOf
+from tests.judging.judged import judge, said
 from tests.judging.metrics.conftest import form_of
+from tests.make import a_version
 
 METRICS = "/p/physics/metrics/"
 
@@ -225,3 +229,161 @@ def test_no_page_of_a_metric_shows_a_key(
         client_of(alice).get(page_of(metric)).text + client_of(alice).get(page_of(metric, "versions/1/")).text
     )
     assert KEY not in text
+
+
+# --- several judge models ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pair(project: Project, live: Endpoint, alice: User) -> Metric:
+    """Two judge models, the second of which compares in both orders."""
+    judges = (
+        JudgeModel(name="first", endpoint=live.pk, template="one", repeats=2),
+        JudgeModel(name="second", endpoint=live.pk, template="two", parse="comparison", both_orders=True),
+    )
+    return metric_create(project=project, definition=MetricDefinition(name="Pair", judges=judges), user=alice)
+
+
+def typed_for(metric: Metric, order: list[int], **changes: object) -> dict[str, object]:
+    """The form as a browser sends it, with every field of each judge model."""
+    fields = form_of(metric, judges="1", judge_order=order)
+    for number, one in enumerate(definition_of(metric).judges):
+        fields |= {f"judge-{number}-name": one.name, f"judge-{number}-repeats": one.repeats}
+        fields[f"judge-{number}-parse"] = one.parse
+        if one.both_orders:
+            fields[f"judge-{number}-both_orders"] = "on"
+    return fields | changes
+
+
+def test_saving_as_it_stands_keeps_every_judge_as_it_was(
+    client_of: ClientOf, alice: User, pair: Metric
+) -> None:
+    page = client_of(alice).post(page_of(pair), typed_for(pair, [0, 1]), follow=True)
+    assert "Nothing had changed" in page.text
+
+
+@pytest.mark.parametrize(
+    ("order", "names"), [([1, 0], ["second", "first"]), ([1], ["second"]), ([0, 0, 99], ["first", "third"])]
+)
+def test_judges_are_saved_in_the_order_of_the_form(
+    order: list[int], names: list[str], client_of: ClientOf, alice: User, pair: Metric, live: Endpoint
+) -> None:
+    third = {
+        "judge-99-name": "third",
+        "judge-99-endpoint": live.pk,
+        "judge-99-template": "x",
+        "judge-99-parse": "score",
+    }
+    client_of(alice).post(page_of(pair), typed_for(pair, order, **third))
+    assert [judge.name for judge in definition_of(pair).judges] == names
+
+
+@pytest.mark.parametrize(
+    ("change", "order"),
+    [
+        ("add", [0, 1, 2]),
+        ("copy:0", [0, 2, 1]),
+        ("remove:0", [1]),
+        ("up:1", [1, 0]),
+        ("down:0", [1, 0]),
+        ("up:0", [0, 1]),
+        ("nonsense", [0, 1]),
+        ("remove:77", [0, 1]),
+    ],
+)
+def test_a_button_changes_the_form_and_saves_nothing(
+    change: str, order: list[int], client_of: ClientOf, alice: User, pair: Metric
+) -> None:
+    typed = typed_for(pair, [0, 1], **{"judge-0-template": "typed so far", "change": change})
+    page = client_of(alice).post(page_of(pair), typed)
+    shown = [int(one) for one in re.findall(r'name="judge_order" value="(\d+)"', page.text)]
+    assert (page.status_code, shown) == (200, order)
+    assert ("typed so far" in page.text) is (0 in order)
+    assert "errorlist" not in page.text
+    assert newest_version(pair).number == 1
+
+
+def test_a_copy_of_a_judge_has_all_its_settings(client_of: ClientOf, alice: User, pair: Metric) -> None:
+    page = client_of(alice).post(page_of(pair), typed_for(pair, [0, 1], change="copy:1"))
+    box = re.search(r'<input type="checkbox" name="judge-2-both_orders"[^>]*>', page.text)
+    assert box is not None
+    assert "checked" in box[0]
+    assert page.text.count("two</textarea>") == 2
+
+
+def test_without_judge_and_script_there_is_nothing_to_save(
+    client_of: ClientOf, alice: User, pair: Metric
+) -> None:
+    page = client_of(alice).post(page_of(pair), typed_for(pair, []))
+    assert page.status_code == 422
+    assert "no judge model and no script" in page.text
+
+
+def test_a_metric_may_be_a_script_alone(client_of: ClientOf, alice: User, pair: Metric) -> None:
+    script = "def preprocess(data, resp):\n    return 1\n"
+    client_of(alice).post(page_of(pair), typed_for(pair, [], preprocess=script))
+    assert definition_of(pair).judges == ()
+
+
+def test_both_orders_are_for_comparisons_only(client_of: ClientOf, alice: User, pair: Metric) -> None:
+    client_of(alice).post(page_of(pair), typed_for(pair, [0, 1], **{"judge-1-parse": "score"}))
+    assert not definition_of(pair).judges[1].both_orders
+
+
+@pytest.mark.parametrize("repeats", ["0", "101", "many"])
+def test_times_asked_are_within_bounds(repeats: str, client_of: ClientOf, alice: User, pair: Metric) -> None:
+    page = client_of(alice).post(page_of(pair), typed_for(pair, [0, 1], **{"judge-0-repeats": repeats}))
+    assert page.status_code == 422
+
+
+# --- a way of reading tried on past replies ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def judged(metric: Metric, project: Project) -> Metric:
+    """The metric after a run whose three replies end in "8 points", of which nothing was read."""
+    version = MetricVersion.objects.get(metric=metric)
+    stored = a_version(project, models=("ant",))
+    run = run_create(
+        project=project,
+        name="run",
+        version=stored,
+        candidates=list(stored.candidates.all()),
+        metrics=[ChosenMetric(MetricDefinition.from_json(version.definition), version)],
+        user=None,
+    )
+    judge(run, lambda _: said(None, content="8 points"))
+    return metric
+
+
+def test_a_pattern_is_tried_on_past_replies(client_of: ClientOf, alice: User, judged: Metric) -> None:
+    typed = form_of(judged, read="0", **{"judge-0-parse": "regex", "judge-0-pattern": r"(\d+) points"})
+    page = client_of(alice).post(page_of(judged, "past-replies/"), typed)
+    assert page.text.count(">8</strong>") == 3
+    assert "<html" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ({"judge-0-parse": "regex", "judge-0-pattern": "("}, "expression cannot be used"),
+        ({"judge-0-parse": "regex", "judge-0-pattern": "(.|.)+x(y|$)"}, "unparsed"),
+        ({"judge-0-parse": "json_path", "judge-0-pattern": "a.b"}, "unparsed"),
+    ],
+)
+def test_what_a_way_of_reading_does_not_find_is_said(
+    typed: dict[str, str], says: str, client_of: ClientOf, alice: User, judged: Metric
+) -> None:
+    page = client_of(alice).post(page_of(judged, "past-replies/"), form_of(judged, read="0", **typed))
+    assert says in page.text
+
+
+def test_past_replies_are_shown_without_scripts_too(client_of: ClientOf, alice: User, judged: Metric) -> None:
+    page = client_of(alice).post(page_of(judged), form_of(judged, read="0"))
+    assert "8 points" in page.text
+    assert newest_version(judged).number == 1
+
+
+def test_without_a_run_there_is_nothing_to_try_on(client_of: ClientOf, alice: User, metric: Metric) -> None:
+    page = client_of(alice).post(page_of(metric, "past-replies/"), form_of(metric, read="0"))
+    assert "No run has brought replies" in page.text
