@@ -9,6 +9,8 @@ from django.utils.translation import gettext_lazy
 
 from judging.core.judges.errors import ERROR_CODES
 from judging.core.metrics_file import MetricsFileError
+from judging.core.rules.program import Place
+from judging.core.rules.program import Problem as RuleProblem
 from judging.core.yaml_tree import Problem
 
 if TYPE_CHECKING:
@@ -251,8 +253,14 @@ FILE_PROBLEMS: dict[str, StrPromise] = {
     "key_of_other_step": gettext_lazy("“%(key)s” does not belong to a step of type %(step)s."),
     "step_out_of_order": gettext_lazy("%(step)s comes too late; the order is %(order)s."),
     "step_twice": gettext_lazy("There is a second %(step)s; a pipeline has at most one."),
-    "rules_not_available": gettext_lazy(
-        "Steps of type RULES (scoring rules) are not available yet; use judge models or a script."
+    "rules_error": gettext_lazy(
+        "The rule program has an error in its line %(rule_line)s, column %(rule_column)s: %(sentence)s"
+    ),
+    "rules_need_judge": gettext_lazy(
+        "A line of the rule program needs a judge model; give the step a “judge_model” (without a template)."
+    ),
+    "rules_beside_judges": gettext_lazy(
+        "A metric has either judge models or rules; the judge model of rules stands in their own step."
     ),
     "unknown_parser": gettext_lazy(
         "“parse” must be score, comparison, {regex: …} or {json_path: …}; it is %(detail)s."
@@ -296,6 +304,8 @@ def metrics_file_sentences(error: MetricsFileError) -> list[str]:
 
 
 def _problem_sentence(problem: Problem) -> str:
+    if problem.code == "rules_error":
+        return str(FILE_PROBLEMS[problem.code]) % {**problem.params, "sentence": _in_rules(problem.params)}
     sentence = str(FILE_PROBLEMS[problem.code]) % problem.params
     near = problem.params.get("near")
     return (
@@ -303,3 +313,11 @@ def _problem_sentence(problem: Problem) -> str:
         if near
         else sentence
     )
+
+
+def _in_rules(params: dict[str, str]) -> str:
+    """What is wrong in a rule program."""
+    from judging.rule_messages import problem_sentence  # which needs this module's reasons
+
+    place = Place(int(params["rule_line"]), int(params["rule_column"]))
+    return problem_sentence(RuleProblem(params["rule_code"], place, params))

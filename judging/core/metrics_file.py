@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from yaml.nodes import MappingNode, SequenceNode
 
 from judging.core.builtin import BUILTINS
@@ -17,11 +18,13 @@ from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
 from judging.core.pipeline import JudgeModel, MetricDefinition, ParserSpec
 from judging.core.replies import ParserError, make_parser
+from judging.core.rules.check import read_program
 from judging.core.yaml_tree import Fields, Problem, Problems, compose, mappings
 
 MAX_FILE_BYTES = 2**20
 MAX_NAME = 200
 MAX_REPEATS = 100
+RULES_TOP = 5  # a rule program scores from 1 to 5
 
 _ENTRY = ("data_name", "candidates", "metrics")
 _METRIC = ("name", "min_score", "max_score", "undefined", "sandbox", "pipeline")
@@ -33,7 +36,17 @@ _JUDGE = (
     *_TEMPLATE,
     *("generation_params", "parse", "repeats", "both_orders"),
 )
+_RULES_JUDGE = tuple(
+    key for key in _JUDGE if key not in (*_TEMPLATE, "parse", "repeats", "both_orders")
+)  # what its lines ask, and how they are read, is the program's
 _STEPS = ("PREPROCESS", "JUDGE_MODEL", "POSTPROCESS", "RULES")
+_PLACES = {"PREPROCESS": 0, "JUDGE_MODEL": 1, "RULES": 1, "POSTPROCESS": 2}
+_FOREIGN = {
+    "PREPROCESS": ("judge_model",),
+    "JUDGE_MODEL": ("filename", "file_content"),
+    "RULES": (),
+    "POSTPROCESS": ("judge_model",),
+}
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -129,6 +142,8 @@ class _Reader:
         steps = _Steps(self, low, high)
         for step in fields.items("pipeline", _STEP, required=True):
             steps.take(step)
+        if steps.rules and "max_score" not in fields and low < RULES_TOP:
+            high = RULES_TOP
         return MetricDefinition(
             name=self._name(fields, "metric"),
             min_score=low,
@@ -137,6 +152,7 @@ class _Reader:
             sandbox="item" if _chosen(fields, "sandbox", "batch", "item") else "batch",
             preprocess=steps.preprocess,
             judges=tuple(steps.judges),
+            rules=steps.rules,
             postprocess=steps.postprocess,
         )
 
@@ -148,23 +164,30 @@ class _Reader:
         return name
 
     def judge(self, fields: Fields, low: float, high: float) -> JudgeModel:
-        if fields.text("source", "URL").upper() != "URL":
-            fields.wrong("source", "unknown_source", value=fields.text("source")[:80])
         template, offered = self._template(fields)
         parse = _parse(fields, offered, low, high)
         if fields.flag("both_orders") and parse != "comparison":
             fields.wrong("both_orders", "both_orders_without_comparison")
+        return msgspec.structs.replace(
+            self.asked_judge(fields),
+            template=template,
+            parse=parse,
+            repeats=fields.whole("repeats", 1, 1, MAX_REPEATS),
+            both_orders=fields.flag("both_orders"),
+        )
+
+    def asked_judge(self, fields: Fields) -> JudgeModel:
+        """Whom to ask and how, without what is asked."""
+        if fields.text("source", "URL").upper() != "URL":
+            fields.wrong("source", "unknown_source", value=fields.text("source")[:80])
         return JudgeModel(
             name=fields.text("name", fields.text("model"), most=MAX_NAME),
-            template=template,
+            template="",
             url=_url(fields),
             model=fields.text("model", required=True, most=300),
             api_key_env=_variable(fields),
             system_prompt=fields.text("system_prompt") or None,
             params=fields.json_object("generation_params"),
-            parse=parse,
-            repeats=fields.whole("repeats", 1, 1, MAX_REPEATS),
-            both_orders=fields.flag("both_orders"),
         )
 
     def _template(self, fields: Fields) -> tuple[str, str]:
@@ -226,8 +249,10 @@ class _Steps:
     def __init__(self, reader: _Reader, low: float, high: float) -> None:
         self.reader, self.low, self.high = reader, low, high
         self.preprocess = self.postprocess = ""
+        self.rules = ""
         self.judges: list[JudgeModel] = []
         self._last = -1
+        self._kinds: set[str] = set()
 
     def take(self, fields: Fields) -> None:
         kind = fields.text("type", required=True)
@@ -235,27 +260,42 @@ class _Steps:
             if kind:
                 fields.wrong("type", "not_an_option", value=kind[:80], options=", ".join(_STEPS))
             return
-        if kind == "RULES":
-            fields.wrong("type", "rules_not_available")
-            return
         self._check_order(fields, kind)
-        for foreign in ("filename", "file_content") if kind == "JUDGE_MODEL" else ("judge_model",):
+        for foreign in _FOREIGN[kind]:
             if foreign in fields:
                 fields.wrong(foreign, "key_of_other_step", step=kind)
         if kind == "PREPROCESS":
             self.preprocess = self.reader.script(fields)
         elif kind == "POSTPROCESS":
             self.postprocess = self.reader.script(fields)
+        elif kind == "RULES":
+            self._take_rules(fields)
         elif (judge := fields.mapping("judge_model", _JUDGE)) is not None:
             self.judges.append(self.reader.judge(judge, self.low, self.high))
 
+    def _take_rules(self, fields: Fields) -> None:
+        self.rules = self.reader.script(fields)
+        reading = read_program(self.rules) if self.rules.strip() else None
+        for problem in reading.errors if reading else ():
+            place = {"rule_line": problem.place.line, "rule_column": problem.place.column}
+            where = "filename" if "filename" in fields else "file_content"
+            fields.wrong(where, "rules_error", rule_code=problem.code, **place, **problem.params)
+        if "judge_model" in fields:
+            judge = fields.mapping("judge_model", _RULES_JUDGE)
+            self.judges += [self.reader.asked_judge(judge)] if judge else []
+        elif reading and reading.program and reading.program.needs_judge:
+            fields.wrong("", "rules_need_judge")
+
     def _check_order(self, fields: Fields, kind: str) -> None:
-        place = _STEPS.index(kind)
-        if place < self._last:
+        place = _PLACES[kind]
+        if {"RULES", "JUDGE_MODEL"} <= self._kinds | {kind} and place == 1:
+            fields.wrong("type", "rules_beside_judges")
+        elif place < self._last:
             fields.wrong("type", "step_out_of_order", step=kind, order=" → ".join(_STEPS[:3]))
         elif place == self._last and kind != "JUDGE_MODEL":
             fields.wrong("type", "step_twice", step=kind)
         self._last = max(self._last, place)
+        self._kinds.add(kind)
 
 
 def _chosen(fields: Fields, name: str, usual: str, other: str) -> bool:

@@ -52,7 +52,11 @@ def _metric(metric: MetricDefinition) -> dict[str, Any]:
     pipeline: list[dict[str, Any]] = []
     if metric.preprocess:
         pipeline.append({"type": "PREPROCESS", "file_content": metric.preprocess})
-    pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(judge)} for judge in metric.judges]
+    if metric.rules:
+        judge = {"judge_model": _asked(metric.judges[0])} if metric.judges else {}
+        pipeline.append({"type": "RULES", "file_content": metric.rules, **judge})
+    else:
+        pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(judge)} for judge in metric.judges]
     if metric.postprocess:
         pipeline.append({"type": "POSTPROCESS", "file_content": metric.postprocess})
     return {
@@ -65,17 +69,22 @@ def _metric(metric: MetricDefinition) -> dict[str, Any]:
     }
 
 
-def _judge(judge: JudgeModel) -> dict[str, Any]:
-    """Only what is not the default, but for the way of reading, which matters most."""
+def _asked(judge: JudgeModel) -> dict[str, Any]:
+    """Whom to ask and how."""
     written: dict[str, Any] = {"name": judge.name or judge.model, "source": "URL"}
     written |= {"url": judge.url, "model": judge.model}
     if judge.api_key_env:
         written["api_key_env"] = judge.api_key_env
     if judge.system_prompt:
         written["system_prompt"] = judge.system_prompt
-    written["judge_template_content"] = judge.template
     if judge.params:
         written["generation_params"] = judge.params
+    return written
+
+
+def _judge(judge: JudgeModel) -> dict[str, Any]:
+    """Only what is not the default, but for the way of reading, which matters most."""
+    written = {**_asked(judge), "judge_template_content": judge.template}
     written["parse"] = judge.parse
     if judge.repeats != 1:
         written["repeats"] = judge.repeats

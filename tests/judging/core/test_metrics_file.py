@@ -184,7 +184,9 @@ def test_a_mistake_in_a_judge_model_is_told_with_its_line(more: str, code: str) 
 @pytest.mark.parametrize(
     ("step", "code"),
     [
-        ("{type: RULES, filename: f.dsl}", "rules_not_available"),
+        ("{type: RULES}", "no_script"),
+        ('{type: RULES, file_content: "# DSL\\n甲:精确匹佩\\n@格式限制:JSON"}', "rules_error"),
+        ('{type: RULES, file_content: "# DSL\\n甲:模糊匹配\\n@格式限制:JSON"}', "rules_need_judge"),
         ("{type: POLISH}", "not_an_option"),
         ("{type: JUDGE_MODEL}", "missing_key"),
         ("{type: PREPROCESS}", "no_script"),
@@ -267,3 +269,28 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 def test_a_file_that_means_harm_ends_at_a_bound(text: str, code: str) -> None:
     assert [found for _, found in codes(text)] == [code]
+
+
+RULES = "# DSL\n主题:模糊匹配\n@格式限制:JSON\n"
+
+
+def with_rules(step: str) -> str:
+    return "metrics:\n- name: 字段\n  pipeline:\n  - {type: RULES, " + step + "}"
+
+
+def test_a_rule_program_may_stand_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "f.dsl").write_text(RULES.replace("模糊", "精确"))
+    (metric,) = read_metrics_file(with_rules("filename: f.dsl"), tmp_path).metrics
+    assert (metric.rules, metric.judges, metric.max_score) == (RULES.replace("模糊", "精确"), (), 5)
+
+
+def test_the_judge_model_of_rules_has_no_template(tmp_path: Path) -> None:
+    (tmp_path / "f.dsl").write_text(RULES)
+    judge = "judge_model: {url: 'http://h/v1', model: m, generation_params: {temperature: 0}}"
+    (metric,) = read_metrics_file(with_rules(f"filename: f.dsl, {judge}"), tmp_path).metrics
+    assert [(one.model, one.template) for one in metric.judges] == [("m", "")]
+
+
+def test_a_metric_has_rules_or_judge_models() -> None:
+    both = with_rules("file_content: x") + "\n  - {type: JUDGE_MODEL, judge_model: {}}"
+    assert (5, "rules_beside_judges") in codes(both)

@@ -53,6 +53,13 @@ def test_what_is_written_is_read_as_it_was() -> None:
     assert read_back(FULL) == FULL
 
 
+@pytest.mark.parametrize("judges", [(), (JudgeModel(name="j", url="http://h/v1", model="m", template=""),)])
+def test_rules_are_written_with_their_judge_model(judges: tuple[JudgeModel, ...]) -> None:
+    rules = "# DSL\n主题:精确匹配\n@格式限制:JSON\n"
+    metric = MetricDefinition(name="字段", max_score=5, rules=rules, judges=judges)
+    assert read_back(metric) == metric
+
+
 @pytest.mark.parametrize("name", sorted(BUILTINS))
 def test_a_built_in_template_is_written_whole(name: str) -> None:
     metric = MetricDefinition(name="m", judges=(judge(template=BUILTINS[name].source),))
