@@ -32,6 +32,7 @@ REPAIRS = (
 """In the order in which they are run."""
 CHOICES = frozenset({"unify_model_names"})
 """The repairs that need a value."""
+_OF_LINES = ("strip_comments", "strip_trailing_commas")
 WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
 
 
@@ -62,10 +63,9 @@ def repair_file(
 
     `target` is written under another name first: it is whole, or it is not there.
     """
-    ordered = sorted(repairs, key=lambda repair: REPAIRS.index(repair.name))
+    steps = _in_order(repairs, source, limits or Limits())
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".repair-") as folder:
         current = source
-        steps = ordered or [Repair("to_utf8")]
         for number, repair in enumerate(steps):
             following = Path(folder) / str(number)
             part = _part_of(progress, number, len(steps)) if progress else None
@@ -74,6 +74,27 @@ def repair_file(
                 current.unlink()
             current = following
         current.replace(target)
+
+
+def _in_order(repairs: Sequence[Repair], source: Path, limits: Limits) -> list[Repair]:
+    """The repairs as they are run.
+
+    What `to_jsonl` could not split are lines then, and what was looked at across lines is looked at line by line.
+    """
+    ordered = sorted(repairs, key=lambda repair: REPAIRS.index(repair.name))
+    names = [repair.name for repair in ordered]
+    if "to_jsonl" in names and _shape(source, limits) == "spread":
+        after = names.index("to_jsonl") + 1
+        ordered[after:after] = [repair for repair in ordered if repair.name in _OF_LINES]
+    return ordered or [Repair("to_utf8")]
+
+
+def _shape(source: Path, limits: Limits) -> str:
+    upload = Upload(source, limits)
+    try:
+        return survey(upload).shape
+    finally:
+        upload.close()
 
 
 def _part_of(progress: Progress, number: int, steps: int) -> Progress:

@@ -185,6 +185,12 @@ def test_what_cannot_be_split_is_left_where_it_broke(tmp_path: Path) -> None:
     assert after == b'{"a": 1}\n{"b": 2}\n{"c": 3\n{"d": 4}]\n'
 
 
+def test_what_was_left_in_lines_is_mended_line_by_line(tmp_path: Path) -> None:
+    once = repaired(tmp_path, b'[\n]\n{\n{"a": 1}, // x')
+    assert once == b'{\n{"a": 1}'
+    assert repaired(tmp_path, once) == once
+
+
 lines = st.lists(
     st.sampled_from(
         [
