@@ -16,7 +16,7 @@ from judging.core.rules.fields import MISSING, Found, look_up
 from judging.core.rules.formats import Fields, NotInFormat, check_depth, read_fields
 from judging.core.rules.program import Code, Field, Format, Program, Rule
 from judging.core.rules.scoring import WORST, Reason, Scored
-from judging.core.rules.values import Value, from_python, json_text
+from judging.core.rules.values import Value, from_python, json_text, text_of
 
 FIELD_MISSING, REFERENCE_FORMAT = "reference.field_missing", "reference.format"
 
@@ -87,13 +87,13 @@ def plan(program: Program, answer: str, reference: Any) -> Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The answer, or the reference: its fields and its whole text."""
+    """The answer, or the reference: its fields, and all of it."""
 
     fields: Fields
     whole: Value
 
     def value_of(self, target: Field, name: str) -> Found:
-        return self.whole if target.kind == "whole" else look_up(self.fields, name, target.path)
+        return text_of(self.whole) if target.kind == "whole" else look_up(self.fields, name, target.path)
 
 
 class _RowError(Exception):
@@ -144,10 +144,10 @@ def _side_of(form: Format, given: Any) -> _Side:
     check_depth(given)
     value = from_python(given)
     if form.kind == "text":
-        return _Side({}, json_text(value))
+        return _Side({}, value)
     if not isinstance(value, dict):
         raise NotInFormat("not_object")
-    return _Side(value, json_text(value))
+    return _Side(value, value)
 
 
 @dataclass(slots=True)
