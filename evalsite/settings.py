@@ -109,6 +109,7 @@ RECONCILERS = [
     "datasets.attaching.reconcile",
     "datasets.searching.reconcile",
     "judging.runs.reconcile.reconcile",
+    "judging.metrics.linting.reconcile",
 ]
 
 LANGUAGE_CODE = "en"
@@ -120,7 +121,9 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]  # ours only: no app ships what we use
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder"
+]  # ours only: no app ships what we use
 STATIC_ROOT = DATA_DIR / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -70,12 +70,18 @@ class Look:
 def look(project: Project, before: MetricDefinition, typed: QueryDict) -> Look:
     """The preview of what is typed, on the row that is chosen in the same form."""
     texts = {name: str(typed[name]) for name in typed}
-    definition = typed_definition(typed, before) if texts else before
-    chosen = texts.get("row_judge", "")
-    judge = int(chosen) if chosen.isdecimal() and int(chosen) < len(definition.judges) else 0
+    definition, judge = typed_judge(before, typed)
     sample = samples.choose_sample(project, texts)
     prompt = preview_prompt(definition, judge, sample.item) if sample and definition.judges else None
     return Look(definition, judge, sample, prompt, list(samples.versions_offered(project)))
+
+
+def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefinition, int]:
+    """The definition as it is typed, and which of its judge models is looked at."""
+    definition = typed_definition(typed, before) if typed else before
+    chosen = typed.get("row_judge", "")
+    known = chosen.isdecimal() and len(chosen) < 4 and int(chosen) < len(definition.judges)
+    return definition, int(chosen) if known else 0
 
 
 def definition_at(project: Project, metric: str, number: str, start: str = "") -> MetricDefinition:

@@ -55,8 +55,7 @@ class Offered:
 
 def choose_sample(project: Project, wanted: Mapping[str, str]) -> Sample | None:
     """The row that `wanted` (row_version, row_line, row_response, go) names; None without a usable version."""
-    versions = selectors.usable_versions(project)
-    version = versions.filter(pk=_number(wanted.get("row_version"))).first() or versions.first()
+    version = chosen_version(project, wanted)
     if version is None:
         return None
     row, not_found = _row(version, wanted)
@@ -65,6 +64,12 @@ def choose_sample(project: Project, wanted: Mapping[str, str]) -> Sample | None:
     responses = selectors.responses_of(row)
     response = _response(responses, wanted.get("row_response", ""))
     return Sample(version, row, selectors.row_values(row), responses, response, not_found)
+
+
+def chosen_version(project: Project, wanted: Mapping[str, str]) -> Version | None:
+    """The version that `row_version` names, or the newest usable one."""
+    versions = selectors.usable_versions(project)
+    return versions.filter(pk=_number(wanted.get("row_version"))).first() or versions.first()
 
 
 def versions_offered(project: Project) -> QuerySet[Version]:

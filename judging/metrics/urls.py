@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.metrics import comparing, transfer_views, version_views, views
+from judging.metrics import comparing, lint_views, transfer_views, version_views, views
 
 app_name = "metrics"
 
@@ -12,6 +12,7 @@ urlpatterns = [
     path("", views.metrics, name="list"),
     path("new/", views.new, name="new"),
     path("preview/", views.preview, name="preview"),
+    path("lint/", lint_views.lint, name="lint"),
     path("try/", views.try_row, name="try"),
     path("import/", transfer_views.import_file, name="import"),
     path("export/", transfer_views.export_all, name="export_all"),

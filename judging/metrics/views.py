@@ -24,9 +24,10 @@ from judging.metrics import editing, selectors, services
 from judging.metrics.access import get_metric
 from judging.metrics.forms import MetricForms, metric_forms, starting_definition
 from judging.metrics.judge_forms import with_change
+from judging.metrics.lint_views import LintShown, lint_shown
 from judging.metrics.models import Metric, MetricVersion
 
-_SHOWING = ("go", "look", "change", "read")  # buttons that neither save nor ask that all be right
+_SHOWING = ("go", "look", "change", "read", "check")  # buttons that neither save nor ask that all be right
 _LOOKING = (*_SHOWING, "try")  # buttons that save nothing
 
 
@@ -137,12 +138,18 @@ class EditorPage:
             "stale": stale,
             "look": look,
             "tried": tried,
+            "lint": self._lint(),
             "past": editing.past_replies(self.metric, self.before, self.typed),
             "failed": failed,
         }
         return render(
             self.request, "metrics/edit.html", context, status=409 if stale else 422 if failed else 200
         )
+
+    def _lint(self) -> LintShown | None:
+        """Only where it is asked for: the page itself need not wait for all rows."""
+        check = "check" in self.typed
+        return lint_shown(self.project, self.before, self.typed, check=True) if check else None
 
 
 @login_required

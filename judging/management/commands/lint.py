@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,16 @@ from django.utils.translation import pgettext
 from datasets.core.reading import Progress, RawRow, Reading, read
 from datasets.core.variables import response_data, row_data
 from datasets.management.commands.validate import terminal_language
-from judging.core.jail.job import Failure
 from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import Jail, JailRefused
+from judging.core.jail.pool import JailRefused
 from judging.core.lint.findings import Finding, Lint
-from judging.core.lint.run import Subject, lint
-from judging.core.prompts import RenderItem
-from judging.core.scripts import ScriptOutcome, run_preprocess
+from judging.core.lint.run import lint
+from judging.core.lint.subjects import Answer, subjects
 from judging.jails import make_jail
 from judging.lint_messages import sentence
 from judging.management.commands.render import text_of
 
 HAS_ERRORS, WRONG_USAGE = 1, 2
-SCRIPT_BATCH = 500
-
-Answer = tuple[int, dict[str, Any], dict[str, Any] | None]  # a row's line, its data, one of its answers
 
 
 class Command(BaseCommand):
@@ -86,28 +80,6 @@ def answers(file: Path, reading: Reading) -> Iterator[Answer]:
 def responses(row: RawRow) -> Iterator[dict[str, Any] | None]:
     for _model, _index, text in row.responses or (("", 0, ""),):
         yield response_data(text) if text else None
-
-
-def subjects(jail: Jail, all_answers: Iterator[Answer], script: str | None) -> Iterator[Subject]:
-    """What the template sees of each answer, after the script if there is one."""
-    if script is None:
-        for line, data, response in all_answers:
-            yield line, RenderItem(data, response)
-        return
-    while batch := list(islice(all_answers, SCRIPT_BATCH)):
-        ran = run_preprocess(jail, script, [(data, response or {}) for _line, data, response in batch])
-        for (line, data, response), outcome in zip(batch, ran, strict=True):
-            yield line, after(outcome, data, response)
-
-
-def after(
-    outcome: ScriptOutcome, data: dict[str, Any], response: dict[str, Any] | None
-) -> RenderItem | Failure:
-    if outcome.failure:
-        return outcome.failure
-    added = outcome.changed["response"]
-    seen = response if response is None and not added else (response or {}) | added
-    return RenderItem(data | outcome.changed["data"], seen, outcome.result)
 
 
 def document(result: Lint) -> dict[str, Any]:

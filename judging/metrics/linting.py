@@ -1,0 +1,150 @@
+"""A template linted over all rows of a stored version: at once where they are few, else by a worker; found out once.
+
+What was found is kept by the texts' hashes, so that going back to an earlier wording shows it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from typing import cast
+
+import msgspec
+from django.db.models import Sum
+
+from datasets.core.formats.names import Format
+from datasets.core.variables import response_data, row_data
+from datasets.models import Candidate, Response, Row, Version
+from evalsite import engine
+from judging.core.jail.keeper import JailBroken
+from judging.core.jail.pool import Jail, JailRefused
+from judging.core.lint.findings import Lint
+from judging.core.lint.run import lint
+from judging.core.lint.subjects import Answer, subjects
+from judging.jails import make_jail
+from judging.metrics import tasks
+from judging.metrics.models import TemplateLint
+from judging.metrics.preview import shared_jail
+
+AT_ONCE = 2_000  # responses that a page may wait for
+_ROWS = 500  # read at a time
+_KEPT = 500  # results; the oldest go
+_to_json, _from_json = msgspec.json.encode, msgspec.json.Decoder(Lint).decode
+
+
+class _Stopped(Exception):
+    """The worker is to end; another takes the work up again."""
+
+
+def result_of(found: TemplateLint) -> Lint | None:
+    """What was found, or None while it is not done."""
+    return _from_json(found.result) if found.result else None
+
+
+def size_of(version: Version) -> int:
+    """How many renders a lint of this version takes: its responses, or its rows where they are more."""
+    answers = Candidate.objects.filter(version=version).aggregate(Sum("responses"))["responses__sum"]
+    return max(version.valid_rows, answers or 0)
+
+
+def known(version: Version, template: str, preprocess: str) -> TemplateLint | None:
+    """What is known, or being found out, about these texts."""
+    return TemplateLint.objects.filter(version=version, **_hashes(template, preprocess)).first()
+
+
+def begin(version: Version, template: str, preprocess: str) -> TemplateLint:
+    """The lint of these texts: as it is known, done here if it is quick, else left to a worker."""
+    found, new = TemplateLint.objects.get_or_create(
+        version=version,
+        **_hashes(template, preprocess),
+        defaults={"template": template, "preprocess": preprocess},
+    )
+    if found.problem:  # tried before: the reason may be gone
+        TemplateLint.objects.filter(pk=found.pk).update(problem="", owner="")
+    if new:
+        _forget_oldest()
+    if found.result:
+        return found
+    if size_of(version) <= AT_ONCE:
+        work(found.pk, engine.owner(), jail=shared_jail())
+    else:
+        engine.wake(tasks.lint_template, lint_id=found.pk)
+    found.refresh_from_db()
+    return found
+
+
+def _hashes(template: str, preprocess: str) -> dict[str, str]:
+    return {
+        "template_hash": hashlib.sha256(template.encode("utf-8", "surrogatepass")).hexdigest(),
+        "preprocess_hash": hashlib.sha256(preprocess.encode("utf-8", "surrogatepass")).hexdigest(),
+    }
+
+
+def _forget_oldest() -> None:
+    newest = TemplateLint.objects.order_by("-pk").values_list("pk", flat=True)[_KEPT : _KEPT + 1]
+    for pk in newest:
+        TemplateLint.objects.filter(pk__lte=pk).delete()
+
+
+def work(lint_id: int, owner: str, *, stop: threading.Event | None = None, jail: Jail | None = None) -> None:
+    """Find out and keep it, unless somebody else does; `stop` gives it back."""
+    mine = TemplateLint.objects.filter(pk=lint_id, result="", problem="")
+    if not mine.filter(owner="").update(owner=owner, subjects_done=0):
+        return
+    task = TemplateLint.objects.select_related("version").get(pk=lint_id)
+    mine = mine.filter(owner=owner)
+    own_jail = make_jail() if jail is None else None
+    try:
+        used = jail or own_jail
+        assert used is not None
+        counted = _counted(task, answers_of(task.version), stop)
+        found = lint(used, task.template, subjects(used, counted, task.preprocess))
+    except _Stopped:
+        mine.update(owner="")
+    except (JailRefused, JailBroken):
+        mine.update(owner="", problem="prompt_refused")
+    else:
+        mine.update(owner="", result=_to_json(found).decode(), template="", preprocess="")
+    finally:
+        if own_jail is not None:
+            own_jail.close()
+
+
+def _counted(task: TemplateLint, answers: Iterator[Answer], stop: threading.Event | None) -> Iterator[Answer]:
+    """The answers, with progress written down now and then."""
+    for count, answer in enumerate(answers):
+        if count % 2_000 == 0 and count:
+            if stop is not None and stop.is_set():
+                raise _Stopped
+            TemplateLint.objects.filter(pk=task.pk).update(subjects_done=count)
+        yield answer
+
+
+def answers_of(version: Version) -> Iterator[Answer]:
+    """Every answer of every valid row in the order of lines; None as the answer of a row that has none."""
+    form = cast(Format, version.format)
+    last = 0
+    rows = Row.objects.filter(version=version, valid=True).order_by("line")
+    while batch := list(rows.filter(line__gt=last).values_list("pk", "line", "raw")[:_ROWS]):
+        last = batch[-1][1]
+        of_rows: dict[int, list[str]] = {}
+        found = Response.objects.filter(row__in=[pk for pk, _, _ in batch]).order_by(
+            "row", "candidate", "number"
+        )
+        for row_id, raw in found.values_list("row_id", "raw"):
+            of_rows.setdefault(row_id, []).append(raw)
+        for pk, line, raw in batch:
+            data = row_data(raw, form)
+            for answer in of_rows.get(pk, [""]):
+                yield line, data, response_data(answer) if answer else None
+
+
+def reconcile() -> None:
+    """Take up again what a dead worker held."""
+    waiting = TemplateLint.objects.filter(result="", problem="")
+    for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
+        if not engine.is_alive(owner):
+            TemplateLint.objects.filter(pk=pk, owner=owner).update(owner="")
+    for pk in waiting.filter(owner="").values_list("pk", flat=True):
+        engine.wake(tasks.lint_template, lint_id=pk)
