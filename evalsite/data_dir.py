@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from pathlib import Path
 
 from django.conf import settings
 from django.core.management import call_command
@@ -28,3 +30,21 @@ def prepare() -> None:
         ) from None
     if os.access(settings.DATA_DIR, os.W_OK):
         call_command("migrate", interactive=False, verbosity=0)
+
+
+def collect_static() -> None:
+    """Collect, hash and compress the static files, if they are not those of the last time."""
+    stamp, state = settings.STATIC_ROOT / "collected", static_state()
+    if stamp.exists() and stamp.read_text() == state:
+        return
+    call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+    stamp.write_text(state)
+
+
+def static_state() -> str:
+    """Changes with every change of a static file."""
+    files = sorted(
+        path for folder in settings.STATICFILES_DIRS for path in Path(folder).rglob("*") if path.is_file()
+    )
+    told = "".join(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns};" for path in files)
+    return hashlib.sha256(told.encode()).hexdigest()

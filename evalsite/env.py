@@ -88,7 +88,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
         sandbox_seconds=float(_whole(values, "SANDBOX_SECONDS", 5, lowest=1, highest=600)),
         sandbox_memory_mb=_whole(values, "SANDBOX_MEMORY_MB", 512, lowest=64),
         sandbox_output_kb=_whole(values, "SANDBOX_OUTPUT_KB", 256, lowest=1, highest=16384),
-        sandbox_minimum_level=_whole(values, "SANDBOX_MINIMUM_LEVEL", 1, lowest=0, highest=3),
+        sandbox_minimum_level=_whole(values, "SANDBOX_MINIMUM_LEVEL", 1, lowest=1, highest=3),
         sandbox_allow_unsafe=_flag(values, "SANDBOX_ALLOW_UNSAFE", False),
     )
 

@@ -16,6 +16,6 @@ def make_jail(*, seconds: float | None = None) -> Jail:
 
 
 def minimum_level() -> int:
-    """Below this level of isolation nothing that users wrote is run. Unsafe is for developing only."""
+    """Below this level of isolation nothing that users wrote is run. None at all is for developing only."""
     config = settings.CONFIG
-    return 0 if config.sandbox_allow_unsafe and settings.DEBUG else int(config.sandbox_minimum_level)
+    return 0 if config.sandbox_allow_unsafe and settings.DEBUG else max(1, int(config.sandbox_minimum_level))

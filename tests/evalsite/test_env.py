@@ -41,7 +41,7 @@ def test_only_this_machines_names_are_answered_in_local_mode() -> None:
         ("PORT", "0", "from 1 to 65535"),
         ("DEBUG", "perhaps", "DEBUG=1 or DEBUG=0"),
         ("SANDBOX_MEMORY_MB", "-1", "at least 64"),
-        ("SANDBOX_MINIMUM_LEVEL", "4", "from 0 to 3"),
+        ("SANDBOX_MINIMUM_LEVEL", "4", "from 1 to 3"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_wanted(name: str, value: str, wanted: str) -> None:
