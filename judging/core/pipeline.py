@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from judging.core.replies import combine_orders, is_flip, turned_back, with_sides_swapped
+from judging.core.rules.check import read_program
 from judging.core.values import Outcome, Value, mean_of, outcome_of_value
 
 ParserSpec = str | dict[str, str]
@@ -63,7 +64,11 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
     @property
     def calls(self) -> int:
-        """Requests for one judgement, if all succeed."""
+        """Requests for one judgement, if all succeed. Of a rule program one for each line that a judge model scores;
+        `@all` counts as one field."""
+        if self.rules:
+            program = read_program(self.rules).program
+            return sum(rule.function.by == "judge" for rule in program.rules) if program else 0
         return sum(judge.calls for judge in self.judges)
 
     def to_json(self) -> str:

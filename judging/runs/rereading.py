@@ -28,7 +28,9 @@ def read_as(now: MetricDefinition, wanted: MetricDefinition) -> MetricDefinition
 
     Whom to ask stays as it was: only what is asked is compared.
     """
-    if now.preprocess != wanted.preprocess or list(map(_asks, now.judges)) != list(map(_asks, wanted.judges)):
+    if (now.preprocess, now.rules) != (wanted.preprocess, wanted.rules) or list(
+        map(_asks, now.judges)
+    ) != list(map(_asks, wanted.judges)):
         return None
     pairs = zip(now.judges, wanted.judges, strict=True)
     return msgspec.structs.replace(
