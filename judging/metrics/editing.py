@@ -22,6 +22,7 @@ from judging.metrics.judge_forms import failure_sentence
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.preview import Prompt, preview_prompt
 from judging.metrics.samples import Offered, Sample
+from judging.metrics.scripting import ScriptRun, script_runs
 from judging.metrics.trying import Text, Trial
 from judging.runs.past_replies import PastReply, tried_on_metric
 
@@ -35,6 +36,12 @@ class Look:
     sample: Sample | None
     prompt: Prompt | None
     versions: list[Version]
+    scripts: dict[str, ScriptRun]
+
+    @property
+    def address(self) -> str:
+        """The name of the address that gives this preview."""
+        return "metrics:preview"
 
     @property
     def error(self) -> str:
@@ -47,16 +54,6 @@ class Look:
         """Why preprocess failed on this row."""
         failure = self.prompt.preprocess.failure if self.prompt and self.prompt.preprocess else None
         return failure_sentence("script", failure) if failure else ""
-
-    @property
-    def script_changed(self) -> list[tuple[str, str]]:
-        """The fields that preprocess added or changed, by dotted name, as JSON."""
-        changed = self.prompt.preprocess.changed if self.prompt and self.prompt.preprocess else {}
-        return [
-            (samples.dotted(root, name), json.dumps(value, ensure_ascii=False)[:2000])
-            for root, fields in changed.items()
-            for name, value in fields.items()
-        ]
 
     @property
     def names(self) -> list[Offered]:
@@ -73,7 +70,10 @@ def look(project: Project, before: MetricDefinition, typed: QueryDict) -> Look:
     definition, judge = typed_judge(before, typed)
     sample = samples.choose_sample(project, texts)
     prompt = preview_prompt(definition, judge, sample.item) if sample and definition.judges else None
-    return Look(definition, judge, sample, prompt, list(samples.versions_offered(project)))
+    metric = texts.get("metric", "")
+    metric_id = int(metric) if metric.isdecimal() and len(metric) < 16 else None
+    scripts = script_runs(definition, sample, metric_id, texts.get("sample_reply", ""))
+    return Look(definition, judge, sample, prompt, list(samples.versions_offered(project)), scripts)
 
 
 def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefinition, int]:

@@ -95,7 +95,7 @@ class MetricForms:
     def is_valid(self) -> bool:
         valid = all([self.metric.is_valid(), *[judge.is_valid() for judge in self.judges]])
         scripts = self.metric.cleaned_data.get("preprocess") or self.metric.cleaned_data.get("postprocess")
-        if valid and not self.judges and not scripts:
+        if valid and not self.judges and not scripts and not self.before.rules:
             self.metric.add_error(None, reason_sentence("no_judge"))
             return False
         return valid

@@ -138,6 +138,7 @@ class EditorPage:
             "stale": stale,
             "look": look,
             "tried": tried,
+            "sample_reply": self.typed.get("sample_reply", ""),
             "lint": self._lint(),
             "past": editing.past_replies(self.metric, self.before, self.typed),
             "failed": failed,
@@ -158,7 +159,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """The preview of what is typed, as a fragment."""
     project = access.get_project(request, slug, May.METRICS)
     look = editing.look(project, _before(request, project), request.POST)
-    return render(request, "metrics/_preview.html", {"look": look})
+    return render(request, "metrics/_preview_answer.html", {"look": look})
 
 
 @login_required

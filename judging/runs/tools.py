@@ -229,23 +229,23 @@ class MetricTools:
         ]
 
     def _postprocess(self, contexts: list[Context]) -> list[ScriptResult]:
-        items = [self.postprocess_arguments(context) for context in contexts]
+        items = [postprocess_arguments(self.metric, context) for context in contexts]
         alone = self.metric.sandbox == "item"
         return [
             script_result(one)
             for one in run_postprocess(self.jail, self.metric.postprocess, items, each_alone=alone)
         ]
 
-    def postprocess_arguments(self, context: Context) -> dict[str, Any]:
-        """spec: scripts, the five parameters of `postprocess`."""
-        models = [judge_model_seen(self.metric, asked.judge) for asked in context.asked]
-        return {
-            "judge_reqs": [asked.request for asked in context.asked],
-            "judge_resps": [asked.as_seen() for asked in context.asked],
-            "judge_models": models,
-            "data": context.item.data,
-            "resp": context.item.response,
-        }
+
+def postprocess_arguments(metric: MetricDefinition, context: Context) -> dict[str, Any]:
+    """spec: scripts, the five parameters of `postprocess`."""
+    return {
+        "judge_reqs": [asked.request for asked in context.asked],
+        "judge_resps": [asked.as_seen() for asked in context.asked],
+        "judge_models": [judge_model_seen(metric, asked.judge) for asked in context.asked],
+        "data": context.item.data,
+        "resp": context.item.response,
+    }
 
 
 def judge_model_seen(metric: MetricDefinition, number: int) -> dict[str, Any]:

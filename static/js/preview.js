@@ -4,6 +4,7 @@ const form = document.getElementById("metric-form");
 let asking = null;
 
 function editorOf(button) {
+  if (button.dataset.script) return document.getElementById(`id_${button.dataset.script}`).closest("code-editor");
   return form.querySelector(`fieldset[data-judge="${button.dataset.judge}"] code-editor`);
 }
 
