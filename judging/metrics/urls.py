@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from judging.metrics import comparing, lint_views, transfer_views, version_views, views
+from judging.metrics.rules import views as rule_views
 
 app_name = "metrics"
 
@@ -14,6 +15,11 @@ urlpatterns = [
     path("preview/", views.preview, name="preview"),
     path("lint/", lint_views.lint, name="lint"),
     path("try/", views.try_row, name="try"),
+    path("rules/start/", rule_views.start, name="rules_start"),
+    path("rules/new/", rule_views.new, name="rules_new"),
+    path("rules/look/", rule_views.looked, name="rules_look"),
+    path("rules/lint/", rule_views.lint, name="rules_lint"),
+    path("rules/reference/", rule_views.reference, name="rules_reference"),
     path("import/", transfer_views.import_file, name="import"),
     path("export/", transfer_views.export_all, name="export_all"),
     path("<int:metric>/", views.edit, name="edit"),

@@ -26,6 +26,7 @@ from judging.metrics.forms import MetricForms, metric_forms, starting_definition
 from judging.metrics.judge_forms import with_change
 from judging.metrics.lint_views import LintShown, lint_shown
 from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.rules import views as rule_views
 
 _SHOWING = ("go", "look", "change", "read", "check")  # buttons that neither save nor ask that all be right
 _LOOKING = (*_SHOWING, "try")  # buttons that save nothing
@@ -68,6 +69,8 @@ def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """The newest version in the editor; saving makes a new one."""
     found = get_metric(request, slug, metric)
     newest = selectors.newest_version(found)
+    if MetricDefinition.from_json(newest.definition).rules:
+        return rule_views.edit(request, found, newest)
     began = request.POST.get("began", str(newest.number))
     before = editing.definition_at(found.project, str(found.pk), began)
     page = EditorPage(request, found.project, before, metric=found, newest=newest)
@@ -84,17 +87,9 @@ def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
         except ValidationError as error:
             page.forms.metric.add_error(None, error)
         else:
-            _tell_saved(request, newest, saved)
+            rule_views.tell_saved(request, newest, saved)
             return redirect("metrics:edit", slug, found.pk)
     return page.render()
-
-
-def _tell_saved(request: HttpRequest, before: MetricVersion, saved: MetricVersion) -> None:
-    if saved.pk == before.pk:
-        messages.info(request, _("Nothing had changed, so there is no new version."))
-    else:
-        sentence = _("Saved as version %(number)s. Runs that used an earlier one keep it.")
-        messages.success(request, sentence % {"number": saved.number})
 
 
 @dataclass

@@ -141,7 +141,8 @@ def script_seen(text: str) -> dict[str, Any]:
 
 def rule_lines(text: str) -> list[dict[str, Any]]:
     """The lines in a judgement's `rules`; none where no rule program scored, or the answer lacks its format."""
-    return (_json(text) or {}).get("lines", [])
+    lines: list[dict[str, Any]] = (_json(text) or {}).get("lines", [])
+    return lines
 
 
 def rule_seen(line: dict[str, Any]) -> dict[str, Any]:

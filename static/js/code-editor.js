@@ -1,7 +1,8 @@
 // <code-editor language="jinja"><textarea name="…">…</textarea></code-editor>: colours and line numbers over an ordinary field.
 import { createEditor, defaultCommands, editHistory, highlightBracketPairs, matchBrackets } from "../vendor/prism-code-editor/editor.js";
+import "./rules-grammar.js";
 
-const known = new Set(["jinja", "python", "json"]);
+const known = new Set(["jinja", "python", "json", "rules"]);
 
 class CodeEditor extends HTMLElement {
   connectedCallback() {

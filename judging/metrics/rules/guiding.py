@@ -1,0 +1,122 @@
+"""A program built from the fields of a version's references: what is offered, and the text of what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from datasets.models import Version
+from judging.core.rules import words
+from judging.core.rules.arguments import write_format
+from judging.core.rules.check import read_program
+from judging.core.rules.functions import FUNCTIONS, Function
+from judging.core.rules.program import Format
+from judging.metrics.rules.rows import Seen, fields_seen, guessed_format, references_of
+
+BY_CODE = {function.code: function for function in FUNCTIONS}
+_SHORT = 20  # characters: a label rather than a sentence
+_BLOCKS = {
+    "rule": {
+        "zh": "5 分：与参考答案意思一致；1 分：意思不同；其余酌情给 2 到 4 分。",
+        "en": "5 if it says the same as the reference, 1 if it says something else, 2 to 4 between.",
+    },
+    "code": {
+        "zh": "def score(ref_answer, model_answer):\n    return 5 if model_answer == ref_answer else 1",
+        "en": "def score(ref_answer, model_answer):\n    return 5 if model_answer == ref_answer else 1",
+    },
+}
+_LABELS = {"rule": words.RULE_LABEL, "code": words.CODE_LABEL}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedField:
+    """A field of the references with the function that suits it."""
+
+    seen: Seen
+    suggested: str
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """What the form offers for a version: `whole` where its references have no fields."""
+
+    version: Version
+    form: Format
+    fields: list[OfferedField]
+    rows: int
+
+    @property
+    def format_text(self) -> str:
+        return write_format(self.form, "en")
+
+    @property
+    def whole(self) -> bool:
+        return not self.fields
+
+
+def guide(version: Version) -> Guide:
+    """From the references of its first rows."""
+    references = [one for one in references_of(version) if one is not None]
+    form = guessed_format(references)
+    seen = [one for one in fields_seen(references, form) if can_be_written(one.name)]
+    return Guide(version, form, [_offered(one) for one in seen], len(references))
+
+
+def can_be_written(name: str) -> bool:
+    """Whether a line of a program can begin with this field's name."""
+    program = read_program(f"# DSL\n{name}:exact_match\n@format:JSON\n").program
+    return program is not None and [rule.target.name for rule in program.rules] == [name]
+
+
+def _offered(seen: Seen) -> OfferedField:
+    if seen.kind == "list":
+        return OfferedField(seen, "contains", "")
+    long = seen.kind == "text" and seen.longest > _SHORT
+    return OfferedField(seen, "fuzzy_match" if long else "exact_match", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A line to be written; `function` is a code of the table."""
+
+    name: str
+    function: str
+    argument: str = ""
+
+
+def chosen_lines(typed: Mapping[str, str], guide: Guide, language: str) -> list[Chosen]:
+    """The lines that the form asks for: those of fields with a function."""
+    if guide.whole:
+        whole = words.WHOLE.in_language(language)
+        return [Chosen(whole, typed.get("function-0", ""), typed.get("argument-0", "").strip())]
+    lines = [
+        Chosen(one.seen.name, typed.get(f"function-{n}", ""), typed.get(f"argument-{n}", "").strip())
+        for n, one in enumerate(guide.fields)
+    ]
+    return [line for line in lines if line.function in BY_CODE]
+
+
+def program_text(lines: list[Chosen], aggregate: str, form: Format, language: str) -> str:
+    """The program; lines that need a block get one with a beginning in it."""
+    header, blocks = [words.HEADER], []
+    counts: dict[str, int] = {}
+    for line in lines:
+        function = BY_CODE.get(line.function)
+        if function is None:
+            continue
+        argument = line.argument
+        if function.argument in _LABELS:
+            kind = function.argument
+            counts[kind] = counts.get(kind, 0) + 1
+            argument = f"{_LABELS[kind].in_language(language)}{counts[kind]}"
+            blocks.append(f"<{argument}>\n{_BLOCKS[kind][language]}\n</{argument}>")
+        header.append(_line(line.name, function, argument, language))
+    header.append(f"{words.AGGREGATE.in_language(language)}:{aggregate}")
+    header.append(f"{words.FORMAT.in_language(language)}:{write_format(form, language)}")
+    return "\n".join([*header, *blocks]) + "\n"
+
+
+def _line(name: str, function: Function, argument: str, language: str) -> str:
+    parts = [name, function.name.in_language(language)]
+    return ":".join([*parts, argument] if argument else parts)

@@ -1,0 +1,238 @@
+"""What the editor of rules shows while one types: errors, the sample row line by line, how often each line gives 1."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from datasets.models import Version
+from evalsite.accounts.models import Project
+from judging.core.jail.keeper import JailBroken
+from judging.core.jail.pool import JailRefused
+from judging.core.pipeline import Item, MetricDefinition, with_changes
+from judging.core.rules import words
+from judging.core.rules.check import Reading, read_program
+from judging.core.rules.code import run_code
+from judging.core.rules.conclude import NOT_ASKED, Result, conclude, needs_answers
+from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.plan import Evaluation, Line, reference_of
+from judging.core.rules.program import Problem
+from judging.core.rules.scoring import WORST, Reason, Scored
+from judging.core.rules.story import evaluate
+from judging.core.rules.values import from_python, text_of
+from judging.core.scripts import run_preprocess
+from judging.metrics import samples
+from judging.metrics.judge_forms import failure_sentence, unified
+from judging.metrics.preview import shared_jail
+from judging.metrics.rules.rows import fields_seen, items_of, references_of
+from judging.metrics.samples import Sample
+from judging.rule_messages import ARGUMENTS, HELP, problem_sentence, reason_sentence
+
+_CUT = 300  # characters of a value in the table
+_WITH_SCRIPT = 40  # rows that a preprocess is run on while one types
+TO_BE_ASKED = "to_be_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class ToldLine:
+    """A program's line on one field of the sample row, and over the sample of rows."""
+
+    line: int
+    field: str
+    function: str
+    score: int | float | None
+    reason: str
+    answer: str
+    judged: bool
+    lowest: int = 0
+    counted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Over the sample of rows: answers, those without the format, and how often each line and field gave 1."""
+
+    rows: int
+    without_format: int
+    lines: dict[tuple[int, str], tuple[int, int]]  # (line, field) → (gave 1, scored)
+
+
+@dataclass
+class RuleLook:
+    """The preview of a typed program. Without a sample row only its errors are told."""
+
+    project: Project
+    source: str
+    preprocess: str
+    sample: Sample | None
+    versions: list[Version]
+
+    address = "metrics:rules_look"  # what the row picker asks
+    prompt = None
+    judge = 0
+
+    @property
+    def definition(self) -> MetricDefinition:
+        return MetricDefinition(name="", rules=self.source)
+
+    @cached_property
+    def reading(self) -> Reading:
+        return read_program(self.source)
+
+    @property
+    def problems(self) -> list[tuple[Problem, str]]:
+        return [(problem, problem_sentence(problem)) for problem in self.reading.problems]
+
+    @property
+    def responses(self) -> list[tuple[str, str, int, bool]]:
+        return samples.response_choices(self.sample) if self.sample else []
+
+    @cached_property
+    def prepared(self) -> tuple[Item | None, str]:
+        """The sample's item after preprocess, and why there is none."""
+        if self.sample is None or self.sample.response is None:
+            return None, ""
+        if not self.preprocess.strip():
+            return self.sample.item, ""
+        prepared, why = after_preprocess(self.preprocess, [self.sample.item])
+        return (prepared[0], "") if prepared else (None, why)
+
+    @property
+    def script_error(self) -> str:
+        return self.prepared[1]
+
+    @cached_property
+    def result(self) -> Result | None:
+        """The sample row scored, as far as that can be done without a judge model."""
+        item, program = self.prepared[0], self.reading.program
+        if item is None or program is None:
+            return None
+        evaluation = evaluate(program, item)
+        found = by_blocks(evaluation) if needs_answers(evaluation) else {}
+        to_ask = {question.line: Reason(TO_BE_ASKED) for question in evaluation.questions}
+        return conclude(evaluation, to_ask | found)
+
+    @property
+    def answer_text(self) -> str:
+        item = self.prepared[0]
+        return str(item.response.get("content") or "") if item else ""
+
+    @property
+    def reference_text(self) -> str:
+        reference = reference_of(self.prepared[0].data) if self.prepared[0] else None
+        return "" if reference is None else text_of(from_python(reference))
+
+    @property
+    def failure(self) -> str:
+        """Why the sample's answer lacks the program's format."""
+        return reason_sentence(self.result.failure) if self.result and self.result.failure else ""
+
+    @property
+    def score(self) -> int | float | None:
+        return self.result.score if self.result else None
+
+    @cached_property
+    def hits(self) -> Hits | None:
+        program = self.reading.program
+        if program is None or self.sample is None or self.sample.response is None or self.prepared[0] is None:
+            return None
+        most = _WITH_SCRIPT if self.preprocess.strip() else 200
+        items = items_of(self.sample.version, self.sample.response.candidate, most)
+        if self.preprocess.strip():
+            items, _why = after_preprocess(self.preprocess, items)
+        return count_hits([evaluate(program, item) for item in items])
+
+    @property
+    def lines(self) -> list[ToldLine]:
+        """The sample's lines with what each does over the sample of rows."""
+        counts = self.hits.lines if self.hits else {}
+        return [_told(line, counts) for line in self.result.lines] if self.result else []
+
+    @property
+    def words(self) -> str:
+        """For the editor's completion, as JSON: fields of the version's references, functions, settings."""
+        form = self.reading.program.format if self.reading.program else None
+        references = list(references_of(self.sample.version)) if self.sample else []
+        names = [seen.name for seen in fields_seen(references, form)]
+        return json.dumps({"fields": names, **language_words()}, ensure_ascii=False)
+
+
+def look(project: Project, before: MetricDefinition, typed: QueryDict) -> RuleLook:
+    """The preview of what is typed, on the row that is chosen in the same form."""
+    texts = {name: str(typed[name]) for name in typed}
+    return RuleLook(
+        project,
+        unified(texts.get("rules", before.rules)),
+        unified(texts.get("preprocess", before.preprocess)),
+        samples.choose_sample(project, texts),
+        list(samples.versions_offered(project)),
+    )
+
+
+def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
+    """The items as preprocess leaves them; those on which it fails are left out, the first failure is told."""
+    try:
+        outcomes = run_preprocess(shared_jail(), source, [(item.data, item.response) for item in items])
+    except (JailBroken, JailRefused) as error:
+        return [], str(error)
+    failures = [outcome.failure for outcome in outcomes if outcome.failure]
+    prepared = [
+        with_changes(item, outcome.changed)
+        for item, outcome in zip(items, outcomes, strict=True)
+        if outcome.failure is None
+    ]
+    return prepared, failure_sentence("script", failures[0]) if failures else ""
+
+
+def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
+    """What the program's Python blocks give for the sample row."""
+    found: dict[int, Scored | Reason] = {}
+    try:
+        for call in evaluation.calls:
+            (found[call.line],) = run_code(shared_jail(), call.code, [call])
+    except (JailBroken, JailRefused):
+        return found
+    return found
+
+
+def count_hits(evaluations: list[Evaluation]) -> Hits:
+    lines: dict[tuple[int, str], tuple[int, int]] = {}
+    for evaluation in evaluations:
+        for line in evaluation.lines:
+            if line.score is not None:
+                key = (line.rule.place.line, line.name)
+                lowest, counted = lines.get(key, (0, 0))
+                lines[key] = (lowest + (line.score == WORST), counted + 1)
+    without = sum(evaluation.failure is not None for evaluation in evaluations)
+    return Hits(len(evaluations), without, lines)
+
+
+def _told(line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> ToldLine:
+    number, judged = line.rule.place.line, line.rule.function.by == "judge"
+    lowest, counted = counts.get((number, line.name), (0, 0))
+    if line.reason.code in (TO_BE_ASKED, NOT_ASKED):
+        reason = _("The judge model is asked in a run.") if judged else _("Not tried here.")
+    else:
+        reason = reason_sentence(line.reason)
+    answer = "" if line.reason.code == "field_missing" else text_of(line.answer)[:_CUT]
+    return ToldLine(number, line.name, line.rule.word, line.score, reason, answer, judged, lowest, counted)
+
+
+def language_words() -> dict[str, Any]:
+    """The language's own words, from its table: [Chinese, English, help, argument] of each function."""
+    functions = [
+        {"zh": one.name.zh, "en": one.name.en, "help": str(HELP[one.code]), "argument": one.argument}
+        for one in FUNCTIONS
+    ]
+    return {
+        "functions": functions,
+        "arguments": {kind: str(sentence) for kind, sentence in ARGUMENTS.items()},
+        "names": [pair.both() for pair in words.OWN_NAMES],
+        "aggregates": words.AGGREGATES,
+        "formats": words.FORMATS,
+    }

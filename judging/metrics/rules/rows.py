@@ -1,0 +1,102 @@
+"""Rows of a version as rule programs see them, and what fields their references have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from datasets import selectors
+from datasets.core.variables import response_data
+from datasets.models import Candidate, Response, Version
+from judging.core.pipeline import Item
+from judging.core.rules.formats import NotInFormat, check_depth, read_fields
+from judging.core.rules.plan import reference_of
+from judging.core.rules.program import Format
+from judging.core.rules.values import Value, from_python, text_of
+
+LOOKED_AT = 200  # rows, while one types
+_SHOWN = 80  # characters of an example
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A field of the references: in how many it is, its kind of value, an example, the longest text."""
+
+    name: str
+    rows: int
+    kind: str
+    example: str
+    longest: int
+
+
+def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_AT) -> list[Item]:
+    """The first rows with the candidate's first answer to each."""
+    rows = selectors.sample_rows(version, most)
+    answers = Response.objects.filter(row__in=[row.pk for row in rows], candidate=candidate)
+    first: dict[int, Response] = {}
+    for answer in answers.order_by("number"):
+        first.setdefault(answer.row_id, answer)
+    return [
+        Item(selectors.row_values(row), response_data(first[row.pk].raw)) for row in rows if row.pk in first
+    ]
+
+
+def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
+    """The references of the first rows, as they stand there."""
+    return (reference_of(selectors.row_values(row)) for row in selectors.sample_rows(version, most))
+
+
+def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
+    """A reference's fields by name; none where it does not have the format. Without a format: JSON, or else XML."""
+    try:
+        if isinstance(reference, dict):
+            check_depth(reference)
+            fields = from_python(reference)
+            return fields if isinstance(fields, dict) else {}
+        if isinstance(reference, str) and form:
+            return read_fields(form, reference)
+        return read_fields(guessed_format([reference]), reference) if isinstance(reference, str) else {}
+    except NotInFormat:
+        return {}
+
+
+def guessed_format(references: list[Any]) -> Format:
+    """The format that the first reference of all has."""
+    for reference in references:
+        if isinstance(reference, dict):
+            return Format("json")
+        for kind in ("json", "xml"):
+            form = Format("json") if kind == "json" else Format("xml")
+            if isinstance(reference, str) and has_format(reference, form):
+                return form
+    return Format("text")
+
+
+def has_format(text: str, form: Format) -> bool:
+    try:
+        read_fields(form, text)
+    except NotInFormat:
+        return False
+    return True
+
+
+def fields_seen(references: list[Any], form: Format | None = None) -> list[Seen]:
+    """Every field of these references, in the order in which they are met."""
+    found: dict[str, list[Value]] = {}
+    for reference in references:
+        for name, value in fields_of(reference, form).items():
+            found.setdefault(name, []).append(value)
+    return [_seen(name, values) for name, values in found.items()]
+
+
+def _seen(name: str, values: list[Value]) -> Seen:
+    texts = [text_of(value) for value in values]
+    return Seen(name, len(values), kind_of(values[0]), texts[0][:_SHOWN], max(map(len, texts)))
+
+
+def kind_of(value: Value) -> str:
+    """text, list, object, or value (a number, true, false, null)."""
+    if isinstance(value, str):
+        return "text"
+    return "list" if isinstance(value, list) else "object" if isinstance(value, dict) else "value"

@@ -1,0 +1,198 @@
+"""The editor of rule metrics: beginning, writing, looking while one types, all references, the reference page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from datasets.models import Version
+from datasets.selectors import usable_versions
+from evalsite import access
+from evalsite.access import May, signed_in
+from evalsite.accounts.models import Project
+from judging.core.pipeline import MetricDefinition
+from judging.core.rules import words
+from judging.core.rules.functions import FUNCTIONS
+from judging.metrics import editing, samples, services
+from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.rules.forms import RuleForm, new_rules
+from judging.metrics.rules.guiding import chosen_lines, guide, program_text
+from judging.metrics.rules.linting import lint_references
+from judging.metrics.rules.looking import look
+from judging.review.markdown import html_of
+from judging.rule_messages import ARGUMENTS, HELP
+
+_LOOKING = ("go", "look")
+BLANK = {
+    "zh": "# DSL\n@全部字段:精确匹配\n@聚合方式:mean\n@格式限制:JSON\n",
+    "en": "# DSL\n@all:exact_match\n@aggregate:mean\n@format:JSON\n",
+}
+
+
+def spoken() -> str:
+    """The language's word for the reader's language."""
+    return "zh" if (get_language() or "").startswith("zh") else "en"
+
+
+@login_required
+def start(request: HttpRequest, slug: str) -> HttpResponse:
+    """A guided form: from the fields of a version's references to a program, which is then edited."""
+    project = access.get_project(request, slug, May.METRICS)
+    typed = request.POST or request.GET
+    version = chosen_version(project, typed.get("row_version", ""))
+    found = guide(version) if version else None
+    if request.method == "POST" and found and "build" in request.POST:
+        texts = {name: str(request.POST[name]) for name in request.POST}
+        aggregate = texts.get("aggregate", "")
+        aggregate = aggregate if aggregate in words.AGGREGATES else "mean"
+        program = program_text(chosen_lines(texts, found, spoken()), aggregate, found.form, spoken())
+        return EditorPage(request, project, new_rules(program, _("Fields"))).render()
+    context = {
+        "guide": found,
+        "versions": samples.versions_offered(project),
+        "functions": [(one.code, one.name.in_language(spoken()), HELP[one.code]) for one in FUNCTIONS],
+        "aggregates": words.AGGREGATES,
+    }
+    return render(request, "metrics/rules_start.html", context)
+
+
+def chosen_version(project: Project, pk: str) -> Version | None:
+    """The version of that id, else the newest that can be used."""
+    versions = usable_versions(project)
+    return (
+        versions.filter(pk=int(pk)).first() if pk.isdecimal() and len(pk) < 16 else None
+    ) or versions.first()
+
+
+@login_required
+def new(request: HttpRequest, slug: str) -> HttpResponse:
+    """A new rule metric."""
+    project = access.get_project(request, slug, May.METRICS)
+    page = EditorPage(request, project, new_rules(BLANK[spoken()], _("Fields")))
+    if page.wants_saving and page.form.is_valid():
+        try:
+            made = services.metric_create(
+                project=project, definition=page.form.result(), user=signed_in(request)
+            )
+        except ValidationError as error:
+            page.form.add_error(None, error)
+        else:
+            messages.success(request, _("“%(name)s” is saved.") % {"name": made.name})
+            return redirect("metrics:edit", slug, made.pk)
+    return page.render()
+
+
+def edit(request: HttpRequest, found: Metric, newest: MetricVersion) -> HttpResponse:
+    """The newest version of a rule metric in the editor; `found` was got through the metrics' door."""
+    began = request.POST.get("began", str(newest.number))
+    before = editing.definition_at(found.project, str(found.pk), began)
+    page = EditorPage(request, found.project, before, metric=found, newest=newest)
+    if page.wants_saving and page.form.is_valid():
+        try:
+            saved = services.metric_edit(
+                metric=found,
+                definition=page.form.result(),
+                based_on=int(page.seen) if page.seen.isdecimal() else 0,
+                user=signed_in(request),
+            )
+        except services.StaleEdit as stale:
+            return page.render(stale=stale.newest)
+        except ValidationError as error:
+            page.form.add_error(None, error)
+        else:
+            tell_saved(request, newest, saved)
+            return redirect("metrics:edit", found.project.slug, found.pk)
+    return page.render()
+
+
+def tell_saved(request: HttpRequest, before: MetricVersion, saved: MetricVersion) -> None:
+    """In a notice: a new version, or that nothing had changed."""
+    if saved.pk == before.pk:
+        messages.info(request, _("Nothing had changed, so there is no new version."))
+    else:
+        sentence = _("Saved as version %(number)s. Runs that used an earlier one keep it.")
+        messages.success(request, sentence % {"number": saved.number})
+
+
+@dataclass
+class EditorPage:
+    """One request for the editor of rules."""
+
+    request: HttpRequest
+    project: Project
+    before: MetricDefinition
+    metric: Metric | None = None
+    newest: MetricVersion | None = None
+
+    def __post_init__(self) -> None:
+        post = self.request.POST
+        self.typed = post if "rules" in post else None  # the guided form sends something else
+        self.form = RuleForm(self.typed, project=self.project, before=self.before)
+
+    @property
+    def wants_saving(self) -> bool:
+        return self.typed is not None and not any(name in self.typed for name in _LOOKING)
+
+    @property
+    def seen(self) -> str:
+        """The newest version that the visitor knows of."""
+        number = str(self.newest.number) if self.newest else ""
+        return self.typed.get("seen", number) if self.typed else number
+
+    def render(self, stale: MetricVersion | None = None) -> HttpResponse:
+        failed = self.wants_saving and bool(self.form.errors)
+        context: dict[str, Any] = {
+            "metric": self.metric,
+            "newest": self.newest,
+            "form": self.form,
+            "began": self.newest.number if self.newest else "",
+            "seen": stale.number if stale else self.seen,
+            "stale": stale,
+            "look": look(self.project, self.before, self.request.POST),
+            "failed": failed,
+            "functions": [(one, HELP[one.code], ARGUMENTS[one.argument]) for one in FUNCTIONS],
+            "spoken": spoken(),
+        }
+        status = 409 if stale else 422 if failed else 200
+        return render(self.request, "metrics/rules_edit.html", context, status=status)
+
+
+@login_required
+@require_POST
+def looked(request: HttpRequest, slug: str) -> HttpResponse:
+    """Errors, the sample row and the counts for what is typed, as a fragment."""
+    project = access.get_project(request, slug, May.METRICS)
+    context = {"look": look(project, MetricDefinition(name=""), request.POST)}
+    return render(request, "metrics/_rules_look.html", context)
+
+
+@login_required
+@require_POST
+def lint(request: HttpRequest, slug: str) -> HttpResponse:
+    """The typed program held against all references of the chosen version, as a fragment."""
+    project = access.get_project(request, slug, May.METRICS)
+    shown = look(project, MetricDefinition(name=""), request.POST)
+    program, version = shown.reading.program, shown.sample.version if shown.sample else None
+    found = lint_references(version, program) if program and version else None
+    return render(request, "metrics/_rules_lint.html", {"lint": found, "version": version})
+
+
+@login_required
+@require_GET
+def reference(request: HttpRequest, slug: str) -> HttpResponse:
+    """The language's reference page in the reader's language."""
+    access.get_project(request, slug, May.METRICS)
+    name = "rules.zh.md" if spoken() == "zh" else "rules.md"
+    title, _newline, text = (settings.BASE_DIR / "docs" / name).read_text(encoding="utf-8").partition("\n")
+    context = {"title": title.removeprefix("# "), "html": html_of(text)}
+    return render(request, "metrics/rules_reference.html", context)

@@ -1,0 +1,200 @@
+"""Rule metrics in the browser's eyes: the guided form, the editor, what it shows while one types, who may."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.test import Client
+
+from datasets.importing import import_version
+from datasets.models import Version
+from datasets.services import dataset_upload
+from evalsite.accounts.models import Project, User
+from judging.core.pipeline import MetricDefinition
+from judging.core.rules.check import read_program
+from judging.metrics.models import Endpoint, Metric
+from judging.metrics.rules.linting import lint_references
+from judging.metrics.selectors import newest_version
+from judging.metrics.services import metric_create
+from tests.conftest import ClientOf
+
+BASE = "/p/physics/metrics/"
+PROGRAM = "# DSL\n标签:精确匹配\n主题:字数限制:4\n@聚合方式:min\n@格式限制:JSON\n"
+FUZZY = PROGRAM.replace("字数限制:4", "模糊匹配")
+
+
+@pytest.fixture
+def labels(project: Project) -> Version:
+    """Four rows: a good answer, a wrong label, no JSON, and a reference without 主题."""
+    answers = ('{"标签": "物理", "主题": "折射"}', '{"标签": "化学", "主题": "光的折射与反射"}', "不是", "{}")
+    rows = [
+        {
+            "messages": [{"role": "user", "content": f"标注第 {n} 段"}],
+            "ref_answer": {"标签": "物理"} if n == 4 else {"标签": "物理", "主题": "光的折射"},
+            "model_outputs": [{"model_name": "甲", "responses": [{"content": answer}]}],
+        }
+        for n, answer in enumerate(answers, 1)
+    ]
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    made = dataset_upload(
+        project=project, name="标注", file=io.BytesIO(text.encode()), file_name="l.jsonl", user=None
+    )
+    import_version(made.pk, "a test")
+    made.refresh_from_db()
+    return made
+
+
+@pytest.fixture
+def rule_metric(project: Project, alice: User) -> Metric:
+    definition = MetricDefinition(name="字段", max_score=5, rules=PROGRAM)
+    return metric_create(project=project, definition=definition, user=alice)
+
+
+@pytest.fixture
+def analyst(client_of: ClientOf, alice: User) -> Client:
+    return client_of(alice)
+
+
+def form(rules: str = PROGRAM, **more: object) -> dict[str, object]:
+    return {"name": "字段", "rules": rules, "preprocess": "", "postprocess": "", **more}
+
+
+def looked(client: Client, rules: str, **more: object) -> str:
+    return client.post(f"{BASE}rules/look/", form(rules, **more)).content.decode()
+
+
+def test_the_editor_begins_with_a_program_that_has_no_errors(analyst: Client) -> None:
+    assert "The program has no errors." in analyst.get(f"{BASE}rules/new/").content.decode()
+
+
+def test_a_program_is_saved_as_a_metric_from_1_to_5(analyst: Client, project: Project) -> None:
+    analyst.post(f"{BASE}rules/new/", form(PROGRAM.replace("\n", "\r\n")))
+    definition = MetricDefinition.from_json(newest_version(Metric.objects.get(project=project)).definition)
+    assert (definition.rules, definition.judges) == (PROGRAM, ())
+    assert (definition.min_score, definition.max_score) == (1, 5)
+
+
+def test_a_program_with_errors_is_not_saved_and_each_is_told_with_its_place(analyst: Client) -> None:
+    page = analyst.post(f"{BASE}rules/new/", form("# DSL\n标签:精确匹佩\n主题:字数限制\n@格式限制:JSON"))
+    text = page.content.decode()
+    assert page.status_code == 422
+    assert "line 2, column 4" in text
+    assert "line 3, column" in text
+    assert not Metric.objects.exists()
+
+
+def test_a_judged_line_asks_for_a_judge_model(analyst: Client, endpoint: Endpoint) -> None:
+    refused = analyst.post(f"{BASE}rules/new/", form(FUZZY))
+    assert "needs a judge model: choose one" in refused.content.decode()
+    analyst.post(f"{BASE}rules/new/", form(FUZZY, endpoint=endpoint.pk, params='{"temperature": 0}'))
+    definition = MetricDefinition.from_json(newest_version(Metric.objects.get()).definition)
+    assert [(one.endpoint, one.params) for one in definition.judges] == [(endpoint.pk, {"temperature": 0})]
+
+
+def test_editing_makes_a_new_version(analyst: Client, rule_metric: Metric) -> None:
+    analyst.post(f"{BASE}{rule_metric.pk}/", form(PROGRAM.replace("min", "max"), seen=1, began=1))
+    assert newest_version(rule_metric).number == 2
+
+
+def test_an_edit_of_an_old_version_is_told_of_and_kept(analyst: Client, rule_metric: Metric) -> None:
+    analyst.post(f"{BASE}{rule_metric.pk}/", form(PROGRAM.replace("min", "max"), seen=1, began=1))
+    stale = analyst.post(f"{BASE}{rule_metric.pk}/", form(PROGRAM.replace("min", "mode"), seen=1, began=1))
+    assert stale.status_code == 409
+    assert "@聚合方式:mode" in stale.content.decode()
+
+
+def test_the_sample_row_is_scored_line_by_line(analyst: Client, labels: Version) -> None:
+    text = looked(analyst, PROGRAM, row_version=labels.pk, row_line=2)
+    assert 'id="rules-score">1<' in text
+    assert "Not equal to the reference." in text
+    assert "Length 7, but only 0 to 4 characters are allowed." in text
+
+
+def test_how_often_a_line_gives_1_is_counted_over_the_rows(analyst: Client, labels: Version) -> None:
+    text = looked(analyst, PROGRAM, row_version=labels.pk, row_line=1)
+    assert "1 of 4 answers lack the format" in text
+    assert "2 of 3" in text
+
+
+def test_a_judged_line_is_left_to_the_run(analyst: Client, labels: Version) -> None:
+    assert "The judge model is asked in a run." in looked(analyst, FUZZY, row_line=1)
+
+
+def test_an_answer_without_the_format_says_so(analyst: Client, labels: Version) -> None:
+    assert "so it scores 1" in looked(analyst, PROGRAM, row_line=3)
+
+
+def test_a_python_block_is_tried_on_the_row(analyst: Client, labels: Version) -> None:
+    block = "def score(ref_answer, model_answer):\n    return 4"
+    program = f"# DSL\n主题:Python代码:代码1\n@格式限制:JSON\n<代码1>\n{block}\n</代码1>\n"
+    assert 'id="rules-score">4<' in looked(analyst, program, row_line=1)
+
+
+def test_preprocess_comes_before_the_rules(analyst: Client, labels: Version) -> None:
+    script = 'def preprocess(data, resp):\n    resp[\'content\'] = \'{"标签": "物理", "主题": "折射"}\''
+    assert 'id="rules-score">5<' in looked(analyst, PROGRAM, row_line=3, preprocess=script)
+
+
+def test_the_fields_of_the_version_are_offered_for_completion(analyst: Client, labels: Version) -> None:
+    assert "&quot;fields&quot;: [&quot;标签&quot;, &quot;主题&quot;]" in looked(analyst, PROGRAM)
+
+
+def test_all_references_are_held_against_the_program(analyst: Client, labels: Version) -> None:
+    text = analyst.post(
+        f"{BASE}rules/lint/", form(PROGRAM.replace("字数限制:4", "精确匹配"))
+    ).content.decode()
+    assert "1 of 4 references do not fit the program." in text
+    assert 'data-code="reference.field_missing"' in text
+    assert f"/v{labels.number}/rows/4/" in text
+
+
+def test_a_reference_that_breaks_a_rule_itself_is_minded(labels: Version) -> None:
+    program = read_program(PROGRAM.replace("主题:字数限制:4", "标签:字数限制:1")).program
+    assert program is not None
+    (found,) = lint_references(labels, program).complaints
+    assert (found.line, found.code, found.rows, found.first) == (3, "reference.breaks_rule", 4, [1, 2, 3, 4])
+
+
+def test_the_guided_form_offers_the_references_fields(analyst: Client, labels: Version) -> None:
+    text = analyst.get(f"{BASE}rules/start/").content.decode()
+    assert "标签" in text
+    assert "主题" in text
+    assert "format JSON" in text
+
+
+def test_the_guided_form_writes_the_program(analyst: Client, labels: Version) -> None:
+    chosen = {"function-0": "exact_match", "function-1": "rule", "aggregate": "min", "build": "1"}
+    text = analyst.post(f"{BASE}rules/start/", {"row_version": labels.pk, **chosen}).content.decode()
+    assert "标签:exact_match\n主题:rule:rule1\n@aggregate:min\n@format:JSON\n&lt;rule1&gt;" in text
+    assert "The program has no errors." in text
+
+
+def test_the_guided_form_speaks_chinese_to_a_chinese_reader(analyst: Client, labels: Version) -> None:
+    chosen = {"function-0": "exact_match", "function-1": "length", "argument-1": "60", "build": "1"}
+    page = analyst.post(
+        f"{BASE}rules/start/", {"row_version": labels.pk, **chosen}, headers={"accept-language": "zh-hans"}
+    )
+    assert "标签:精确匹配\n主题:字数限制:60\n@聚合方式:mean\n@格式限制:JSON" in page.content.decode()
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "exact_match"), ("zh-hans", "精确匹配")])
+def test_the_reference_page_is_in_the_app(analyst: Client, language: str, word: str) -> None:
+    page = analyst.get(f"{BASE}rules/reference/", headers={"accept-language": language})
+    assert word in page.content.decode()
+
+
+def test_the_list_and_the_version_show_the_program(analyst: Client, rule_metric: Metric) -> None:
+    assert "rules" in analyst.get(BASE).content.decode()
+    assert "主题:字数限制:4" in analyst.get(f"{BASE}{rule_metric.pk}/versions/1/").content.decode()
+
+
+@pytest.mark.parametrize("path", ["rules/start/", "rules/new/", "rules/reference/"])
+def test_a_stranger_finds_nothing(client_of: ClientOf, charlie: User, project: Project, path: str) -> None:
+    assert client_of(charlie).get(BASE + path).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["rules/look/", "rules/lint/"])
+def test_a_rater_is_refused(client_of: ClientOf, rita: User, path: str) -> None:
+    assert client_of(rita).post(BASE + path, form()).status_code == 403
