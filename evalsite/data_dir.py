@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 from pathlib import Path
+from typing import IO
 
 from django.conf import settings
 from django.core.management import call_command
@@ -30,6 +32,24 @@ def prepare() -> None:
         ) from None
     if os.access(settings.DATA_DIR, os.W_OK):
         call_command("migrate", interactive=False, verbosity=0)
+
+
+def claim() -> IO[str]:
+    """Hold DATA_DIR for one `serve`, as long as the file that is returned stays open; a killed one holds nothing.
+
+    A second one would send the demo judge's address elsewhere, and everything would be asked by two.
+    Raises CommandError while another one serves it.
+    """
+    lock = (settings.DATA_DIR / "serving").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise CommandError(
+            f"Another evalsite is running with this DATA_DIR ({settings.DATA_DIR}). "
+            "Use that one, end it first, or choose another folder: make run DATA_DIR=/path PORT=8010"
+        ) from None
+    return lock
 
 
 def collect_static() -> None:

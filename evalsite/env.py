@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -70,7 +71,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
     """
     values = os.environ if source is None else source
     return Config(
-        data_dir=_path(values, "DATA_DIR", BASE_DIR / "var"),
+        data_dir=_folder(values, "DATA_DIR", BASE_DIR / "var"),
         host=values.get("HOST", "").strip() or "127.0.0.1",
         port=_whole(values, "PORT", 8000, lowest=1, highest=65535),
         debug=_flag(values, "DEBUG", False),
@@ -79,7 +80,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
             name.strip() for name in values.get("ALLOWED_HOSTS", "").split(",") if name.strip()
         ),
         database_url=values.get("DATABASE_URL", ""),
-        time_zone=values.get("TIME_ZONE", "") or "UTC",
+        time_zone=_time_zone(values),
         https=_flag(values, "HTTPS", False),
         demo_judge=_flag(values, "DEMO_JUDGE", True),
         upload_max_mb=_whole(values, "UPLOAD_MAX_MB", 4096, lowest=1),
@@ -117,8 +118,22 @@ def database(config: Config) -> dict[str, object]:
     }
 
 
-def _path(values: Mapping[str, str], name: str, default: Path) -> Path:
-    return Path(values.get(name, "").strip() or default).expanduser().resolve()
+def _folder(values: Mapping[str, str], name: str, default: Path) -> Path:
+    path = Path(values.get(name, "").strip() or default).expanduser().resolve()
+    if path.exists() and not path.is_dir():
+        raise ImproperlyConfigured(f"{name}={str(path)!r} is a file; name a folder.")
+    return path
+
+
+def _time_zone(values: Mapping[str, str]) -> str:
+    name = values.get("TIME_ZONE", "").strip() or "UTC"
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown; outside the database of zones; one of its folders
+        raise ImproperlyConfigured(
+            f"TIME_ZONE={name!r} is no time zone; write one such as Asia/Shanghai."
+        ) from None
+    return name
 
 
 def _flag(values: Mapping[str, str], name: str, default: bool) -> bool:

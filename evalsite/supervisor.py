@@ -35,6 +35,7 @@ class Child:
     name: str
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
+    quiet: bool = False  # what it writes to standard output is dropped
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     failures: int = 0
@@ -45,7 +46,11 @@ class Child:
         # In a session of its own: Ctrl-C reaches the supervisor alone, which then ends all in order; and whatever
         # the child starts itself (the web server has a worker process) can be ended with it.
         self.process = subprocess.Popen(  # noqa: S603
-            self.command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+            self.command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if self.quiet else None,
+            start_new_session=True,
         )
         self.started = time.monotonic()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import threading
@@ -17,6 +18,7 @@ from django.utils.module_loading import import_string
 
 from evalsite import data_dir
 from evalsite.accounts.models import User
+from evalsite.env import Config
 from evalsite.supervisor import Child, Supervisor, end_with_parent, manage
 
 WEB_THREADS = 6
@@ -39,6 +41,11 @@ class Command(BaseCommand):
             return
         refuse_taken_port(config.host, config.port)
         data_dir.prepare()
+        with data_dir.claim():
+            self.serve_all(config, sample=config.demo_judge and not no_sample)
+
+    def serve_all(self, config: Config, *, sample: bool) -> None:
+        """Everything but the start's checks; returns when all of it has ended."""
         data_dir.collect_static()
         # Says what the isolation of scripts lacks on this machine; the site starts all the same.
         self.check(tags=["jail"], include_deployment_checks=True, fail_level=checks.CRITICAL)
@@ -47,9 +54,10 @@ class Command(BaseCommand):
             Child("worker (data)", manage("worker", "--queue", "data")),
             Child("worker (runs)", manage("worker", "--queue", "runs")),
         ]
-        if config.demo_judge and not no_sample:
+        if sample:
             port = import_string("judging.sample.prepare")()
-            children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port))))
+            # Quiet: the address that it prints is not the one that a visitor wants.
+            children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
         threading.Thread(target=self.say_when_ready, args=(config.host, config.port), daemon=True).start()
         Supervisor(children).run()
 
@@ -98,9 +106,15 @@ def refuse_taken_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise CommandError(
-                f"Cannot listen on {host}, port {port}: {error.strerror or error}. "
-                f"Another program may be using it; choose another port, for example: make run PORT={port + 10}"
+                f"Cannot listen on {host}, port {port}: {error.strerror or error}. {_advice(error, port)}"
             ) from None
+
+
+def _advice(error: OSError, port: int) -> str:
+    if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+        return "HOST must be an address of this machine, such as 127.0.0.1 (this machine alone) or 0.0.0.0 (all)."
+    other = port + 10 if 1024 <= port <= 65525 else 8010
+    return f"Choose another port, for example: make run PORT={other}"
 
 
 def answers(address: str) -> bool:
