@@ -29,6 +29,14 @@ class VersionChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
 class CandidateChoice(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
     """Names a candidate with the number of its answers."""
 
+    def clean(self, value: Any) -> Any:
+        try:
+            return super().clean(value)
+        except OverflowError:  # SQLite's, for a number beyond 64 bits: no candidate has it
+            raise forms.ValidationError(
+                self.error_messages["invalid_choice"], code="invalid_choice", params={"value": value}
+            ) from None
+
     def label_from_instance(self, obj: Any) -> str:
         return _("%(name)s (%(count)s answers)") % {"name": obj.name, "count": obj.responses}
 

@@ -188,3 +188,12 @@ def test_who_may_start_a_run(
 ) -> None:
     assert client_of(cast[name]).post(ADDRESS, sent(version, metric)).status_code == status
     assert Run.objects.count() == (status == 302)
+
+
+@pytest.mark.parametrize("nonsense", ["9" * 24, "x", "-1", "0"])
+def test_a_candidate_that_cannot_be_is_refused(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion, nonsense: str
+) -> None:
+    answer = client_of(alice).post(ADDRESS, sent(version, metric, candidates=[nonsense]))
+    assert answer.status_code == 422
+    assert "candidates" in answer.context["form"].errors
