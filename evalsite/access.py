@@ -63,6 +63,11 @@ def may_view_as(request: HttpRequest) -> bool:
     return settings.LOCAL_MODE and bool(getattr(request.user, "is_superuser", False))
 
 
+def may_create_projects(request: HttpRequest) -> bool:
+    """Superusers may, but not while they try on another role: that role could not."""
+    return bool(getattr(request.user, "is_superuser", False)) and request.session.get(VIEW_AS) not in _OF_ROLE
+
+
 def permissions(request: HttpRequest, project: Project) -> frozenset[May]:
     """What this request's user may do in a project, as the role that a local visitor tries on, if any."""
     user = request.user

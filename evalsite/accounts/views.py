@@ -122,13 +122,13 @@ def password(request: HttpRequest) -> HttpResponse:
 def create_project(request: HttpRequest) -> HttpResponse:
     """A project of one's own; superusers only, others are added to theirs."""
     user = access.signed_in(request)
-    if not user.is_superuser:
+    if not access.may_create_projects(request):
         raise PermissionDenied
     form = ProjectForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         project = project_create(name=form.cleaned_data["name"], owner=user)
         return redirect("project", project.slug)
-    return render(request, "accounts/create_project.html", {"form": form})
+    return render(request, "accounts/create_project.html", {"form": form}, status=422 if form.errors else 200)
 
 
 @login_required

@@ -89,6 +89,10 @@ class TestOnOnesOwnMachine:
         client.post(reverse("accounts:view_as"), {"role": ""})
         assert "manage" in client.get("/p/physics/").context["may"]
 
+    def test_a_role_that_is_tried_on_makes_no_projects(self, client: Client, project: Project) -> None:
+        client.post(reverse("accounts:view_as"), {"role": "analyst"})
+        assert client.post(reverse("accounts:create_project"), {"name": "Mine"}).status_code == 403
+
 
 def test_only_the_local_administrator_tries_on_roles(client_of: ClientOf, adam: User) -> None:
     assert client_of(adam).post(reverse("accounts:view_as"), {"role": "rater"}).status_code == 403
