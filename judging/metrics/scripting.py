@@ -52,7 +52,7 @@ class ScriptRun:
 
     @property
     def milliseconds(self) -> float:
-        return round(self.outcome.seconds * 1000, 1) if self.outcome else 0.0
+        return round(self.outcome.seconds * 1000, 2) if self.outcome else 0.0
 
 
 def script_runs(
