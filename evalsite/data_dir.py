@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 from pathlib import Path
 from typing import IO
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import OperationalError
 
 from evalsite import secrets
 
@@ -30,8 +30,14 @@ def prepare() -> None:
             f"DATA_DIR ({settings.DATA_DIR}) cannot be written: {error.strerror or error}. "
             "Choose another folder, for example: make run DATA_DIR=$HOME/evalsite-data"
         ) from None
-    if os.access(settings.DATA_DIR, os.W_OK):
+    try:
         call_command("migrate", interactive=False, verbosity=0)
+    except OperationalError as error:
+        what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CommandError(
+            f"The database does not answer: {what}. Check DATABASE_URL and that the server runs; without DATABASE_URL "
+            "evalsite keeps its data in DATA_DIR."
+        ) from None
 
 
 def claim() -> IO[str]:

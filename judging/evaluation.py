@@ -94,7 +94,15 @@ def read_metrics(path: Path) -> tuple[tuple[MetricDefinition, ...], str]:
             f"{path}: candidates are models to be asked for answers, which evalsite does not do yet. "
             "Upload answers (model_outputs) and leave candidates out."
         )
+    missing = sorted({name for name in key_names(file.metrics) if not os.environ.get(name)})
+    if missing:
+        raise CannotStart(f"{path}: keys are read from the environment, but {', '.join(missing)} is not set.")
     return file.metrics, file.data_name
+
+
+def key_names(metrics: tuple[MetricDefinition, ...]) -> set[str]:
+    """The environment variables that hold the judges' keys."""
+    return {judge.api_key_env for metric in metrics for judge in metric.judges if judge.api_key_env}
 
 
 def upload(project: Project, file: Path, label: str) -> Version:

@@ -158,6 +158,22 @@ def test_a_metrics_file_with_an_unknown_key_is_not_run(folder: Folder) -> None:
     assert "Traceback" not in err
 
 
+def test_a_key_that_is_not_set_is_named_before_anything_is_asked(folder: Folder) -> None:
+    del folder.environment["JUDGE_KEY"]
+    status, _, err = folder.evaluate(folder.rows(2), "--metrics", folder.metrics("http://127.0.0.1:9"))
+    assert status == 1
+    assert "JUDGE_KEY" in err
+    assert "Traceback" not in err
+
+
+def test_a_database_that_does_not_answer_is_told_in_a_sentence(folder: Folder) -> None:
+    folder.environment["DATABASE_URL"] = "postgres://x:y@127.0.0.1:1/z"
+    status, _, err = folder.evaluate(folder.rows(2), "--metrics", folder.metrics("http://127.0.0.1:9"))
+    assert status == 1
+    assert "does not answer" in err
+    assert "Traceback" not in err
+
+
 def test_a_name_is_used_once(folder: Folder) -> None:
     with ScriptedJudge(reply="Score: [[8]]") as judge:
         arguments = (folder.rows(1), "--metrics", folder.metrics(judge.url), "--name", "once")

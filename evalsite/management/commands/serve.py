@@ -47,8 +47,6 @@ class Command(BaseCommand):
     def serve_all(self, config: Config, *, sample: bool) -> None:
         """Everything but the start's checks; returns when all of it has ended."""
         data_dir.collect_static()
-        # Says what the isolation of scripts lacks on this machine; the site starts all the same.
-        self.check(tags=["jail"], include_deployment_checks=True, fail_level=checks.CRITICAL)
         children = [
             Child("web", manage("serve", "--web-only")),
             Child("worker (data)", manage("worker", "--queue", "data")),
@@ -71,10 +69,14 @@ class Command(BaseCommand):
         if not settings.LOCAL_MODE and not any(
             user.has_usable_password() for user in User.objects.all()[:100]
         ):
+            command = " ".join(manage("set_password", "NAME"))
             self.stdout.write(
-                "  Nobody can sign in yet. Make an administrator:  manage.py set_password NAME\n"
+                f"  Nobody can sign in yet. Make an administrator:\n"
+                f"    DATA_DIR={settings.DATA_DIR} {command}\n"
             )
         self.stdout.flush()
+        # Says what the isolation of scripts lacks on this machine; the site runs all the same.
+        self.check(tags=["jail"], include_deployment_checks=True, fail_level=checks.CRITICAL)
 
 
 def serve_web(host: str, port: int) -> None:
