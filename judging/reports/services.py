@@ -11,6 +11,7 @@ from django.core.cache import cache
 from judging.core.statistics.gather import gather
 from judging.core.statistics.report import report
 from judging.reports import selectors
+from judging.reports.rule_lines import RuleFigures, rule_figures
 from judging.runs.models import Run
 
 KEPT_SECONDS = 24 * 3600
@@ -49,6 +50,12 @@ def report_document(run: Run) -> dict[str, Any]:
     }
 
 
+def rule_lines(run: Run) -> dict[str, RuleFigures]:
+    """Figures of each rule metric's lines, by its name; kept with the report's."""
+    found: dict[str, RuleFigures] = _figures(run)["rule_lines"]
+    return found
+
+
 def left_out(run: Run) -> dict[str, int | None]:
     """Rows of the version that the run does not judge, and why.
 
@@ -69,7 +76,7 @@ def left_out(run: Run) -> dict[str, int | None]:
 def _figures(run: Run) -> dict[str, Any]:
     """A core report with `overridden` and `retries` added, from the cache where it still holds."""
     state = (run.revision, selectors.count_overrides(run))
-    key = f"report:{run.pk}:{run.created_at.timestamp()}"
+    key = f"report.2:{run.pk}:{run.created_at.timestamp()}"
     kept: _Kept | None = cache.get(key)
     if kept is None or not _still_holds(kept, state, run):
         started = time.monotonic()
@@ -95,7 +102,7 @@ def _work_out(run: Run) -> dict[str, Any]:
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():
             cell["overridden"] = counts.get((candidate, metric), 0)
-    return {**document, "retries": selectors.retries_of(run)}
+    return {**document, "retries": selectors.retries_of(run), "rule_lines": rule_figures(run)}
 
 
 def _cost(run: Run, retries: int) -> dict[str, Any]:

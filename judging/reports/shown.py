@@ -11,7 +11,8 @@ from judging.core.statistics.columns import Metric
 from judging.reports import selectors, words
 from judging.reports.drawing import means_chart, spread_chart
 from judging.reports.links import Links
-from judging.reports.services import report_document
+from judging.reports.rule_lines import RuleFigures, rule_table
+from judging.reports.services import report_document, rule_lines
 from judging.reports.tables import (
     Table,
     distribution_table,
@@ -47,6 +48,7 @@ class MetricShown:
     repeats: Table | None
     pairs: Table | None
     pairs_summary: str
+    rule_lines: Table | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +67,20 @@ def report_shown(run: Run) -> ReportShown:
     """Everything that the page and the summary of a run show."""
     document, links = report_document(run), Links.of(run)
     cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
-    metrics = selectors.metrics_of(run).values()
+    metrics, lines = selectors.metrics_of(run).values(), rule_lines(run)
     return ReportShown(
         document=document,
         left_out=words.left_out_sentences(document["left_out"]),
         overridden=words.overridden_sentence(document),
-        metrics=[_metric(place, metric, document, links) for place, metric in enumerate(metrics, 1)],
+        metrics=[_metric(place, metric, document, links, lines) for place, metric in enumerate(metrics, 1)],
         scored=sum(cell["scored"] for cell in cells),
         responses=sum(cell["responses"] for cell in cells),
     )
 
 
-def _metric(place: int, metric: Metric, document: dict[str, Any], links: Links) -> MetricShown:
+def _metric(
+    place: int, metric: Metric, document: dict[str, Any], links: Links, lines: dict[str, RuleFigures]
+) -> MetricShown:
     cells = ranked(document, metric.name)
     pairs = [pair for pair in document["pairs"] if pair["metric"] == metric.name]
     kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
@@ -96,6 +100,9 @@ def _metric(place: int, metric: Metric, document: dict[str, Any], links: Links) 
         repeats=repeats_table(cells, metric.name, links),
         pairs=pairs_table(pairs, links),
         pairs_summary=words.pair_summary(pairs),
+        rule_lines=rule_table(lines[metric.name], metric.name, list(cells), links)
+        if metric.name in lines
+        else None,
     )
 
 

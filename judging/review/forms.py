@@ -11,13 +11,16 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from judging.core.pipeline import MetricDefinition
+from judging.core.rules.check import read_program
 from judging.core.values import Value
-from judging.runs.filters import SORTS, Filters, reasons
+from judging.runs.filters import LOWER, RULE_SCORES, SORTS, Filters, reasons
 from judging.runs.models import JudgementState, Run
 
 FLAGS = {
     "planted_verdict": _("planted verdict suspected"),
     "order_flip": _("winner changed with the order"),
+    "format_failed": _("answer lacks the program's format"),
 }
 _ANY = [("", _("any"))]
 
@@ -38,6 +41,12 @@ class FilterForm(forms.Form):
     below = forms.FloatField(label=_("Score below"), required=False)
     value = forms.CharField(label=_("Value"), required=False, max_length=500)
     line = forms.IntegerField(label=_("Row"), required=False, min_value=1)
+    rule = forms.ChoiceField(label=_("Rule line"), required=False)
+    rule_score = forms.ChoiceField(
+        label=_("Its score"),
+        required=False,
+        choices=[*_ANY, *((score, score) for score in RULE_SCORES[:-1]), (LOWER, _("below 5"))],
+    )
     attempts = forms.ChoiceField(
         label=_("Attempts"),
         required=False,
@@ -54,6 +63,8 @@ class FilterForm(forms.Form):
             self.reason_counts[code] = self.reason_counts.get(code, 0) + count
         self._offer("candidate", [(name, name) for name in sorted(candidates)])
         self._offer("metric", [(name, name) for name in metrics])
+        self.rule_lines = rule_lines_of(run, self.data.get("metric", ""))
+        self._offer("rule", self.rule_lines)
         self._offer("reason", [(code, f"{code} ({count})") for code, count in self.reason_counts.items()])
 
     def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
@@ -68,6 +79,18 @@ class FilterForm(forms.Form):
         return Filters(
             **{name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
         )
+
+
+def rule_lines_of(run: Run, metric: str) -> list[tuple[str, str]]:
+    """(number, what stands there) of each line of the run's one rule program, or of the one that is asked for."""
+    definitions = [MetricDefinition.from_json(one.definition) for one in run.metrics.order_by("number")]
+    programs = [one.rules for one in definitions if one.rules and metric in ("", one.name)]
+    program = read_program(programs[0]).program if len(programs) == 1 else None
+    if program is None:
+        return []
+    places = dict.fromkeys(rule.place.line for rule in program.rules)
+    lines = programs[0].removeprefix("\ufeff").split("\n")
+    return [(str(line), f"{line} · {lines[line - 1].strip()[:60]}") for line in places]
 
 
 def parsed_value(text: str) -> Value:

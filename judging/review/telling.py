@@ -8,13 +8,16 @@ from typing import Any
 
 from datasets.core.variables import response_data
 from judging.core.pipeline import MetricDefinition
+from judging.core.rules.scoring import Reason
 from judging.messages import reason_sentence
+from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
 from judging.runs.export import (
     data_of,
     place_of,
     reference,
     reply_seen,
+    rule_lines,
     script_seen,
     verdicts_by_place,
 )
@@ -42,6 +45,7 @@ class Asked:
 
     reply: JudgeReply
     name: str
+    repeat: int
     messages: list[dict[str, Any]]
     params_json: str
     request_json: str
@@ -81,6 +85,18 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleLine:
+    """A rule program's line on one field; `shown` is '' without a score, `answer` the field's value as JSON text."""
+
+    line: int
+    field: str
+    function: str
+    shown: str
+    reason: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
     """The row, the answer, and all that was asked about it."""
 
@@ -95,12 +111,14 @@ class Story:
     preprocess: Script | None
     postprocess: Script | None
     why: str
+    rules: list[RuleLine]
+    rules_failure: str
 
 
 def story_of(judgement: Judgement, replies: list[JudgeReply], metric: MetricDefinition, form: str) -> Story:
     """Everything that the page shows of one judgement; the sentences are in the reader's language."""
     data, response = data_of(judgement.row.raw, form), response_data(judgement.response.raw)
-    verdicts = verdicts_by_place(judgement.verdicts)
+    verdicts, rules = verdicts_by_place(judgement.verdicts), _rules(judgement.rules)
     return Story(
         messages=data["messages"],
         reference=_text(reference(data)),
@@ -110,7 +128,7 @@ def story_of(judgement: Judgement, replies: list[JudgeReply], metric: MetricDefi
         answer_fields_json=_others(
             response, _OF_EVERY_RESPONSE[:2] if response["tool_calls"] else _OF_EVERY_RESPONSE
         ),
-        asked=[_asked(one, metric, verdicts.get(place_of(one), {})) for one in replies],
+        asked=[_asked(one, metric, verdicts.get(place_of(one), {}), rules) for one in replies],
         both=[
             Both(metric.judges[one["judge"]].name, shown(one["value"]), one["flip"])
             for (_, _, order), one in verdicts.items()
@@ -119,15 +137,40 @@ def story_of(judgement: Judgement, replies: list[JudgeReply], metric: MetricDefi
         preprocess=_script(metric.preprocess, judgement.preprocess),
         postprocess=_script(metric.postprocess, judgement.postprocess),
         why=reason_sentence(judgement.reason, judgement.detail) if judgement.reason else "",
+        rules=rules,
+        rules_failure=_rules_failure(judgement.rules),
     )
 
 
-def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any]) -> Asked:
+def _rules(text: str) -> list[RuleLine]:
+    return [
+        RuleLine(
+            one["line"],
+            one["field"],
+            one["function"],
+            shown(one["score"]),
+            rule_sentence(Reason(one["reason"], one["params"])),
+            one["answer"] or "",
+        )
+        for one in rule_lines(text)
+    ]
+
+
+def _rules_failure(text: str) -> str:
+    """Why the answer lacks the format of the metric's rule program."""
+    failure = (_loads(text) or {}).get("failure")
+    return rule_sentence(Reason(failure["reason"], failure["params"])) if failure else ""
+
+
+def _asked(
+    reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], rules: list[RuleLine]
+) -> Asked:
     request = _loads(reply.request) or {}
     params = {name: value for name, value in request.items() if name != "messages"}
     return Asked(
         reply=reply,
-        name=metric.judges[reply.judge].name,
+        name=_asked_name(reply, metric, rules),
+        repeat=0 if metric.rules else reply.repeat,
         messages=request.get("messages", []),
         params_json=_pretty(params),
         request_json=_pretty(request),
@@ -139,6 +182,14 @@ def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any])
         answered=reply_seen(reply) is not None,
         swapped=reply.swapped,
     )
+
+
+def _asked_name(reply: JudgeReply, metric: MetricDefinition, rules: list[RuleLine]) -> str:
+    """The judge model's name; of a rule program's question also the field that it was about."""
+    name = metric.judges[reply.judge].name
+    if not metric.rules or reply.repeat >= len(rules):
+        return name
+    return f"{name} · {rules[reply.repeat].field}"
 
 
 def _call(call: dict[str, Any]) -> Call:

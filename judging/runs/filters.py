@@ -15,6 +15,8 @@ from judging.runs.models import Judgement, JudgementState, Run, RunCandidate, Ru
 
 CURRENT, OLDER, ALL = "current", "older", "all"
 ATTEMPTS = (CURRENT, OLDER, ALL)
+LOWER = "lower"
+RULE_SCORES = ("1", "2", "3", "4", "5", LOWER)
 SORTS = ("position", "score", "-score", "seconds", "-seconds")
 UNSCORED = tuple(state for state in JudgementState.values if state != JudgementState.SCORED)
 
@@ -23,6 +25,7 @@ UNSCORED = tuple(state for state in JudgementState.values if state != JudgementS
 class Filters:
     """What is asked for; '' and None mean anything. Candidate and metric go by name, so that an address can be read.
 
+    `rule`: a line of a rule program, by its number, that scored `rule_score` (1 to 5, or `lower` than 5) on some field.
     `least` ≤ score ≤ `most`, score < `below`; `value` is a category, true, false or a number.
     """
 
@@ -36,6 +39,8 @@ class Filters:
     most: float | None = None
     below: float | None = None
     line: int | None = None
+    rule: str = ""
+    rule_score: str = ""
     attempts: str = CURRENT
     q: str = ""
     sort: str = "position"
@@ -98,7 +103,24 @@ def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> Q
         )
     if filters.q:
         found = found.alias(answer=AnswerText("response__raw")).filter(answer__icontains=filters.q)
+    if filters.rule.isdecimal():
+        found = found.filter(_rule_line(int(filters.rule), filters.rule_score))
     return found.filter(_scores(filters))
+
+
+def _rule_line(line: int, score: str) -> Q:
+    """A line's number and score stand at the beginning of its JSON (store.write), where no text of others can be."""
+    begins = f'"line":{line},"score":'
+    if score == LOWER:
+        wanted = [f"{begins}{low}" for low in (1, 2, 3, 4)]
+    elif score:
+        wanted = [f"{begins}{score},", f"{begins}{score}.0,"]
+    else:
+        wanted = [begins]
+    found = Q()
+    for text in wanted:
+        found |= Q(rules__contains=text)
+    return found
 
 
 def _attempts(filters: Filters) -> Q:

@@ -1,0 +1,144 @@
+"""Figures of each line of a rule program: over how many answers, how often 1, the mean; and who lacks the format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from django.utils.translation import gettext as _
+
+from evalsite.templatetags.show import number, percent
+from judging.core.pipeline import MetricDefinition
+from judging.core.rules.scoring import WORST
+from judging.reports.links import Links, linked
+from judging.reports.tables import Column, Table
+from judging.reports.words import decimal
+from judging.runs.models import Judgement, Run
+
+BATCH = 5000
+MOST_LINES = 200  # `@all` may stand for any number of fields
+
+
+class _Line(msgspec.Struct):
+    line: int
+    score: float | None
+    field: str
+    function: str
+
+
+class _Kept(msgspec.Struct):
+    """What is wanted of a judgement's `rules`."""
+
+    lines: list[_Line]
+    failure: dict[str, Any] | None = None
+
+
+_decode = msgspec.json.Decoder(_Kept).decode
+LineKey = tuple[int, str, str]  # line of the program, field, function
+
+
+@dataclass(slots=True)
+class LineFigures:
+    """`lowest`: how often the line gave 1."""
+
+    scored: int = 0
+    lowest: int = 0
+    total: float = 0.0
+
+    def add(self, score: float) -> None:
+        self.scored += 1
+        self.lowest += score == WORST
+        self.total += score
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.scored if self.scored else None
+
+
+@dataclass(slots=True)
+class RuleFigures:
+    """One metric's lines, by candidate; `judged` and `without_format`: answers by candidate."""
+
+    lines: dict[LineKey, dict[str, LineFigures]] = field(default_factory=dict)
+    judged: dict[str, int] = field(default_factory=dict)
+    without_format: dict[str, int] = field(default_factory=dict)
+
+
+def rule_figures(run: Run) -> dict[str, RuleFigures]:
+    """By the name of each rule metric of the run, from the newest attempts."""
+    found: dict[str, RuleFigures] = {name: RuleFigures() for name in rule_metrics(run).values()}
+    for metric, candidate, kept in _judged(run) if found else ():
+        figures = found[metric]
+        figures.judged[candidate] = figures.judged.get(candidate, 0) + 1
+        if kept.failure is not None:
+            figures.without_format[candidate] = figures.without_format.get(candidate, 0) + 1
+        for one in kept.lines:
+            if one.score is not None:
+                by_candidate = figures.lines.setdefault((one.line, one.field, one.function), {})
+                by_candidate.setdefault(candidate, LineFigures()).add(one.score)
+    return found
+
+
+def rule_metrics(run: Run) -> dict[int, str]:
+    """The names of the run's metrics that are rule programs, by key."""
+    metrics = run.metrics.order_by("number")
+    return {one.pk: one.name for one in metrics if MetricDefinition.from_json(one.definition).rules}
+
+
+def _judged(run: Run) -> Iterator[tuple[str, str, _Kept]]:
+    names = rule_metrics(run)
+    candidates = dict(run.run_candidates.values_list("candidate_id", "candidate__name"))
+    found = Judgement.objects.filter(run=run, current=True, rater=None, run_metric__in=names).exclude(
+        rules=""
+    )
+    stored = found.values_list("run_metric_id", "candidate_id", "rules").iterator(BATCH)
+    return ((names[metric], candidates[candidate], _decode(rules)) for metric, candidate, rules in stored)
+
+
+def rule_table(figures: RuleFigures, metric: str, candidates: list[str], links: Links) -> Table | None:
+    """A row for each line and field: how often 1, and each candidate's mean; at its end who lacks the format."""
+    if not figures.judged:
+        return None
+    keys = sorted(figures.lines, key=lambda key: key[0])[:MOST_LINES]
+    rows = [_row(key, figures.lines[key], metric, candidates, links) for key in keys]
+    rows.append(_format_row(figures, metric, candidates, links))
+    columns = [
+        Column(_("Rule line"), num=False),
+        Column(_("Answers")),
+        Column(_("Gives 1 to")),
+        *map(Column, candidates),
+    ]
+    return Table(_("Figures of each rule line"), columns, rows)
+
+
+def _row(
+    key: LineKey, by_candidate: dict[str, LineFigures], metric: str, candidates: list[str], links: Links
+) -> list[str]:
+    line, name, function = key
+    scored = sum(one.scored for one in by_candidate.values())
+    lowest = sum(one.lowest for one in by_candidate.values())
+    of_lowest = linked(number(lowest), links.to("", metric, rule=str(line), rule_score="1"))
+    means = [
+        linked(decimal(by_candidate[one].mean), links.to(one, metric, rule=str(line), rule_score="lower"))
+        if one in by_candidate
+        else "–"
+        for one in candidates
+    ]
+    return [f"{line} · {name} · {function}", number(scored), of_lowest, *means]
+
+
+def _format_row(figures: RuleFigures, metric: str, candidates: list[str], links: Links) -> list[str]:
+    judged, without = sum(figures.judged.values()), sum(figures.without_format.values())
+    shares = [
+        linked(
+            percent(figures.without_format.get(one, 0) / figures.judged[one]),
+            links.to(one, metric, flag="format_failed"),
+        )
+        if figures.judged.get(one)
+        else "–"
+        for one in candidates
+    ]
+    lacking = linked(number(without), links.to("", metric, flag="format_failed"))
+    return [_("the answer lacks the format"), number(judged), lacking, *shares]
