@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy
 
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason
@@ -189,7 +189,7 @@ ARGUMENTS: dict[str, StrPromise] = {
     "none": gettext_lazy("no argument"),
     "length": gettext_lazy("60, or (20, 60)"),
     "format": gettext_lazy("JSON, XML, XML:root or text"),
-    "constant": pgettext_lazy("argument", "a text"),
+    "constant": gettext_lazy("a text to compare with"),
     "replacement": gettext_lazy("a text in place of the reference (may be left out)"),
     "rule": gettext_lazy("the label of a block, such as rule1"),
     "code": gettext_lazy("the label of a block, such as code1"),
