@@ -20,10 +20,11 @@ languages.rules = {
   line: {
     pattern: /^[^:：\n]*[:：].*$/m,
     inside: {
-      property: { pattern: /^[^:：]+(?=[:：])/ },
-      function: { pattern: /^([:：]\s*)[^:：]+/, lookbehind: true },
+      // First, while the line is still whole: the second part, whatever colons the third one holds.
+      function: { pattern: /(^[^:：]*[:：]\s*)[^:：\s][^:：]*/, lookbehind: true },
+      property: { pattern: /^[^:：]+(?=[:：])/, alias: "variable" },
       punctuation: /^[:：]/,
-      string: { pattern: /^[\s\S]+/ },
+      string: /\S[\s\S]*/,
     },
   },
 };

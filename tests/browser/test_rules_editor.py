@@ -83,4 +83,5 @@ def test_colours_tell_fields_functions_and_blocks(editor: Page) -> None:
     typed(editor, HEADER + "主题:python:code1" + FOOT + "<code1>\ndef f(): pass\n</code1>\n")
     expect(editor.locator(".token.property").first).to_have_text("标签")
     expect(editor.locator(".token.function").first).to_have_text("exact_match")
+    expect(editor.locator(".token.string").first).to_have_text("code1")
     expect(editor.locator(".token.keyword").last).to_have_text("pass")
