@@ -21,7 +21,7 @@ languages.rules = {
     pattern: /^[^:：\n]*[:：].*$/m,
     inside: {
       // First, while the line is still whole: the second part, whatever colons the third one holds.
-      function: { pattern: /(^[^:：]*[:：]\s*)[^:：\s][^:：]*/, lookbehind: true },
+      function: { pattern: /(^[^:：]+[:：]\s*)[^:：\s][^:：]*/, lookbehind: true },
       property: { pattern: /^[^:：]+(?=[:：])/, alias: "variable" },
       punctuation: /^[:：]/,
       string: /\S[\s\S]*/,
