@@ -25,7 +25,10 @@ def member(name: str, project: Project, role: Role) -> User:
     return user
 
 
-MAY_BE_SKIPPED = ("real data set", "on this database")  # what CI need not have, and what runs in its other pass
+MAY_BE_SKIPPED = (
+    "real data set",
+    "on this database",
+)  # what CI need not have, and what runs in its other pass
 _skipped: list[str] = []
 
 

@@ -117,7 +117,9 @@ def main() -> int:
         process = start(clone, data, port)
         wait("the first page of the second start", 30, lambda: site.get("/"))
         seconds = time.monotonic() - began
-        print(f"{'ok  ' if seconds <= SECOND_SECONDS else 'FAIL'} second start: first page after {seconds:.1f} s")
+        print(
+            f"{'ok  ' if seconds <= SECOND_SECONDS else 'FAIL'} second start: first page after {seconds:.1f} s"
+        )
         stop(process, data)
         return int(seconds > SECOND_SECONDS)
 
