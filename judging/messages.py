@@ -177,8 +177,8 @@ REASONS: dict[str, StrPromise] = {
         "Enter the endpoint's key again."
     ),
     "endpoint_moved": gettext_lazy(
-        "The endpoint points to another server now than when this run was made, and its key must not go to the old one. "
-        "Make a new run, which takes the endpoint as it is."
+        "The endpoint points to another server now than when this run was made, and its key must not go to the "
+        "old one. Make a new run, which takes the endpoint as it is."
     ),
     "sandbox_refused": gettext_lazy(
         "This machine cannot isolate templates and scripts as well as SANDBOX_MINIMUM_LEVEL asks for. Let an "
