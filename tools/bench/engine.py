@@ -17,7 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_FLIGHT = 64
-TEMPLATE = "Question: {{ data.question }}\nReference: {{ data.ref_answer }}\nAnswer: {{ response.content }}\n[[n]]"
+TEMPLATE = (
+    "Question: {{ data.question }}\nReference: {{ data.ref_answer }}\nAnswer: {{ response.content }}\n[[n]]"
+)
 
 
 @dataclass(frozen=True)
