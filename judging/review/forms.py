@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
+import unicodedata
 from typing import Any
 
 from django import forms
@@ -23,6 +24,7 @@ FLAGS = {
     "format_failed": _("answer lacks the program's format"),
 }
 _ANY = [("", _("any"))]
+LARGEST = sys.float_info.max
 
 
 class FilterForm(forms.Form):
@@ -93,42 +95,45 @@ def rule_lines_of(run: Run, metric: str) -> list[tuple[str, str]]:
     return [(str(line), f"{line} · {lines[line - 1].strip()[:60]}") for line in places]
 
 
-def parsed_value(text: str) -> Value:
-    """A number, true, false, or a category. Raises ValidationError for a number that is none."""
-    text = text.strip()
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
+def _number(text: str) -> int | float | None:
+    """A number as JSON writes it, full-width characters read as plain ones; None if it is none, or not finite."""
     try:
-        number = json.loads(text)
-    except ValueError:
-        return text
-    if isinstance(number, int | float):
-        if not math.isfinite(number):
-            raise ValidationError(_("Enter a number, true, false or a category."))
-        return number
-    return text
+        number = json.loads(unicodedata.normalize("NFKC", text))
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(number, bool) or not isinstance(number, int | float) or not -LARGEST <= number <= LARGEST:
+        return None
+    return number
 
 
 class OverrideForm(forms.Form):
-    """A reviewer's value and why."""
+    """A reviewer's value and why. `current`: the judgement's own value, which says of what kind another may be."""
 
     value = forms.CharField(label=_("Value instead"), max_length=500)
     reason = forms.CharField(label=_("Why"), widget=forms.Textarea(attrs={"rows": 3}), max_length=4000)
 
-    def __init__(self, data: Any = None, *, least: float, most: float) -> None:
+    def __init__(self, data: Any = None, *, least: float, most: float, current: Value | None = None) -> None:
         super().__init__(data)
-        self.least, self.most = least, most
-        self.fields["value"].help_text = _("From %(least)s to %(most)s; or true, false, a category.") % {
-            "least": f"{least:g}",
-            "most": f"{most:g}",
-        }
+        self.least, self.most, self.current = least, most, current
+        self.fields["value"].help_text = self._help() % {"least": f"{least:g}", "most": f"{most:g}"}
+
+    def _help(self) -> str:
+        if isinstance(self.current, str):
+            return _("A category, or a number from %(least)s to %(most)s.")
+        if isinstance(self.current, bool):
+            return _("true or false, or a number from %(least)s to %(most)s.")
+        return _("A number from %(least)s to %(most)s.")
 
     def clean_value(self) -> Value:
-        value = parsed_value(self.cleaned_data["value"])
-        if (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and not self.least <= value <= self.most
-        ):
+        text = self.cleaned_data["value"].strip()
+        # A value that is true must be able to become false, whatever the scale.
+        if isinstance(self.current, bool) and text.lower() in ("true", "false"):
+            return bool(text.lower() == "true")
+        number = _number(text)
+        if number is None and isinstance(self.current, str):
+            return str(text)
+        if number is None:
+            raise ValidationError(_("This is no number. Enter one with a decimal point, for example 7.5."))
+        if not self.least <= number <= self.most:
             raise ValidationError(_("This is outside the metric's scale."))
-        return value
+        return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -112,7 +113,7 @@ def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Htt
     """A reviewer's value beside the judgement's own."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     metric = MetricDefinition.from_json(found.definition)
-    form = OverrideForm(request.POST, least=metric.min_score, most=metric.max_score)
+    form = _override_form(found, metric, request.POST)
     if not form.is_valid():
         return _page(request, found, form, status=422)
     assert isinstance(request.user, User)
@@ -123,6 +124,11 @@ def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Htt
     return redirect(
         address + FilterForm(request.GET, found.run).filters.query(tab=request.GET.get("tab", ""))
     )
+
+
+def _override_form(found: Judgement, metric: MetricDefinition, data: Any = None) -> OverrideForm:
+    current = json.loads(found.value) if found.value else None
+    return OverrideForm(data, least=metric.min_score, most=metric.max_score, current=current)
 
 
 def _page(
@@ -151,7 +157,7 @@ def _page(
         "attempts": [(one, shown_json(one.value)) for one in selectors.attempts(found)],
         "others": [(one, shown_json(one.value)) for one in selectors.other_runs(found)],
         "flags": [(flag, FLAGS.get(flag, flag)) for flag in found.flags.split(",") if flag],
-        "override_form": form or OverrideForm(least=metric.min_score, most=metric.max_score),
+        "override_form": form or _override_form(found, metric),
         "form_sent": form is not None,
     }
     if tab == "rendered":

@@ -220,15 +220,32 @@ def test_an_override_is_news_for_whoever_keeps_figures(
 
 
 @pytest.mark.parametrize(
-    ("text_", "kept"),
-    [("7", ("7", 7.0)), ("7.5", ("7.5", 7.5)), ("true", ("true", 1.0)), ("好", ('"好"', None))],
+    ("first", "text_", "kept"),
+    [
+        (7, "7", ("7", 7.0)),
+        (7, "７．５", ("7.5", 7.5)),
+        (True, "false", ("false", 0.0)),
+        ("坏", "好", ('"好"', None)),
+    ],
 )
-def test_a_value_is_a_number_a_bool_or_a_category(
-    project: Project, bob: User, client_of: ClientOf, text_: str, kept: tuple[str, float | None]
+def test_a_value_is_of_the_kind_that_the_judgement_has(
+    project: Project, bob: User, client_of: ClientOf, first: Any, text_: str, kept: tuple[str, float | None]
 ) -> None:
-    one = first_of(a_judged_run(project))
+    one = first_of(a_judged_run(project, lambda _: said(first)))
     client_of(bob).post(address(one, "override"), {"value": text_, "reason": "so"})
     assert Override.objects.values_list("value", "score").get() == kept
+
+
+@pytest.mark.parametrize("first", [7, True, None])
+@pytest.mark.parametrize("text_", ["7,5", "seven", "nan", "1e999", "好"])
+def test_a_category_in_place_of_a_number_is_refused_in_a_sentence(
+    project: Project, bob: User, client_of: ClientOf, first: Any, text_: str
+) -> None:
+    one = first_of(a_judged_run(project, lambda _: said(first)))
+    answer = client_of(bob).post(address(one, "override"), {"value": text_, "reason": "so"})
+    assert answer.status_code == 422
+    assert "This is no number." in text(answer)
+    assert not Override.objects.exists()
 
 
 @pytest.mark.parametrize(
