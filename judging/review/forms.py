@@ -119,10 +119,10 @@ class OverrideForm(forms.Form):
 
     def _help(self) -> str:
         if isinstance(self.current, str):
-            return _("A category, or a number from %(least)s to %(most)s.")
+            return str(_("A category, or a number from %(least)s to %(most)s."))
         if isinstance(self.current, bool):
-            return _("true or false, or a number from %(least)s to %(most)s.")
-        return _("A number from %(least)s to %(most)s.")
+            return str(_("true or false, or a number from %(least)s to %(most)s."))
+        return str(_("A number from %(least)s to %(most)s."))
 
     def clean_value(self) -> Value:
         text = self.cleaned_data["value"].strip()
