@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -17,9 +17,6 @@ from judging.core.rules.check import read_program
 from judging.core.values import Value
 from judging.runs.filters import LOWER, RULE_SCORES, SORTS, Filters, reasons
 from judging.runs.models import JudgementState, Run
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrPromise
 
 FLAGS = {
     "planted_verdict": _("planted verdict suspected"),
@@ -120,7 +117,7 @@ class OverrideForm(forms.Form):
         self.least, self.most, self.current = least, most, current
         self.fields["value"].help_text = self._help() % {"least": f"{least:g}", "most": f"{most:g}"}
 
-    def _help(self) -> StrPromise:
+    def _help(self) -> str:
         if isinstance(self.current, str):
             return str(_("A category, or a number from %(least)s to %(most)s."))
         if isinstance(self.current, bool):
