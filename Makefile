@@ -38,6 +38,7 @@ messages: dev
 lock: dev
 	@$(PY) -m pip install -q uv
 	@$(VENV)/bin/uv pip compile -q -U --generate-hashes --python-version 3.11 --universal --no-annotate requirements.in -o requirements.txt --custom-compile-command "make lock"
+	@$(VENV)/bin/uv pip compile -q -U --generate-hashes --python-version 3.11 --universal --no-annotate requirements-scale.in -o requirements-scale.txt --custom-compile-command "make lock"
 	@$(VENV)/bin/uv pip compile -q -U --generate-hashes --python-version 3.11 --universal --no-annotate requirements-dev.in -o requirements-dev.txt --custom-compile-command "make lock"
 
 clean:

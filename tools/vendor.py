@@ -1,4 +1,4 @@
-"""Fetch what the browser gets from others, at exact versions, into static/vendor.
+"""Fetch what others wrote for the browser, at exact versions: into static/vendor, and for tests into tests/vendor.
 
     python tools/vendor.py          fetch, build, write the manifest
     python tools/vendor.py check    compare the files with the manifest
@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENDOR = ROOT / "static" / "vendor"
-MANIFEST = VENDOR / "manifest.json"
+TEST_VENDOR = ROOT / "tests" / "vendor"  # never served
+MANIFEST = "manifest.json"
 ESBUILD = "esbuild@0.28.2"
 
 
@@ -55,6 +56,16 @@ PACKAGES = (
         },
     ),
 )
+TEST_PACKAGES = (
+    Package(
+        "axe-core",
+        "4.14.1",
+        "MPL-2.0",
+        "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+        {"axe.min.js": "axe-core/axe.min.js", "LICENSE": "axe-core/LICENSE"},
+    ),
+)
+FOLDERS = {VENDOR: PACKAGES, TEST_VENDOR: TEST_PACKAGES}
 BUILT = {"prism-code-editor/editor.js": "prism-code-editor"}
 
 
@@ -62,17 +73,18 @@ def main(arguments: list[str]) -> int:
     """Fetch, or with `check` only compare; 1 and the differences where they are not the same."""
     if arguments == ["check"]:
         problems = differences()
-        print("\n".join(problems) or "static/vendor is as the manifest says")
+        print("\n".join(problems) or "what is vendored is as the manifests say")
         return 1 if problems else 0
     with tempfile.TemporaryDirectory() as folder:
-        for package in PACKAGES:
-            fetch(package, Path(folder))
+        for home, packages in FOLDERS.items():
+            for package in packages:
+                fetch(package, Path(folder), home)
         bundle_editor(Path(folder))
-    write_manifest()
+    write_manifests()
     return 0
 
 
-def fetch(package: Package, folder: Path) -> None:
+def fetch(package: Package, folder: Path, target_folder: Path) -> None:
     """Unpack a package below `folder`/node_modules, its checksum verified, and copy its files."""
     subprocess.run(["npm", "pack", "--silent", f"{package.name}@{package.version}"], cwd=folder, check=True)
     archive = folder / f"{package.name}-{package.version}.tgz"
@@ -85,10 +97,10 @@ def fetch(package: Package, folder: Path) -> None:
     home.parent.mkdir(exist_ok=True)
     shutil.move(folder / "unpacked" / "package", home)
     for source, target in package.files.items():
-        (VENDOR / target).parent.mkdir(parents=True, exist_ok=True)
+        (target_folder / target).parent.mkdir(parents=True, exist_ok=True)
         # a map of the source would be asked for by the browser's tools and is not shipped
         text = (home / source).read_text().split("\n//# sourceMappingURL=")[0].rstrip("\n") + "\n"
-        (VENDOR / target).write_text(text)
+        (target_folder / target).write_text(text)
 
 
 def bundle_editor(folder: Path) -> None:
@@ -108,34 +120,39 @@ def bundle_editor(folder: Path) -> None:
     subprocess.run([*command, "--legal-comments=inline", f"--outfile={target}"], cwd=folder, check=True)
 
 
-def vendored() -> dict[str, Package]:
-    """Every file in static/vendor that we put there, and the package that it comes from."""
-    by_name = {package.name: package for package in PACKAGES}
-    copied = {target: package for package in PACKAGES for target in package.files.values()}
-    return copied | {target: by_name[name] for target, name in BUILT.items()}
+def vendored(packages: tuple[Package, ...]) -> dict[str, Package]:
+    """Every file that we put there from these packages, and the package that it comes from."""
+    by_name = {package.name: package for package in packages}
+    copied = {target: package for package in packages for target in package.files.values()}
+    return copied | {target: by_name[name] for target, name in BUILT.items() if name in by_name}
 
 
-def write_manifest() -> None:
-    entries = {
-        target: {
-            "package": p.name,
-            "version": p.version,
-            "licence": p.licence,
-            "sha256": sha256(VENDOR / target),
+def write_manifests() -> None:
+    for folder, packages in FOLDERS.items():
+        entries = {
+            target: {
+                "package": p.name,
+                "version": p.version,
+                "licence": p.licence,
+                "sha256": sha256(folder / target),
+            }
+            for target, p in sorted(vendored(packages).items())
         }
-        for target, p in sorted(vendored().items())
-    }
-    MANIFEST.write_text(json.dumps(entries, indent=2) + "\n")
+        (folder / MANIFEST).write_text(json.dumps(entries, indent=2) + "\n")
 
 
 def differences() -> list[str]:
-    """What in static/vendor is not as the manifest says: changed, missing, or not listed."""
-    listed = json.loads(MANIFEST.read_text())
-    present = {str(p.relative_to(VENDOR)) for p in VENDOR.rglob("*") if p.is_file()} - {MANIFEST.name}
+    """What is vendored and not as its folder's manifest says: changed, missing, or not listed."""
+    return [problem for folder in FOLDERS for problem in folder_differences(folder)]
+
+
+def folder_differences(folder: Path) -> list[str]:
+    listed = json.loads((folder / MANIFEST).read_text())
+    present = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} - {MANIFEST}
     problems = [f"{name}: not in the manifest" for name in sorted(present - listed.keys())]
     problems += [f"{name}: missing" for name in sorted(listed.keys() - present)]
     for name in sorted(present & listed.keys()):
-        if sha256(VENDOR / name) != listed[name]["sha256"]:
+        if sha256(folder / name) != listed[name]["sha256"]:
             problems.append(f"{name}: changed since it was fetched")
     return problems
 
