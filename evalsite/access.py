@@ -41,14 +41,21 @@ _OF_ROLE: dict[str, frozenset[May]] = {
     Role.REVIEWER: frozenset({May.SEE, May.READ_JUDGEMENTS, May.REVIEW}),
     Role.ADMIN: frozenset(May),
 }
+# What is left of it in a project that was put away.
+_OF_ARCHIVED = frozenset({May.SEE, May.READ_JUDGEMENTS, May.MANAGE})
 
 
 def projects_of(user: User | AnonymousUser) -> QuerySet[Project]:
-    """The projects that a user may know of, by name."""
+    """The projects that a user may know of, archived ones too, by name."""
     if not isinstance(user, User) or not user.is_active:
         return Project.objects.none()
     everything = Project.objects.order_by("name", "pk")
     return everything if user.is_superuser else everything.filter(memberships__user=user).distinct()
+
+
+def open_projects_of(user: User | AnonymousUser) -> QuerySet[Project]:
+    """Those that lists and menus show: without the archived ones."""
+    return projects_of(user).filter(archived_at=None)
 
 
 def signed_in(request: HttpRequest) -> User:
@@ -63,8 +70,8 @@ def may_view_as(request: HttpRequest) -> bool:
     return settings.LOCAL_MODE and bool(getattr(request.user, "is_superuser", False))
 
 
-def may_create_projects(request: HttpRequest) -> bool:
-    """Superusers may, but not while they try on another role: that role could not."""
+def manages_site(request: HttpRequest) -> bool:
+    """Who makes projects and reads the whole log: superusers, but not while they try on another role."""
     return bool(getattr(request.user, "is_superuser", False)) and request.session.get(VIEW_AS) not in _OF_ROLE
 
 
@@ -79,7 +86,8 @@ def permissions(request: HttpRequest, project: Project) -> frozenset[May]:
     tried = request.session.get(VIEW_AS)
     if tried in _OF_ROLE and user.is_superuser:
         roles = {tried}
-    return frozenset().union(*(_OF_ROLE[role] for role in roles))
+    allowed = frozenset[May]().union(*(_OF_ROLE[role] for role in roles))
+    return allowed & _OF_ARCHIVED if project.archived_at else allowed
 
 
 def projects_where(request: HttpRequest, may: May) -> QuerySet[Project]:
@@ -88,10 +96,11 @@ def projects_where(request: HttpRequest, may: May) -> QuerySet[Project]:
     allowed = [role for role, permitted in _OF_ROLE.items() if may in permitted]
     if not isinstance(user, User):
         return Project.objects.none()
+    known = projects_of(user) if may in _OF_ARCHIVED else open_projects_of(user)
     if user.is_superuser:
         refused = tried in _OF_ROLE and tried not in allowed
-        return Project.objects.none() if refused else projects_of(user)
-    return projects_of(user).filter(memberships__user=user, memberships__role__in=allowed).distinct()
+        return Project.objects.none() if refused else known
+    return known.filter(memberships__user=user, memberships__role__in=allowed).distinct()
 
 
 def get_project(request: HttpRequest, slug: str, may: May) -> Project:

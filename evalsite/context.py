@@ -21,8 +21,9 @@ def site(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get(THEME_COOKIE, "")
     return {
         "project": project,
-        "projects": access.projects_of(user) if user is not None else [],
+        "projects": access.open_projects_of(user) if user is not None else [],
         "may": {may.name.lower() for may in access.permissions(request, project)} if project else set(),
+        "manages_site": user is not None and access.manages_site(request),
         "may_view_as": user is not None and access.may_view_as(request),
         "roles": Role.choices,
         "view_as": request.session.get(access.VIEW_AS, "") if hasattr(request, "session") else "",

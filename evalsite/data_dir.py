@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import OperationalError
+from django.db import OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
 
-from evalsite import secrets
+from evalsite import keeping, secrets
 
+MIGRATING = 0x6576616C  # the number of PostgreSQL's advisory lock; any would do
 FOLDERS = ("uploads", "incoming", "keys", "static")
 
 
@@ -31,13 +35,42 @@ def prepare() -> None:
             "Choose another folder, for example: make run DATA_DIR=$HOME/evalsite-data"
         ) from None
     try:
-        call_command("migrate", interactive=False, verbosity=0)
+        keeping.check()
+    except keeping.Unreachable as error:
+        raise CommandError(
+            f"Files cannot be kept in {keeping.told()}: {error}. Check the settings S3_… and that the bucket is there."
+        ) from None
+    try:
+        with _migrating_alone():
+            _migrate()
     except OperationalError as error:
         what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CommandError(
             f"The database does not answer: {what}. Check DATABASE_URL and that the server runs; without DATABASE_URL "
             "evalsite keeps its data in DATA_DIR."
         ) from None
+
+
+def _migrate() -> None:
+    """A second faster where nothing is to be done: a worker that was killed is back the sooner."""
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", interactive=False, verbosity=0)
+
+
+@contextmanager
+def _migrating_alone() -> Iterator[None]:
+    """Several machines may start at once; on PostgreSQL one migrates while the others wait."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATING])
 
 
 def claim() -> IO[str]:

@@ -1,11 +1,13 @@
 """Background work: how to wake a worker, and how to know who is alive.
 
 What is to be done stands in our own tables (versions to read, chunks to judge). The task engine only wakes
-workers; a lost task loses nothing, because every worker reconciles at its start and every 15 seconds.
+workers; a lost task loses nothing, because every worker reconciles at its start and every 15 seconds. Which engine
+it is (TASK_ENGINE) is known to `wake` and to the worker command alone; engines/ holds one module for each.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -13,6 +15,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,10 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_tasks.base import Task
-from django_tasks_db.models import DBTaskResult
 
 from evalsite.models import WorkerProcess
 
+log = logging.getLogger("evalsite.engine")
 DATA, RUNS = "data", "runs"  # the two queues: reading files, judging
 QUEUES = (DATA, RUNS)
 BEAT_SECONDS = 5
@@ -35,14 +38,13 @@ stopping = threading.Event()  # set on SIGTERM: long tasks end soon, their work 
 
 
 def wake(task: Task[..., Any], **arguments: int | str) -> None:
-    """Have a worker run `task` once the current transaction is committed. The one place that knows the engine."""
-    transaction.on_commit(lambda: _enqueue(task, arguments))
+    """Have a worker run `task` once the current transaction is committed. Arguments are ids, never data."""
+    transaction.on_commit(lambda: backend().enqueue(task, arguments))
 
 
-def _enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
-    waiting = DBTaskResult.objects.ready().filter(task_path=task.module_path)
-    if not any(result.args_kwargs["kwargs"] == arguments for result in waiting[:50]):
-        task.enqueue(**arguments)
+def backend() -> Any:
+    """The module of the engine that TASK_ENGINE names: enqueue, waiting, tidy, trouble, work."""
+    return import_module(f"evalsite.engines.{settings.CONFIG.task_engine}")
 
 
 @cache
@@ -82,19 +84,28 @@ def worker_alive(queue: str) -> bool:
     )
 
 
+def obstacle(queue: str) -> str:
+    """What keeps waiting work of a queue from being taken up: `worker` (there is none), `broker` (none of the living
+    workers reaches it), or nothing."""
+    known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "trouble")
+    troubles = [trouble for name, trouble in known if is_alive(name)]
+    return min(troubles) if troubles else "worker"
+
+
 def beat(queue: str) -> None:
-    """Say that this process lives."""
-    WorkerProcess.objects.update_or_create(owner=owner(), queue=queue, defaults={"seen_at": timezone.now()})
+    """Say that this process lives, and whether messages reach it."""
+    seen = {"seen_at": timezone.now(), "trouble": backend().trouble()}
+    WorkerProcess.objects.update_or_create(owner=owner(), queue=queue, defaults=seen)
 
 
-def reconcile() -> None:
+def reconcile(queue: str = RUNS) -> None:
     """Forget dead workers and give back what they held; wake for whatever waits."""
     for worker in WorkerProcess.objects.all():
         if not is_alive(worker.owner):
             worker.delete()
+    backend().tidy(queue)
     for name in settings.RECONCILERS:
         import_string(name)()
-    DBTaskResult.objects.finished().filter(finished_at__lt=timezone.now() - timedelta(days=1)).delete()
 
 
 def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
@@ -110,7 +121,7 @@ def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
         try:
             beat(queue)
             if time.monotonic() - last >= RECONCILE_SECONDS or not last:
-                reconcile()
+                reconcile(queue)
                 last = time.monotonic()
         except DatabaseError as error:
             problem(error)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+TASK_ENGINES = ("database", "celery")
+LOG_FORMATS = ("line", "json")
+FILES = ("folder", "s3")
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -27,22 +32,39 @@ class Config:
     secret_key: str
     allowed_hosts: tuple[str, ...]
     database_url: str
+    task_engine: str
+    celery_broker_url: str
+    encryption_key: str
+    files: str
+    s3_endpoint_url: str
+    s3_bucket: str
+    s3_access_key: str = field(repr=False)
+    s3_secret_key: str = field(repr=False)
+    s3_region: str
+    log_format: str
     time_zone: str
     https: bool
     demo_judge: bool
     upload_max_mb: int
+    unpacked_max_mb: int
     row_max_kb: int
     rows_max: int
     sandbox_seconds: float
+    judge_concurrency: int
     sandbox_memory_mb: int
     sandbox_output_kb: int
     sandbox_minimum_level: int
     sandbox_allow_unsafe: bool
+    oidc_issuer: str
+    oidc_client_id: str
+    oidc_client_secret: str = field(repr=False)
+    oidc_name: str
 
     @property
     def local_mode(self) -> bool:
-        """On a loopback address only: the visitor is let in without a form."""
-        return is_loopback(self.host)
+        """On a loopback address only: the visitor is let in without a form. Not where others come through a proxy,
+        which HTTPS or another name in ALLOWED_HOSTS tells of."""
+        return is_loopback(self.host) and not self.https and all(map(is_loopback, self.allowed_hosts))
 
     @property
     def hosts(self) -> list[str]:
@@ -70,6 +92,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
     Raises ImproperlyConfigured with the name of the variable, what was met and what is wanted.
     """
     values = os.environ if source is None else source
+    task_engine = _one_of(values, "TASK_ENGINE", TASK_ENGINES)
     return Config(
         data_dir=_folder(values, "DATA_DIR", BASE_DIR / "var"),
         host=values.get("HOST", "").strip() or "127.0.0.1",
@@ -80,17 +103,25 @@ def read(source: Mapping[str, str] | None = None) -> Config:
             name.strip() for name in values.get("ALLOWED_HOSTS", "").split(",") if name.strip()
         ),
         database_url=values.get("DATABASE_URL", ""),
+        task_engine=task_engine,
+        celery_broker_url=_broker(values) if task_engine == "celery" else "",
+        encryption_key=values.get("ENCRYPTION_KEY", ""),
+        **_files(values),
+        log_format=_one_of(values, "LOG_FORMAT", LOG_FORMATS),
         time_zone=_time_zone(values),
         https=_flag(values, "HTTPS", False),
         demo_judge=_flag(values, "DEMO_JUDGE", True),
         upload_max_mb=_whole(values, "UPLOAD_MAX_MB", 4096, lowest=1),
+        unpacked_max_mb=_whole(values, "UNPACKED_MAX_MB", 4096, lowest=1),
         row_max_kb=_whole(values, "ROW_MAX_KB", 16384, lowest=1),
         rows_max=_whole(values, "ROWS_MAX", 5_000_000, lowest=1),
+        judge_concurrency=_whole(values, "JUDGE_CONCURRENCY", 64, lowest=1, highest=4096),
         sandbox_seconds=float(_whole(values, "SANDBOX_SECONDS", 5, lowest=1, highest=600)),
         sandbox_memory_mb=_whole(values, "SANDBOX_MEMORY_MB", 512, lowest=64),
         sandbox_output_kb=_whole(values, "SANDBOX_OUTPUT_KB", 256, lowest=1, highest=16384),
         sandbox_minimum_level=_whole(values, "SANDBOX_MINIMUM_LEVEL", 1, lowest=1, highest=3),
         sandbox_allow_unsafe=_flag(values, "SANDBOX_ALLOW_UNSAFE", False),
+        **_oidc(values),
     )
 
 
@@ -118,6 +149,80 @@ def database(config: Config) -> dict[str, object]:
     }
 
 
+def storages(config: Config) -> dict[str, dict[str, object]]:
+    """What Django's STORAGES say of kept files: the bucket, where FILES names one."""
+    if config.files != "s3":
+        return {}
+    from boto3.s3.transfer import TransferConfig
+    from botocore.config import Config as ClientConfig
+
+    client = ClientConfig(
+        s3={"addressing_style": "path"},  # names of buckets as host names need a DNS of the store's own
+        signature_version="s3v4",
+        connect_timeout=5,
+        read_timeout=60,
+        retries={"mode": "standard", "total_max_attempts": 5},
+        # Checksums that not every compatible store knows; sizes are compared by evalsite/bucket.py.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+    )
+    options = {
+        "bucket_name": config.s3_bucket,
+        "endpoint_url": config.s3_endpoint_url or None,
+        "region_name": config.s3_region,
+        "access_key": config.s3_access_key,
+        "secret_key": config.s3_secret_key,
+        "default_acl": None,
+        "file_overwrite": True,
+        "client_config": client,
+        # In the caller's thread: what is told of progress writes to the caller's database connection.
+        "transfer_config": TransferConfig(use_threads=False),
+    }
+    return {"kept": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}}
+
+
+def _files(values: Mapping[str, str]) -> dict[str, str]:
+    """FILES=s3 needs a bucket and keys; an address only where the store is not Amazon's."""
+    files = _one_of(values, "FILES", FILES)
+    names = ("S3_ENDPOINT_URL", "S3_BUCKET", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_REGION")
+    given = {name: values.get(name, "").strip() for name in names}
+    missing = [name for name in names[1:4] if not given[name]]
+    if files == "s3" and missing:
+        raise ImproperlyConfigured(f"FILES=s3 needs {' and '.join(missing)} too; see docs/settings.md.")
+    if files == "s3":
+        _needs("storages", "FILES=s3")
+        _needs("boto3", "FILES=s3")
+    url = urlsplit(given["S3_ENDPOINT_URL"])
+    if given["S3_ENDPOINT_URL"] and not (
+        url.scheme in ("http", "https") and url.hostname and not url.username
+    ):
+        raise ImproperlyConfigured(
+            "S3_ENDPOINT_URL is not right; write an address such as https://s3.example, without user and password."
+        )
+    given["S3_REGION"] = given["S3_REGION"] or "us-east-1"
+    return {"files": files, **{name.lower(): value for name, value in given.items()}}
+
+
+def _oidc(values: Mapping[str, str]) -> dict[str, str]:
+    """Single sign-on: all of issuer, client and secret, or none."""
+    names = ("OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET")
+    given = {name: values.get(name, "").strip() for name in names}
+    missing = [name for name, value in given.items() if not value]
+    if missing and len(missing) < len(names):
+        raise ImproperlyConfigured(
+            f"{' and '.join(missing)} missing; for single sign-on set {', '.join(names)}, or none."
+        )
+    url = urlsplit(given["OIDC_ISSUER"])
+    if not missing and not (
+        url.scheme == "https" or (url.scheme == "http" and is_loopback(url.hostname or ""))
+    ):
+        raise ImproperlyConfigured(
+            f"OIDC_ISSUER={given['OIDC_ISSUER']!r} is not right; write its https:// address."
+        )
+    name = values.get("OIDC_NAME", "").strip() or url.hostname or ""
+    return {**{key.lower(): value for key, value in given.items()}, "oidc_name": name}
+
+
 def _folder(values: Mapping[str, str], name: str, default: Path) -> Path:
     path = Path(values.get(name, "").strip() or default).expanduser().resolve()
     if path.exists() and not path.is_dir():
@@ -134,6 +239,34 @@ def _time_zone(values: Mapping[str, str]) -> str:
             f"TIME_ZONE={name!r} is no time zone; write one such as Asia/Shanghai."
         ) from None
     return name
+
+
+def _one_of(values: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    """The first choice is the default."""
+    text = values.get(name, "").strip().lower() or choices[0]
+    if text not in choices:
+        raise ImproperlyConfigured(f"{name}={text!r} is not right; write {' or '.join(choices)}.")
+    return text
+
+
+def _broker(values: Mapping[str, str]) -> str:
+    url = values.get("CELERY_BROKER_URL", "").strip()
+    if not url.startswith(("redis://", "rediss://", "amqp://", "amqps://")):
+        raise ImproperlyConfigured(
+            "TASK_ENGINE=celery needs CELERY_BROKER_URL: redis://host:6379/0 or amqp://user:password@host:5672//"
+        )
+    _needs("celery", "TASK_ENGINE=celery")
+    if url.startswith("redis"):
+        _needs("redis", "CELERY_BROKER_URL=redis://…")
+    return url
+
+
+def _needs(package: str, setting: str) -> None:
+    if find_spec(package) is None:
+        raise ImproperlyConfigured(
+            f"{setting} needs the package {package}, which is not installed. In the folder of evalsite: "
+            ".venv/bin/pip install --require-hashes -r requirements-scale.txt"
+        )
 
 
 def _flag(values: Mapping[str, str], name: str, default: bool) -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
 
+from evalsite import logs
+
 
 class Undecryptable(Exception):
     """The stored text was encrypted with another key (DATA_DIR/keys was lost or replaced)."""
@@ -54,13 +56,15 @@ def decrypt(stored: str) -> str:
     if not stored:
         return ""
     try:
-        return _fernet().decrypt(stored.encode()).decode()
+        plain = _fernet().decrypt(stored.encode()).decode()
     except InvalidToken:
         raise Undecryptable from None
+    logs.never_show(plain)
+    return plain
 
 
 def _fernet() -> Fernet:
     from django.conf import settings
 
-    key = make_key(settings.DATA_DIR, "secrets")
+    key = settings.CONFIG.encryption_key or make_key(settings.DATA_DIR, "secrets")
     return Fernet(base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()))

@@ -1,5 +1,6 @@
 """Django's settings. Whatever differs between machines comes from the environment, through env.py."""
 
+from datetime import timedelta
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -29,6 +30,7 @@ INSTALLED_APPS = [
     "csp",
     "django_tasks",
     "django_tasks_db",
+    "axes",
     "evalsite.apps.EvalsiteConfig",
     "evalsite.accounts.apps.AccountsConfig",
     "datasets.apps.DatasetsConfig",
@@ -36,6 +38,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "evalsite.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
@@ -44,12 +47,17 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "evalsite.accounts.middleware.TokenMiddleware",
     "evalsite.accounts.middleware.LocalVisitorMiddleware",
     "evalsite.accounts.middleware.UserLanguageMiddleware",
+    "evalsite.accounts.middleware.OneTimePasswordMiddleware",
+    "evalsite.accounts.middleware.AskedByMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "evalsite.keeping.UnreachableMiddleware",
+    "axes.middleware.AxesMiddleware",  # last: it answers in place of what it refuses
 ]
 
 ROOT_URLCONF = "evalsite.urls"
@@ -89,6 +97,22 @@ AUTH_USER_MODEL = "accounts.User"
 LOGIN_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "accounts:sign_in"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+# Wrong passwords are counted for a name from an address, whether the name is somebody's or not.
+AXES_ENABLED = not LOCAL_MODE
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=10)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_CALLABLE = "evalsite.accounts.locking.locked_page"
+AXES_CLIENT_IP_CALLABLE = "evalsite.accounts.locking.client_address"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -110,6 +134,7 @@ RECONCILERS = [
     "datasets.searching.reconcile",
     "judging.runs.reconcile.reconcile",
     "judging.metrics.linting.reconcile",
+    "evalsite.accounts.housekeeping.reconcile",
 ]
 
 LANGUAGE_CODE = "en"
@@ -128,6 +153,7 @@ STATIC_ROOT = DATA_DIR / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "evalsite.static.Storage"},
+    **env.storages(CONFIG),
 }
 WHITENOISE_USE_FINDERS = DEBUG or not (STATIC_ROOT / "staticfiles.json").exists()
 
@@ -153,6 +179,8 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_NAME = "evalsite_session"
 SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = 14 * 86400  # from signing in; then one signs in again
+CSRF_COOKIE_HTTPONLY = True  # scripts read the token from the page
 CSRF_COOKIE_NAME = "evalsite_csrf"
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = CONFIG.https
@@ -162,8 +190,14 @@ SECURE_HSTS_SECONDS = 31536000 if CONFIG.https else 0
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"line": {"()": "evalsite.logs.Line"}, "json": {"()": "evalsite.logs.JsonLine"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": CONFIG.log_format}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {"evalsite": {"level": "INFO"}, "judging": {"level": "INFO"}, "datasets": {"level": "INFO"}},
+    "filters": {"no_traceback": {"()": "evalsite.logs.WithoutTraceback"}},
+    "loggers": {
+        "django.security.DisallowedHost": {"filters": ["no_traceback"]},
+        "evalsite": {"level": "INFO"},
+        "judging": {"level": "INFO"},
+        "datasets": {"level": "INFO"},
+    },
 }

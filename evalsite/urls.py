@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from evalsite import health
-
 urlpatterns = [
-    path("healthz", health.alive),
-    path("readyz", health.ready),
+    path("", include("judging.status.urls")),
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
     path("p/<slug:slug>/endpoints/", include("judging.metrics.endpoint_urls")),
     path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),
+    path("p/<slug:slug>/desk/<int:pk>/", include("judging.people.desk_urls")),
+    path("p/<slug:slug>/evaluations/", include("judging.people.urls")),
+    path("p/<slug:slug>/rating/", include("judging.people.rating_urls")),
     path("p/<slug:slug>/runs/", include("judging.runs.urls")),
 ]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
+from django.conf import settings
+from django.contrib.auth.forms import BaseUserCreationForm, PasswordChangeForm
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.accounts.models import Role, User
@@ -65,3 +69,65 @@ class CreateMemberForm(forms.Form):
 
 class RolesForm(forms.Form):
     roles = RolesField()
+
+
+class InvitationForm(forms.Form):
+    """What the holder of a link will be, and how long it holds."""
+
+    note = forms.CharField(
+        label=_("For whom"), max_length=200, help_text=_("A name or an address, so that you know it again.")
+    )
+    days = forms.TypedChoiceField(
+        label=_("Holds for"),
+        coerce=int,
+        choices=[(1, _("one day")), (7, _("a week")), (30, _("30 days"))],
+        initial=7,
+    )
+    roles = RolesField()
+
+
+class JoinForm(BaseUserCreationForm):  # type: ignore[type-arg]  # not generic at run time
+    """An account for whoever holds an invitation; the passwords are held to the site's rules."""
+
+    class Meta:
+        model = User
+        fields = ("username", "first_name")
+        labels = {"username": _("User name"), "first_name": _("Name shown to others")}
+        help_texts = {"username": _("Used to sign in."), "first_name": ""}
+
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        if User.objects.filter(username__iexact=name).exists():
+            raise forms.ValidationError(_("This user name is taken. Choose another."))
+        return name
+
+
+class OwnPasswordForm(PasswordChangeForm):
+    """One's own password; the new one must be another."""
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        if values.get("new_password1") and values.get("new_password1") == values.get("old_password"):
+            self.add_error("new_password2", _("This is the password you have. Choose another."))
+        return values
+
+
+class AccountForm(forms.Form):
+    name = forms.CharField(label=_("Name shown to others"), max_length=150, required=False)
+    language = forms.ChoiceField(
+        label=_("Language"), choices=[("", _("As the browser asks")), *settings.LANGUAGES], required=False
+    )
+
+
+class TokenForm(forms.Form):
+    """A token for a program; the shortest life is offered first."""
+
+    name = forms.CharField(
+        label=_("What for"), max_length=100, help_text=_("For example: nightly export from the build server.")
+    )
+    days = forms.TypedChoiceField(
+        label=_("Holds for"),
+        coerce=int,
+        choices=[(30, _("30 days")), (90, _("90 days")), (365, _("one year")), (0, _("until revoked"))],
+        initial=90,
+    )

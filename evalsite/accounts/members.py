@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from evalsite.accounts.models import Membership, Project, Role, User
+from evalsite.audit import Action, record
 
 # without letters and digits that look alike when read aloud or copied by hand
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -16,6 +17,10 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 class LastAdministrator(Exception):
     """The change would leave the project without anybody who may manage it."""
+
+
+class NotYours(Exception):
+    """The account can do more than the administrator who would take it over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,11 @@ def members_of(project: Project) -> list[Member]:
     held = Membership.objects.filter(project=project).select_related("user").order_by("user__username")
     for membership in held:
         roles.setdefault(membership.user, set()).add(membership.role)
-    return [Member(user=u, roles=tuple(r for r in Role.values if r in has)) for u, has in roles.items()]
+    return [Member(user=u, roles=in_order(has)) for u, has in roles.items()]
+
+
+def in_order(roles: Collection[str]) -> tuple[str, ...]:
+    return tuple(role for role in Role.values if role in roles)
 
 
 def one_time_password() -> str:
@@ -42,11 +51,47 @@ def one_time_password() -> str:
 
 @transaction.atomic
 def user_create(*, username: str, name: str, project: Project, roles: Sequence[str]) -> tuple[User, str]:
-    """A new account that belongs to `project`, and its password in the clear."""
+    """A new account that belongs to `project`, and its password in the clear, to be changed at once."""
     password = one_time_password()
-    user = User.objects.create_user(username=username, password=password, first_name=name)
+    user = User.objects.create_user(
+        username=username, password=password, first_name=name, must_change_password=True
+    )
+    record(Action.ACCOUNT_CREATED, project=project, thing=user)
     roles_set(project=project, user=user, roles=roles)
     return user, password
+
+
+def may_reset(by: User, user: User) -> bool:
+    """May `by` give `user` a new password? Only who could do all that the account can."""
+    if by.is_superuser or by == user:
+        return True
+    managed = Membership.objects.filter(user=by, role=Role.ADMIN).values("project")
+    beyond = Membership.objects.filter(user=user).exclude(project__in=managed)
+    return not user.is_superuser and not beyond.exists()
+
+
+@transaction.atomic
+def password_reset(*, user: User, project: Project, by: User) -> str:
+    """A new password for somebody who lost theirs, to be changed at once. Sessions and tokens end.
+
+    Raises NotYours where the account can do more than `by`.
+    """
+    if not may_reset(by, user):
+        raise NotYours
+    password = one_time_password()
+    user.set_password(password)
+    user.must_change_password = True
+    user.save(update_fields=["password", "must_change_password"])
+    user.tokens.all().delete()
+    record(Action.PASSWORD_SET, project=project, thing=user, by=by)
+    return password
+
+
+@transaction.atomic
+def roles_add(*, project: Project, user: User, roles: Collection[str]) -> None:
+    """Give a user these roles beside those held."""
+    held = Membership.objects.filter(project=project, user=user).values_list("role", flat=True)
+    roles_set(project=project, user=user, roles={*held, *roles})
 
 
 @transaction.atomic
@@ -55,11 +100,24 @@ def roles_set(*, project: Project, user: User, roles: Collection[str]) -> None:
 
     Raises LastAdministrator, and changes nothing, where nobody but a superuser could manage it afterwards.
     """
+    Project.objects.select_for_update().get(pk=project.pk)  # of two who remove each other one is too late
     held = Membership.objects.filter(project=project)
-    others = held.filter(role=Role.ADMIN).exclude(user=user)
-    was_administrator = held.filter(role=Role.ADMIN, user=user).exists()
-    if was_administrator and Role.ADMIN not in roles and not others.exists():
+    before = set(held.filter(user=user).values_list("role", flat=True))
+    others = held.filter(role=Role.ADMIN, user__is_active=True).exclude(user=user)
+    if Role.ADMIN in before and Role.ADMIN not in roles and not others.exists():
         raise LastAdministrator
     held.filter(user=user).exclude(role__in=roles).delete()
-    for role in roles:
+    for role in set(roles) - before:
         Membership.objects.get_or_create(project=project, user=user, role=role)
+    _record(project, user, in_order(before), in_order(roles))
+
+
+def _record(project: Project, user: User, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+    if before == after:
+        return
+    if not before:
+        record(Action.MEMBER_ADDED, project=project, thing=user, roles=after)
+    elif not after:
+        record(Action.MEMBER_REMOVED, project=project, thing=user, roles=before)
+    else:
+        record(Action.MEMBER_CHANGED, project=project, thing=user, before=before, after=after)

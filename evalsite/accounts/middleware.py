@@ -1,19 +1,69 @@
-"""Two small doors before every view: the local visitor, and the user's language."""
+"""Small doors before every view: tokens, the local visitor, the user's language, one-time passwords, the log's doer."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import login
+from django.contrib.sessions.backends.db import SessionStore
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import translation
+from django.utils.translation import gettext as _
+from django_htmx.http import HttpResponseClientRedirect
 
+from evalsite import audit
 from evalsite.accounts.models import User
 from evalsite.accounts.services import local_administrator
+from evalsite.accounts.tokens import token_find
 
 Handler = Callable[[HttpRequest], HttpResponse]
+ACCOUNTS = "accounts"
+# what a token opens of the room about people: reading the log
+FOR_TOKENS: set[str | None] = {"project_log", "project_log_csv", "site_log", "site_log_csv"}
+
+
+class TokenMiddleware:
+    """`Authorization: Bearer …` signs a program in for one request, as the token's user with that user's rights.
+
+    It has no session, so no page of another site can send it with somebody's cookie: it needs no CSRF token.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        scheme, _space, secret = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return self.get_response(request)
+        token = token_find(secret.strip())
+        if token is None or token.user.must_change_password:
+            return _refused()
+        request.COOKIES.pop(settings.SESSION_COOKIE_NAME, None)
+        request.session = SessionStore()
+        request.user = token.user
+        request.token = token  # type: ignore[attr-defined]
+        request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]  # as Django's test client does
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        """A token can't look after accounts: whoever finds one must not be able to make another."""
+        match = request.resolver_match
+        refused = match is not None and match.namespace == ACCOUNTS and match.url_name not in FOR_TOKENS
+        if refused and hasattr(request, "token"):
+            raise PermissionDenied
+
+
+def _refused() -> HttpResponse:
+    text = _("The token is unknown, revoked or too old. Make another one on your account's page.")
+    answer = HttpResponse(f"{text}\n", status=401, content_type="text/plain; charset=utf-8")
+    answer["WWW-Authenticate"] = 'Bearer error="invalid_token"'
+    return answer
 
 
 class LocalVisitorMiddleware:
@@ -41,7 +91,15 @@ class LocalVisitorMiddleware:
         except ValueError:
             return False
         return here and not request.path.startswith(
-            ("/sign-in", "/sign-out", "/language", "/theme", f"/{settings.STATIC_URL.strip('/')}/")
+            (
+                "/sign-in",
+                "/sign-out",
+                "/language",
+                "/theme",
+                "/healthz",
+                "/readyz",
+                f"/{settings.STATIC_URL.strip('/')}/",
+            )
         )
 
 
@@ -57,3 +115,37 @@ class UserLanguageMiddleware:
             translation.activate(user.language)
             request.LANGUAGE_CODE = translation.get_language()
         return self.get_response(request)
+
+
+class OneTimePasswordMiddleware:
+    """Who has a password that somebody else knows chooses another before anything else."""
+
+    OPEN = ("password", "sign_out", "language", "theme")
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        user = request.user
+        if isinstance(user, User) and user.must_change_password and request.path not in self._open():
+            target = reverse("accounts:password")
+            return HttpResponseClientRedirect(target) if "HX-Request" in request.headers else redirect(target)
+        return self.get_response(request)
+
+    def _open(self) -> set[str]:
+        return {reverse(f"accounts:{name}") for name in self.OPEN}
+
+
+class AskedByMiddleware:
+    """What a request changes is written down as its user's (audit.py)."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        def asker() -> tuple[object, str]:
+            token = getattr(request, "token", None)
+            return request.user, token.name if token else ""
+
+        with audit.asked_by(asker):
+            return self.get_response(request)

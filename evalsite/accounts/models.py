@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 
@@ -11,6 +12,7 @@ class User(AbstractUser):
     """A person who signs in. `is_superuser` may see and do everything in every project."""
 
     language = models.CharField(max_length=10, blank=True, default="")
+    must_change_password = models.BooleanField(default=False)  # it has one that somebody else knows
 
     class Meta:
         verbose_name = _("user")
@@ -23,6 +25,7 @@ class Project(models.Model):
     name = models.CharField(max_length=200)
     slug = models.SlugField(max_length=80, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True)
 
 
 class Role(models.TextChoices):
@@ -41,3 +44,47 @@ class Membership(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["user", "project", "role"], name="membership_once")]
+
+
+class Invitation(models.Model):
+    """A link that makes whoever opens it first a member. The link itself is not kept, only its hash."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    roles = models.JSONField()
+    note = models.CharField(max_length=200)
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+    used_at = models.DateTimeField(null=True)
+    used_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+
+class ApiToken(models.Model):
+    """Lets a program in as its user. The token itself is not kept, only its hash and how it begins."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=100)
+    token_hash = models.CharField(max_length=64, unique=True)
+    beginning = models.CharField(max_length=12)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    @property
+    def ended(self) -> bool:
+        """Has its time run out?"""
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
+
+class Identity(models.Model):
+    """What an OpenID Connect provider calls a user: its own address, and the subject, which never changes."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="identity_once")]

@@ -1,11 +1,13 @@
-"""Making people and projects."""
+"""Making projects and changing them; what people change about themselves."""
 
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils import timezone
 from django.utils.text import slugify
 
 from evalsite.accounts.models import Membership, Project, Role, User
+from evalsite.audit import Action, record
 
 LOCAL_ADMINISTRATOR = "admin"
 
@@ -22,6 +24,54 @@ def project_create(*, name: str, slug: str = "", owner: User | None = None) -> P
     taken = set(Project.objects.filter(slug__startswith=wanted).values_list("slug", flat=True))
     free = next(s for s in [wanted, *(f"{wanted}-{n}" for n in range(2, len(taken) + 3))] if s not in taken)
     project = Project.objects.create(name=name, slug=free)
+    record(Action.PROJECT_CREATED, project=project, thing=project, by=owner)
     if owner is not None:
         Membership.objects.create(user=owner, project=project, role=Role.ADMIN)
     return project
+
+
+@transaction.atomic
+def project_rename(*, project: Project, name: str) -> bool:
+    """Another name; the address stays, so that links to the project hold. False if it is the name already."""
+    before = Project.objects.select_for_update().get(pk=project.pk).name
+    if before == name:
+        return False
+    Project.objects.filter(pk=project.pk).update(name=name)
+    record(Action.PROJECT_RENAMED, project=project, thing=project, name=name, before=before)
+    return True
+
+
+@transaction.atomic
+def project_archive(*, project: Project) -> bool:
+    """Out of the lists, and closed to changes; nothing is deleted. False if it was archived before."""
+    if not Project.objects.filter(pk=project.pk, archived_at=None).update(archived_at=timezone.now()):
+        return False
+    record(Action.PROJECT_ARCHIVED, project=project, thing=project)
+    return True
+
+
+@transaction.atomic
+def project_restore(*, project: Project) -> bool:
+    """Undo archiving. False if it was not archived."""
+    if not Project.objects.filter(pk=project.pk, archived_at__isnull=False).update(archived_at=None):
+        return False
+    record(Action.PROJECT_RESTORED, project=project, thing=project)
+    return True
+
+
+@transaction.atomic
+def password_change(*, user: User, password: str) -> None:
+    """A password of one's own choice. Sessions elsewhere end with it; tokens stay."""
+    user.set_password(password)
+    user.must_change_password = False
+    user.save(update_fields=["password", "must_change_password"])
+    record(Action.PASSWORD_CHANGED, thing=user, by=user)
+
+
+@transaction.atomic
+def account_edit(*, user: User, name: str, language: str) -> None:
+    """The name shown to others, and the language ("" is the browser's)."""
+    before = User.objects.select_for_update().get(pk=user.pk).get_full_name()
+    User.objects.filter(pk=user.pk).update(first_name=name, last_name="", language=language)
+    if before != name:
+        record(Action.ACCOUNT_CHANGED, thing=user, by=user, before=before, after=name)

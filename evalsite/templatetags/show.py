@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext, pgettext
 
@@ -15,6 +17,7 @@ from evalsite.accounts.models import Role
 
 register = template.Library()
 NONE = "–"
+MOST_MARKED = 500  # of a frequent character; further ones are not marked
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -27,6 +30,27 @@ def _real(value: object) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
+
+
+@register.filter
+def marked(text: object, wanted: str) -> SafeString:
+    """The text, escaped, with the places of `wanted` in <mark>, without regard to case."""
+    parts = (
+        re.split(f"({re.escape(wanted)})", str(text), maxsplit=MOST_MARKED, flags=re.IGNORECASE)
+        if wanted
+        else [str(text)]
+    )
+    return format_html_join(
+        "",
+        "{}{}",
+        ((part, format_html("<mark>{}</mark>", met) if met else "") for part, met in _pairs(parts)),
+    )
+
+
+def _pairs(parts: list[str]) -> Iterator[tuple[str, str]]:
+    """What stands between the places and the places themselves, two by two."""
+    for at in range(0, len(parts), 2):
+        yield parts[at], parts[at + 1] if at + 1 < len(parts) else ""
 
 
 @register.filter

@@ -1,10 +1,13 @@
 import re
+import threading
+from contextlib import suppress
 
 import pytest
+from django.db import connection
 
 from evalsite.accounts.members import LastAdministrator, members_of, roles_set
 from evalsite.accounts.models import Membership, Project, Role, User
-from tests.conftest import ClientOf
+from tests.conftest import ClientOf, person
 
 PEOPLE = "/p/physics/people/"
 
@@ -102,3 +105,24 @@ def test_a_member_stands_once_with_all_roles_in_order(alice: User, project: Proj
 def test_only_superusers_create_projects(client_of: ClientOf, adam: User, olga: User) -> None:
     assert client_of(adam).post("/projects/new/", {"name": "Law"}).status_code == 403
     assert client_of(olga).post("/projects/new/", {"name": "Law"}).headers["Location"] == "/p/law/"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_administrators_who_remove_each_other_at_once_leave_one(project: Project) -> None:
+    pair = [person("ada"), person("ben")]
+    for user in pair:
+        Membership.objects.create(user=user, project=project, role=Role.ADMIN)
+    start = threading.Barrier(2)
+
+    def remove(user: User) -> None:
+        start.wait()
+        with suppress(LastAdministrator):
+            roles_set(project=project, user=user, roles=[])
+        connection.close()
+
+    threads = [threading.Thread(target=remove, args=(user,)) for user in pair]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Membership.objects.filter(project=project, role=Role.ADMIN).count() == 1

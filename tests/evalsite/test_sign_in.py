@@ -16,13 +16,7 @@ def test_who_is_signed_out_is_sent_to_the_form(client: Client, project: Project)
     assert client.get("/p/physics/").headers["Location"] == "/sign-in/?next=/p/physics/"
 
 
-def test_the_first_sign_in_leads_to_choosing_a_password(client: Client, alice: User) -> None:
-    assert sign_in(client, alice) == "/password/"
-
-
-def test_later_ones_lead_to_the_first_page(client: Client, alice: User) -> None:
-    sign_in(client, alice)
-    client.post("/sign-out/")
+def test_signing_in_leads_to_the_first_page(client: Client, alice: User) -> None:
     assert sign_in(client, alice) == "/"
 
 

@@ -19,7 +19,7 @@ from django.utils.module_loading import import_string
 from evalsite import data_dir
 from evalsite.accounts.models import User
 from evalsite.env import Config
-from evalsite.supervisor import Child, Supervisor, end_with_parent, manage
+from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage
 
 WEB_THREADS = 6
 
@@ -36,11 +36,15 @@ class Command(BaseCommand):
     def handle(self, *, web_only: bool, no_sample: bool, **options: Any) -> None:
         end_with_parent()
         config = settings.CONFIG
-        if web_only:
+        if web_only and PARENT in os.environ:
             serve_web(config.host, config.port)
             return
         refuse_taken_port(config.host, config.port)
         data_dir.prepare()
+        if web_only:
+            data_dir.collect_static()
+            serve_web(config.host, config.port)
+            return
         with data_dir.claim():
             self.serve_all(config, sample=config.demo_judge and not no_sample)
 

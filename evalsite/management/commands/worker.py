@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from django_tasks_db.management.commands.db_worker import Worker
 
-from evalsite import engine
-from evalsite.supervisor import Child, Supervisor, end_with_parent, manage
+from evalsite import data_dir, engine
+from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage
 
 log = logging.getLogger("evalsite.worker")
 
 
-class SiteWorker(Worker):
-    """django-tasks-db's worker, which tells a long task to end when it is told to stop itself."""
-
-    def shutdown(self, signum: int, frame: FrameType | None) -> None:
-        engine.stopping.set()
-        super().shutdown(signum, frame)
-
-
 class Command(BaseCommand):
-    help = "Work in the background: read uploads and judge. Without --queue, one process for each queue."
+    help = (
+        "Work in the background: read uploads and judge. Without --queue, one process for each queue. "
+        "With TASK_ENGINE=celery it is a Celery worker."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -34,21 +28,14 @@ class Command(BaseCommand):
 
     def handle(self, *, queue: str | None, **options: Any) -> None:
         end_with_parent()
+        if PARENT not in os.environ:
+            data_dir.prepare()
         if queue is None:
             Supervisor([Child(f"worker ({q})", manage("worker", "--queue", q)) for q in engine.QUEUES]).run()
             return
-        logging.getLogger("django_tasks_db").setLevel(logging.ERROR)
-        worker = SiteWorker(
-            queue_names=[queue],
-            interval=0.25,
-            batch=False,
-            backend_name="default",
-            startup_delay=False,
-            max_tasks=None,
-            worker_id=engine.owner()[:64],
-            excluded_queue_names=[],
-        )
-        worker.configure_signals()
-        problem = lambda error: log.error("The database does not answer: %s", error)  # noqa: E731
-        threading.Thread(target=engine.keep_house, args=(queue, problem), daemon=True).start()
-        worker.run()
+        threading.Thread(target=engine.keep_house, args=(queue, _problem), daemon=True).start()
+        engine.backend().work(queue)
+
+
+def _problem(error: Exception) -> None:
+    log.error("The database does not answer: %s", error)

@@ -1,0 +1,197 @@
+"""Reading the audit log: filters that live in the address, and pages by keyset."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.utils.translation import pgettext_lazy
+
+from evalsite.accounts.models import Project, Role
+from evalsite.audit import Action
+from evalsite.models import AuditEntry
+
+PER_PAGE = 50
+LARGEST = 2**63 - 1
+# What the names in an entry's detail mean to a reader; others are shown as they are.
+DETAILS = {
+    "before": pgettext_lazy("log", "before"),
+    "after": pgettext_lazy("log", "after"),
+    "roles": pgettext_lazy("log", "Roles"),
+    "until": pgettext_lazy("log", "holds until"),
+    "of": pgettext_lazy("log", "of"),
+    "version": pgettext_lazy("log", "version"),
+    "file": pgettext_lazy("log", "file"),
+    "bytes": pgettext_lazy("log", "bytes"),
+    "rows": pgettext_lazy("log", "rows"),
+    "row": pgettext_lazy("log", "row"),
+    "format": pgettext_lazy("log", "format"),
+    "repairs": pgettext_lazy("log", "repairs"),
+    "url": pgettext_lazy("log", "address"),
+    "model": pgettext_lazy("log", "model"),
+    "changed": pgettext_lazy("log", "changed"),
+    "dataset": pgettext_lazy("log", "data set"),
+    "metrics": pgettext_lazy("log", "metrics"),
+    "metric": pgettext_lazy("log", "metric"),
+    "states": pgettext_lazy("log", "states"),
+    "judgements": pgettext_lazy("log", "judgements"),
+    "run": pgettext_lazy("log", "run"),
+    "value": pgettext_lazy("log", "value"),
+    "reason": pgettext_lazy("log", "reason"),
+    "ip": pgettext_lazy("log", "network address"),
+}
+COLUMNS = ("at", "actor", "via", "project", "action", "kind", "object_id", "name", "detail")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """What the log is narrowed to; None and "" are everything. `actor` 0 is the program itself."""
+
+    actor: int | None = None
+    action: str = ""
+    kind: str = ""
+    object_id: int | None = None
+
+    @classmethod
+    def read(cls, query: QueryDict) -> LogFilter:
+        """From an address; what is not understood is left out."""
+        kind, _, number = query.get("object", "").partition(":")
+        object_id = whole(number)
+        action = query.get("action", "")
+        return cls(
+            actor=whole(query.get("who", "")),
+            action=action if action in Action.values else "",
+            kind=kind[:40] if object_id is not None else "",
+            object_id=object_id if kind else None,
+        )
+
+    def of(self, entries: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
+        if self.actor is not None:
+            entries = entries.filter(actor=self.actor or None)
+        if self.action:
+            entries = entries.filter(action=self.action)
+        if self.object_id is not None:
+            entries = entries.filter(kind=self.kind, object_id=self.object_id)
+        return entries
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """An entry as it is read: what was done in words, its object for the address, the detail as (name, text)."""
+
+    entry: AuditEntry
+    project: Project | None
+
+    @property
+    def words(self) -> str:
+        action = self.entry.action
+        return str(Action(action).label) if action in Action.values else action
+
+    @property
+    def address(self) -> str:
+        return f"{self.entry.kind}:{self.entry.object_id}" if self.entry.object_id else ""
+
+    @property
+    def details(self) -> list[tuple[str, str]]:
+        return [(str(DETAILS.get(name, name)), listed(value)) for name, value in self.entry.detail.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """`newer` and `older` are the ids that the pages beside it begin after, if there are such pages."""
+
+    lines: list[LogLine]
+    newer: int | None = None
+    older: int | None = None
+
+
+def listed(value: Any) -> str:
+    """A detail in words: lists with commas, roles by their names, nothing as –."""
+    if isinstance(value, list):
+        return ", ".join(map(listed, value)) or "–"
+    if value in (None, ""):
+        return "–"
+    return str(Role(value).label) if value in Role.values else str(value)
+
+
+def whole(text: str) -> int | None:
+    """A number that a database holds, or None."""
+    number = int(text) if text.isdecimal() and len(text) < 20 else None
+    return number if number is not None and number <= LARGEST else None
+
+
+def entries_of(project: Project | None) -> QuerySet[AuditEntry]:
+    """A project's entries, newest first; without one, all of the site."""
+    entries = AuditEntry.objects.order_by("-pk")
+    return entries if project is None else entries.filter(project=project)
+
+
+def page(entries: QuerySet[AuditEntry], *, before: int | None = None, after: int | None = None) -> LogPage:
+    """The newest page, or the one older than the id `before`, or the one newer than `after`."""
+    if after is not None:
+        found = list(entries.filter(pk__gt=after).order_by("pk")[: PER_PAGE + 1])
+        if len(found) <= PER_PAGE:
+            return page(entries)  # the beginning was reached: a whole first page
+        shown = found[:PER_PAGE][::-1]
+        return LogPage(_lines(shown), newer=shown[0].pk, older=shown[-1].pk)
+    found = list((entries if before is None else entries.filter(pk__lt=before))[: PER_PAGE + 1])
+    shown = found[:PER_PAGE]
+    return LogPage(
+        _lines(shown),
+        newer=shown[0].pk if shown and before is not None else None,
+        older=shown[-1].pk if len(found) > PER_PAGE else None,
+    )
+
+
+def people_in(entries: QuerySet[AuditEntry]) -> list[tuple[int, str]]:
+    """(number, name) of everybody who did something, by name; 0 and "" is the program itself."""
+    pairs = entries.order_by().values_list("actor", "actor_name").distinct()
+    return sorted({number or 0: name for number, name in pairs}.items(), key=lambda pair: pair[1])
+
+
+def actions_in(entries: QuerySet[AuditEntry]) -> list[tuple[str, str]]:
+    """(code, words) of what was done, in the order of Action."""
+    met = set(entries.order_by().values_list("action", flat=True).distinct())
+    return [(action.value, str(action.label)) for action in Action if action.value in met]
+
+
+def csv_lines(entries: QuerySet[AuditEntry]) -> Iterator[bytes]:
+    """The log as CSV, newest first. Cells that a spreadsheet would compute begin with an apostrophe."""
+    writer = csv.writer(_Echo())
+    yield b"\xef\xbb\xbf" + writer.writerow(COLUMNS)
+    names = dict(Project.objects.values_list("pk", "name"))
+    for entry in entries.iterator(chunk_size=500):
+        project = names.get(entry.project_id, "") if entry.project_id else ""
+        values = (
+            entry.at.isoformat(timespec="seconds"),
+            entry.actor_name,
+            entry.via,
+            project,
+            entry.action,
+            entry.kind,
+            entry.object_id,
+            entry.name,
+            json.dumps(entry.detail, ensure_ascii=False),
+        )
+        yield writer.writerow([_harmless(value) for value in values])
+
+
+class _Echo:
+    """A file for csv.writer that hands back what is written."""
+
+    def write(self, line: str) -> bytes:
+        return line.encode()
+
+
+def _harmless(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _lines(entries: list[AuditEntry]) -> list[LogLine]:
+    projects = Project.objects.in_bulk({entry.project_id for entry in entries if entry.project_id})
+    return [LogLine(entry, projects.get(entry.project_id or 0)) for entry in entries]

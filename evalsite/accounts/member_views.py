@@ -1,0 +1,166 @@
+"""Who belongs to a project, and who is invited to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from evalsite import access
+from evalsite.accounts.forms import AddMemberForm, CreateMemberForm, InvitationForm, RolesForm
+from evalsite.accounts.invitations import invitation_create, invitation_revoke, open_invitations
+from evalsite.accounts.members import (
+    LastAdministrator,
+    NotYours,
+    members_of,
+    password_reset,
+    roles_add,
+    roles_set,
+    user_create,
+)
+from evalsite.accounts.models import Invitation, Project, User
+
+
+@login_required
+def members(request: HttpRequest, slug: str) -> HttpResponse:
+    """Who belongs to a project."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    return _members_page(request, project)
+
+
+@login_required
+@require_POST
+def add_member(request: HttpRequest, slug: str) -> HttpResponse:
+    """Give roles to somebody who has an account."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    form = AddMemberForm(request.POST, prefix="add")
+    if not form.is_valid():
+        return _members_page(request, project, add=form)
+    user = User.objects.get(username=form.cleaned_data["username"])
+    roles_add(project=project, user=user, roles=form.cleaned_data["roles"])
+    messages.success(request, _("%(name)s belongs to the project now.") % {"name": user.username})
+    return redirect("accounts:members", slug)
+
+
+@sensitive_post_parameters()
+@login_required
+@require_POST
+def create_member(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make an account. Its password is in this answer and nowhere else, so there is no redirect."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    form = CreateMemberForm(request.POST, prefix="new")
+    if not form.is_valid():
+        return _members_page(request, project, new=form)
+    wanted = form.cleaned_data
+    user, clear = user_create(
+        username=wanted["username"], name=wanted["name"], project=project, roles=wanted["roles"]
+    )
+    return _shown_once(_members_page(request, project, created=user, one_time_password=clear))
+
+
+@login_required
+@require_POST
+def set_roles(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    """Exactly these roles; at least one."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    user = get_object_or_404(User.objects.distinct(), pk=user_id, memberships__project=project)
+    form = RolesForm(request.POST)
+    if form.is_valid():
+        _change_roles(request, project, user, form.cleaned_data["roles"])
+    else:
+        messages.error(request, _("Nothing was changed: choose at least one role, or remove the person."))
+    return redirect("accounts:members", slug)
+
+
+@login_required
+@require_POST
+def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    """Out of the project; the account and what it made stay."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    user = get_object_or_404(User.objects.distinct(), pk=user_id, memberships__project=project)
+    _change_roles(request, project, user, [])
+    return redirect("accounts:members", slug) if user != request.user else redirect("home")
+
+
+@login_required
+@require_POST
+def reset_password(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+    """A one-time password for a member who lost theirs; shown in this answer and nowhere else."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    user = get_object_or_404(User.objects.distinct(), pk=user_id, memberships__project=project)
+    if user == request.user:
+        return redirect("accounts:password")
+    try:
+        clear = password_reset(user=user, project=project, by=access.signed_in(request))
+    except NotYours:
+        problem = _(
+            "Nothing was changed: the account of %(name)s can do more than you, for it belongs to other projects too. "
+            "Ask an administrator of the whole site."
+        )
+        messages.error(request, problem % {"name": user.username})
+        return redirect("accounts:members", slug)
+    return _shown_once(_members_page(request, project, reset=user, one_time_password=clear))
+
+
+@login_required
+@require_POST
+def invite(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make an invitation. Its link is in this answer and nowhere else, so there is no redirect."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    form = InvitationForm(request.POST, prefix="invite")
+    if not form.is_valid():
+        return _members_page(request, project, invite=form)
+    invitation, secret = invitation_create(project=project, by=access.signed_in(request), **form.cleaned_data)
+    link = request.build_absolute_uri(reverse("accounts:join", args=[secret]))
+    return _shown_once(_members_page(request, project, invited=invitation, link=link))
+
+
+@login_required
+@require_POST
+def revoke_invitation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The link leads nowhere from now on."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    invitation = get_object_or_404(Invitation, pk=pk, project=project)
+    if invitation_revoke(invitation=invitation):
+        messages.success(request, _("The invitation is revoked; its link leads nowhere now."))
+    else:
+        messages.info(request, _("The invitation was used or revoked before. Nothing was changed."))
+    return redirect("accounts:members", slug)
+
+
+def _shown_once(answer: HttpResponse) -> HttpResponse:
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def _change_roles(request: HttpRequest, project: Project, user: User, roles: list[str]) -> None:
+    name = {"name": user.username}
+    try:
+        roles_set(project=project, user=user, roles=roles)
+    except LastAdministrator:
+        messages.error(
+            request, _("Nothing was changed: %(name)s is the last administrator. Name another first.") % name
+        )
+        return
+    if roles:
+        messages.success(request, _("The roles of %(name)s are changed.") % name)
+    else:
+        messages.success(request, _("%(name)s no longer belongs to the project. The account stays.") % name)
+
+
+def _members_page(request: HttpRequest, project: Project, **more: Any) -> HttpResponse:
+    forms = {
+        "invite": InvitationForm(prefix="invite"),
+        "add": AddMemberForm(prefix="add"),
+        "new": CreateMemberForm(prefix="new"),
+    }
+    wrong = any(key in more for key in forms)
+    context = {"members": members_of(project), "invitations": open_invitations(project), **forms, **more}
+    return render(request, "accounts/members.html", context, status=422 if wrong else 200)

@@ -1,0 +1,71 @@
+"""Single sign-on by OpenID Connect: whether it is on, and whose account it is; oidc_flow.py talks to the provider.
+
+Off unless OIDC_ISSUER is set. A person is known by issuer and subject, never by an address or a name, for those can
+change hands. Who comes for the first time gets an account without a project.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from evalsite.accounts.models import Identity, User
+from evalsite.audit import Action, record
+
+
+class Refused(Exception):
+    """The provider's answer can't be believed, or it said no; the text is for the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What the session keeps between leaving for the provider and coming back."""
+
+    state: str
+    nonce: str
+    verifier: str
+    next: str
+
+
+def is_on() -> bool:
+    return bool(settings.CONFIG.oidc_issuer)
+
+
+def user_of(claims: dict[str, Any]) -> User:
+    """The account of whom the claims tell; a new one without a project at the first time. Raises Refused if closed."""
+    known = {"issuer": settings.CONFIG.oidc_issuer, "subject": claims["sub"][:255]}
+    try:
+        identity = Identity.objects.filter(**known).select_related("user").first() or _made(claims, known)
+    except IntegrityError:  # made by the same person's other window just now
+        identity = Identity.objects.select_related("user").get(**known)
+    if not identity.user.is_active:
+        raise Refused("the account is closed")
+    return identity.user
+
+
+@transaction.atomic
+def _made(claims: dict[str, Any], known: dict[str, str]) -> Identity:
+    wanted = str(claims.get("preferred_username") or claims.get("email") or claims["sub"])
+    user = User(username=_free_name(wanted), first_name=str(claims.get("name") or "")[:150])
+    user.email = str(claims.get("email") or "")[:254]
+    user.set_unusable_password()
+    user.save()
+    record(Action.ACCOUNT_CREATED, thing=user, by=user, provider=known["issuer"])
+    return Identity.objects.create(user=user, **known)
+
+
+def _free_name(wanted: str) -> str:
+    """`wanted` without what user names can't hold, and with a number where it is taken."""
+    base = re.sub(r"[^\w.@+-]", "", wanted)[:140] or "user"
+    like = User.objects.filter(username__istartswith=base).values_list("username", flat=True)
+    taken = {name.lower() for name in like}
+    numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
+    return next(name for name in (base, *numbered) if name.lower() not in taken)
+
+
+def as_kept(begun: Begun) -> dict[str, str]:
+    return asdict(begun)

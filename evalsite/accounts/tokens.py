@@ -1,0 +1,54 @@
+"""Tokens with which a user's programs sign in."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from evalsite.accounts.links import hashed, new_secret
+from evalsite.accounts.models import ApiToken, User
+from evalsite.audit import Action, record
+
+PREFIX = "evs_"  # so that a scanner of published code knows one when it sees it
+BEGINNING = 10
+USE_NOTED_EVERY = timedelta(minutes=1)
+MOST = 50
+
+
+def tokens_of(user: User) -> QuerySet[ApiToken]:
+    """A user's tokens that were not revoked, newest first."""
+    return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-pk")
+
+
+@transaction.atomic
+def token_create(*, user: User, name: str, days: int | None) -> tuple[ApiToken, str]:
+    """A token for `days` (None: until it is revoked), and its text, which is nowhere else."""
+    secret = new_secret(PREFIX)
+    ends = timezone.now() + timedelta(days=days) if days else None
+    made = ApiToken.objects.create(
+        user=user, name=name, token_hash=hashed(secret), beginning=secret[:BEGINNING], expires_at=ends
+    )
+    record(Action.TOKEN_MADE, thing=made, by=user, until=ends.isoformat(timespec="minutes") if ends else None)
+    return made, secret
+
+
+@transaction.atomic
+def token_revoke(*, token: ApiToken) -> bool:
+    """The token lets nobody in from now on. False if it was revoked before."""
+    if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        return False
+    record(Action.TOKEN_REVOKED, thing=token, of=token.user.username)
+    return True
+
+
+def token_find(secret: str, now: datetime | None = None) -> ApiToken | None:
+    """The token that says `secret`, of an account that is open; its use is noted, once a minute."""
+    now = now or timezone.now()
+    valid = ApiToken.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+    found = valid.filter(token_hash=hashed(secret), user__is_active=True).select_related("user").first()
+    if found and (found.last_used_at is None or found.last_used_at < now - USE_NOTED_EVERY):
+        ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
+    return found

@@ -1,0 +1,135 @@
+"""Who changed what. Services call `record` inside their transaction: change and entry stand or fall together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from evalsite.accounts.models import Project, User
+from evalsite.models import AuditEntry
+
+NAME_LENGTH = 300
+HIDDEN = "…"
+_SECRET = re.compile(r"password|secret|key|token|authorization|cookie|proxy|headers", re.IGNORECASE)
+_asking: ContextVar[Callable[[], tuple[object, str]] | None] = ContextVar("asking", default=None)
+
+
+class Action(models.TextChoices):
+    """Everything that is written down. A code is never changed once it has been used."""
+
+    MEMBER_ADDED = "member.added", _("Person added")
+    MEMBER_CHANGED = "member.changed", _("Roles changed")
+    MEMBER_REMOVED = "member.removed", _("Person removed")
+    INVITATION_MADE = "invitation.made", _("Invitation made")
+    INVITATION_REVOKED = "invitation.revoked", _("Invitation revoked")
+    INVITATION_USED = "invitation.used", _("Invitation accepted")
+    ACCOUNT_CREATED = "account.created", _("Account created")
+    ACCOUNT_CHANGED = "account.changed", _("Account changed")
+    PASSWORD_CHANGED = "password.changed", _("Password changed")
+    PASSWORD_SET = "password.set", _("Password set by an administrator")
+    TOKEN_MADE = "token.made", _("Token made")
+    TOKEN_REVOKED = "token.revoked", _("Token revoked")
+    SIGN_IN_LOCKED = "sign_in.locked", _("Sign-in locked after wrong passwords")
+    PROJECT_CREATED = "project.created", _("Project created")
+    PROJECT_RENAMED = "project.renamed", _("Project renamed")
+    PROJECT_ARCHIVED = "project.archived", _("Project archived")
+    PROJECT_RESTORED = "project.restored", _("Project restored")
+    ENDPOINT_CREATED = "endpoint.created", _("Endpoint created")
+    ENDPOINT_CHANGED = "endpoint.changed", _("Endpoint changed")
+    ENDPOINT_ARCHIVED = "endpoint.archived", _("Endpoint archived")
+    ENDPOINT_RESTORED = "endpoint.restored", _("Endpoint restored")
+    METRIC_CREATED = "metric.created", _("Metric created")
+    METRIC_CHANGED = "metric.changed", _("Metric changed")
+    METRIC_ARCHIVED = "metric.archived", _("Metric archived")
+    METRIC_RESTORED = "metric.restored", _("Metric restored")
+    DATASET_UPLOADED = "dataset.uploaded", _("Data set uploaded")
+    DATASET_READ_AS = "dataset.read_as", _("Data set read in another format")
+    DATASET_REPAIRED = "dataset.repaired", _("Data set repaired")
+    DATASET_ANSWERS = "dataset.answers", _("Answers added to a data set")
+    DATASET_LEFT_OUT = "dataset.left_out", _("Bad rows left out")
+    DATASET_ARCHIVED = "dataset.archived", _("Data set archived")
+    DATASET_RESTORED = "dataset.restored", _("Data set restored")
+    RUN_STARTED = "run.started", _("Run started")
+    RUN_PAUSED = "run.paused", _("Run paused")
+    RUN_RESUMED = "run.resumed", _("Run resumed")
+    RUN_CANCELLED = "run.cancelled", _("Run cancelled")
+    RUN_RETRIED = "run.retried", _("Run asked again")
+    RUN_JUDGED_AGAIN = "run.judged_again", _("Judgements asked for again")
+    RUN_READ_AGAIN = "run.read_again", _("Replies read again")
+    RUN_ARCHIVED = "run.archived", _("Run archived")
+    RUN_RESTORED = "run.restored", _("Run restored")
+    RUN_DELETED = "run.deleted", _("Run deleted")
+    EVALUATION_CREATED = "evaluation.created", _("Human evaluation created")
+    EVALUATION_CLOSED = "evaluation.closed", _("Human evaluation closed")
+    EVALUATION_REOPENED = "evaluation.reopened", _("Human evaluation reopened")
+    RATER_ADDED = "rater.added", _("Rater added")
+    RATER_LEFT = "rater.left", _("Rater taken off")
+    ITEM_REASSIGNED = "item.reassigned", _("Item given to another rater")
+    ADJUDICATED = "item.adjudicated", _("Difference between raters decided")
+    RATINGS_IMPORTED = "ratings.imported", _("Ratings imported")
+    OVERRIDE_ADDED = "override.added", _("Score overridden")
+
+
+@contextmanager
+def asked_by(who: Callable[[], tuple[object, str]]) -> Iterator[None]:
+    """Meanwhile, entries without a `by` name whom `who` returns: the request's user, and a token's name or ''."""
+    before = _asking.set(who)
+    try:
+        yield
+    finally:
+        _asking.reset(before)
+
+
+def record(
+    action: Action,
+    *,
+    project: Project | None = None,
+    thing: models.Model | None = None,
+    name: str = "",
+    by: User | None = None,
+    **detail: Any,
+) -> AuditEntry:
+    """Write down that somebody did something, in the caller's transaction.
+
+    `by` is who did it; without it the user of the request, and outside of a request nobody (the program itself).
+    `thing` is what was changed; its name is `name`, else its own. `detail` is whatever JSON holds; never a secret:
+    what is called like one is hidden.
+    """
+    user, via = _who(by)
+    own_name = getattr(thing, "name", "") or getattr(thing, "username", "")
+    return AuditEntry.objects.create(
+        actor=user.pk if user else None,
+        actor_name=user.username if user else "",
+        via=via,
+        project=project,
+        action=action.value,
+        kind=str(thing._meta.model_name) if thing else "",
+        object_id=thing.pk if thing else None,
+        name=str(name or own_name)[:NAME_LENGTH],
+        detail=_without_secrets(detail),
+    )
+
+
+def _who(by: User | None) -> tuple[User | None, str]:
+    asking = _asking.get()
+    user, via = asking() if asking else (None, "")
+    asker = user if isinstance(user, User) else None
+    if by is None or by == asker:
+        return asker, via
+    return by, ""
+
+
+def _without_secrets(detail: Any, name: str = "") -> Any:
+    if _SECRET.search(name):
+        return HIDDEN
+    if isinstance(detail, dict):
+        return {str(key): _without_secrets(value, str(key)) for key, value in detail.items()}
+    if isinstance(detail, (list, tuple)):
+        return [_without_secrets(value) for value in detail]
+    return detail if isinstance(detail, (int, float, bool, type(None))) else str(detail)

@@ -1,0 +1,97 @@
+"""This machine's copies of files that are kept elsewhere: a folder of which anything may be taken away at any time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+KEPT_FOR = 7 * 86400  # seconds since it was last asked for
+IN_USE = 3600  # so long a copy that was asked for is left alone, however short the disk is
+RESERVE = 1 << 30  # bytes that stay free on the disk beside what is brought
+_PART = ".part"
+
+
+class Copies:
+    """Copies by the names of their originals. Of several that want the same one, one brings it and the others wait."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def get(self, name: str) -> Path | None:
+        """The copy, noted as asked for now; None if it is not here."""
+        try:
+            os.utime(self.root / name)
+        except FileNotFoundError:
+            return None
+        return self.root / name
+
+    def keep(self, made: Path, name: str) -> None:
+        """A file that was made here is the copy of what was just sent away."""
+        place = self.root / name
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        made.replace(place)
+
+    def bring(self, name: str, size: int, fetch: Callable[[BinaryIO], object]) -> Path:
+        """The copy, which `fetch` writes if nobody has done so meanwhile. Raises OSError if it is not `size` bytes."""
+        place = self.root / name
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        begun = place.with_name(place.name + _PART)
+        with _alone(begun) as part:
+            if found := self.get(name):
+                return found
+            self.make_room(size)
+            try:
+                fetch(part)
+                part.flush()
+                if (met := part.tell()) != size:
+                    raise OSError(f"{name} came with {met} bytes in place of {size}")
+                begun.rename(place)
+            finally:
+                begun.unlink(missing_ok=True)
+        return place
+
+    def drop(self, name: str) -> None:
+        (self.root / name).unlink(missing_ok=True)
+
+    def make_room(self, size: int) -> None:
+        """Take away what nobody asked for in a long time, and if the disk is short, what was not asked for just now."""
+        now = time.time()
+        for used, path in sorted(self._all()):
+            short = shutil.disk_usage(self.root).free < size + RESERVE
+            if now - used > (IN_USE if short else KEPT_FOR):
+                path.unlink(missing_ok=True)
+
+    def _all(self) -> Iterator[tuple[float, Path]]:
+        for path in self.root.rglob("*"):
+            try:
+                if path.is_file():
+                    yield path.stat().st_mtime, path
+            except FileNotFoundError:  # another process was as tidy
+                continue
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[BinaryIO]:
+    """An empty file that nobody else writes; a killed one holds nothing. Whoever waited may hold one that was moved."""
+    while True:
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_at(file, path):
+                continue
+            file.truncate()
+            yield file
+            return
+
+
+def _is_at(file: BinaryIO, path: Path) -> bool:
+    try:
+        return path.stat().st_ino == os.fstat(file.fileno()).st_ino
+    except FileNotFoundError:
+        return False

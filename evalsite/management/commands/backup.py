@@ -1,0 +1,77 @@
+"""manage.py backup: a copy of everything that cannot be made again, while the site works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
+
+from evalsite import keeping
+
+COPIED = ("uploads", "keys")
+LEFT_OUT = shutil.ignore_patterns(".*")  # half-made files; a worker makes them again
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the database, the uploads and the keys into a new FOLDER; see docs/deploy.md for the way back."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", type=Path)
+
+    def handle(self, *, folder: Path, **options: Any) -> None:
+        try:
+            folder.mkdir(parents=True, mode=0o700)
+        except FileExistsError:
+            raise CommandError(f"{folder} is there already. Name a new folder.", returncode=2) from None
+        # The database first: every file that it names is then there to be copied.
+        name = copy_sqlite(folder) if connection.vendor == "sqlite" else dump_postgresql(folder)
+        elsewhere = settings.CONFIG.files != "folder"
+        for part in COPIED:
+            if (settings.DATA_DIR / part).is_dir() and not (elsewhere and part == "uploads"):
+                shutil.copytree(settings.DATA_DIR / part, folder / part, ignore=LEFT_OUT)
+        (folder / name).chmod(0o600)
+        self.stdout.write(
+            f"Written to {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}."
+        )
+        if elsewhere:
+            self.stdout.write(
+                f"Uploads are not in it: they are in {keeping.told()}; let that store copy its bucket."
+            )
+
+
+def copy_sqlite(folder: Path) -> str:
+    """The database as it is at one moment; writers go on meanwhile."""
+    name = "evalsite.sqlite3"
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM INTO %s", [str(folder / name)])
+    return name
+
+
+def dump_postgresql(folder: Path) -> str:
+    """By pg_dump, which must be as new as the server. The password goes through the environment, not the command."""
+    name, to = "database.dump", connection.settings_dict
+    command = [
+        "pg_dump",
+        "--format=custom",
+        "--no-owner",
+        f"--file={folder / name}",
+        f"--dbname={to['NAME']}",
+    ]
+    given = {"--host": to["HOST"], "--port": to["PORT"], "--username": to["USER"]}
+    command += [f"{option}={value}" for option, value in given.items() if value]
+    environment = {**os.environ, **({"PGPASSWORD": str(to["PASSWORD"])} if to["PASSWORD"] else {})}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    except FileNotFoundError:
+        raise CommandError("pg_dump is not installed (Debian: apt install postgresql-client).") from None
+    if done.returncode:
+        raise CommandError(f"pg_dump failed: {done.stderr.strip()}")
+    return name

@@ -1,0 +1,199 @@
+"""What the status page and the metrics tell: who works, what waits, what is full."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+from django.conf import settings
+from django.db import connection
+
+from evalsite import engine
+from evalsite.models import WorkerProcess
+from judging.metrics.models import Endpoint
+from judging.runs import limits
+from judging.runs.load_models import EndpointLoad
+from judging.runs.models import PEOPLE, JudgeReply, Run, RunState
+
+REPLIES_LOOKED_AT = 1000
+OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (runs/lanes.py)
+LOW_DISK = 0.1  # share of a disk that must stay free
+PACKAGES = ("django", "granian", "celery", "psycopg", "boto3")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenWorker:
+    """A worker process that was heard of."""
+
+    queue: str
+    host: str
+    pid: int
+    alive: bool
+    trouble: str
+    started_at: datetime
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SeenQueue:
+    """What waits to be taken up. `obstacle`: see engine.obstacle."""
+
+    name: str
+    waiting: int
+    oldest: datetime | None
+    obstacle: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEndpoint:
+    """How an endpoint answered of late, and whether it is asked now. `last_at` and `down_since` are Unix seconds.
+
+    `down_since` None: it is asked; `wait` seconds are left until the next try, or until the server's Retry-After ends.
+    """
+
+    endpoint: Endpoint
+    asked: int
+    failed: int
+    last_code: str
+    last_at: float | None
+    down_since: float | None = None
+    wait: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDatabase:
+    """Sizes in bytes; `wal` is what SQLite has not yet written into its file, None on PostgreSQL."""
+
+    kind: str
+    version: str
+    size: int
+    wal: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDisk:
+    """The disk that holds DATA_DIR, bytes."""
+
+    path: Path
+    free: int
+    total: int
+
+    @property
+    def low(self) -> bool:
+        return self.free < LOW_DISK * self.total
+
+
+def workers() -> list[SeenWorker]:
+    """Every worker that the reconciler has not yet forgotten."""
+    return [_worker(one) for one in WorkerProcess.objects.order_by("queue", "started_at")]
+
+
+def _worker(one: WorkerProcess) -> SeenWorker:
+    host, pid, _ = one.owner.rsplit(":", 2)
+    alive = engine.is_alive(one.owner)
+    return SeenWorker(one.queue, host, int(pid), alive, one.trouble, one.started_at, one.seen_at)
+
+
+def queues() -> list[SeenQueue]:
+    """The queues of the task engine."""
+    seen = []
+    for name in engine.QUEUES:
+        waiting, oldest = engine.backend().waiting(name)
+        seen.append(SeenQueue(name, waiting, oldest, engine.obstacle(name)))
+    return seen
+
+
+def runs_under_way() -> dict[str, int]:
+    """How many runs of judge models and programs are in each state that is no end."""
+    going = (RunState.PLANNING, RunState.RUNNING, RunState.PAUSED)
+    states = Run.objects.filter(state__in=going).exclude(kind=PEOPLE).values_list("state", flat=True)
+    counts = dict.fromkeys(map(str, going), 0)
+    for state in states:
+        counts[state] += 1
+    return counts
+
+
+def stopped_by_budget() -> int:
+    """How many of the paused runs have spent what they may."""
+    return Run.objects.filter(state=RunState.PAUSED, problem__startswith="budget_").count()
+
+
+def endpoints() -> list[SeenEndpoint]:
+    """The endpoints among the last replies of the whole site and those that are down, the worst first."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    last = JudgeReply.objects.order_by("-pk").values_list("endpoint_id", "error", "calls")[:REPLIES_LOOKED_AT]
+    for endpoint, error, calls in last:
+        if endpoint is not None:
+            found.setdefault(endpoint, []).append((error, calls))
+    down = EndpointLoad.objects.filter(down_since__gt=0, key__startswith=OF_ENDPOINT).values_list(
+        "key", flat=True
+    )
+    wanted = {*found, *(int(key.removeprefix(OF_ENDPOINT)) for key in down)}
+    known = Endpoint.objects.select_related("project").in_bulk(wanted)
+    circuits = limits.look(f"{OF_ENDPOINT}{pk}" for pk in known) if known else {}
+    seen = [
+        _endpoint(endpoint, found.get(pk, []), circuits.get(f"{OF_ENDPOINT}{pk}"))
+        for pk, endpoint in known.items()
+    ]
+    return sorted(seen, key=lambda one: (one.down_since is None, -one.failed, one.endpoint.name))
+
+
+def _endpoint(
+    endpoint: Endpoint, replies: list[tuple[str, str]], circuit: limits.Seen | None
+) -> SeenEndpoint:
+    failures = [(error, calls) for error, calls in replies if error]
+    code, calls = failures[0] if failures else ("", "")
+    tried = msgspec.json.decode(calls) if calls else []
+    last_at = tried[-1]["started_unix"] if tried else None
+    if circuit is None:
+        return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at)
+    if circuit.down_for is None:
+        return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, None, circuit.closed_for)
+    since = limits.now() - circuit.down_for
+    return SeenEndpoint(
+        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.try_in
+    )
+
+
+def database() -> SeenDatabase:
+    """What keeps the tables, and how large they are."""
+    if connection.vendor == "sqlite":
+        path = Path(str(connection.settings_dict["NAME"]))
+        return SeenDatabase(
+            "SQLite", _one("SELECT sqlite_version()"), _size(path), _size(Path(f"{path}-wal"))
+        )
+    size = int(_one("SELECT pg_database_size(current_database())"))
+    return SeenDatabase("PostgreSQL", _one("SHOW server_version"), size, None)
+
+
+def _one(query: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return str(cursor.fetchone()[0])
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def disk() -> SeenDisk:
+    """The disk under DATA_DIR."""
+    usage = shutil.disk_usage(settings.DATA_DIR)
+    return SeenDisk(settings.DATA_DIR, usage.free, usage.total)
+
+
+def versions() -> Iterator[tuple[str, str]]:
+    """What runs here: (name, version)."""
+    yield "Python", platform.python_version()
+    for name in PACKAGES:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            continue
+    yield "Linux", platform.release()

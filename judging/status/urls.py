@@ -1,0 +1,8 @@
+from django.urls import path
+
+from judging.status import views
+
+urlpatterns = [
+    path("status/", views.status, name="status"),
+    path("metrics", views.metrics, name="prometheus"),
+]

@@ -1,0 +1,45 @@
+"""How the site does: a page for its administrators, figures for Prometheus."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from evalsite import access, keeping
+from judging import jails
+from judging.messages import reason_sentence
+from judging.status import selectors
+from judging.status.prometheus import exposition
+
+
+@login_required
+def status(request: HttpRequest) -> HttpResponse:
+    """Everything at a glance; the page asks for its middle part every five seconds."""
+    if not access.manages_site(request):
+        raise PermissionDenied
+    context = {
+        "workers": selectors.workers(),
+        "queues": selectors.queues(),
+        "under_way": selectors.runs_under_way(),
+        "stopped_by_budget": selectors.stopped_by_budget(),
+        "files": keeping.told() if settings.CONFIG.files == "s3" else "",
+        "endpoints": [(one, reason_sentence(one.last_code)) for one in selectors.endpoints()],
+        "jail": jails.status(),
+        "database": selectors.database(),
+        "disk": selectors.disk(),
+        "versions": list(selectors.versions()),
+        "engine": settings.CONFIG.task_engine,
+    }
+    part = bool(request.htmx)  # type: ignore[attr-defined]
+    return render(request, "status/_facts.html" if part else "status/page.html", context)
+
+
+def metrics(request: HttpRequest) -> HttpResponse:
+    """For Prometheus. Who may read the status page may, a program by an access token of such a user."""
+    if not access.manages_site(request):
+        text = "Send an access token of a site administrator: Authorization: Bearer …\n"
+        return HttpResponse(text, status=401, content_type="text/plain; charset=utf-8")
+    return HttpResponse(exposition(), content_type="text/plain; version=0.0.4; charset=utf-8")

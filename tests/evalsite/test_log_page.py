@@ -1,0 +1,88 @@
+"""The page and the file of the audit log."""
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from evalsite.accounts.audit_log import PER_PAGE, entries_of, page
+from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
+from tests.conftest import ClientOf
+
+LOG = "/p/physics/log/"
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("adam", 200), ("olga", 200), ("alice", 403), ("bob", 403), ("charlie", 404)]
+)
+@pytest.mark.parametrize("path", [LOG, LOG + "export.csv"])
+def test_only_administrators_read_it(
+    name: str, status: int, path: str, cast: dict[str, User], client_of: ClientOf
+) -> None:
+    assert client_of(cast[name]).get(path).status_code == status
+
+
+@pytest.mark.parametrize("name", ["adam", "alice", "charlie"])
+@pytest.mark.parametrize("path", ["/log/", "/log/export.csv"])
+def test_only_superusers_read_that_of_the_site(
+    name: str, path: str, cast: dict[str, User], client_of: ClientOf
+) -> None:
+    assert client_of(cast[name]).get(path).status_code == 403
+    assert client_of(cast["olga"]).get(path).status_code == 200
+
+
+def test_a_projects_log_tells_nothing_of_others(client_of: ClientOf, adam: User, charlie: User) -> None:
+    record(Action.MEMBER_ADDED, project=Project.objects.get(slug="elsewhere"), name="a secret guest")
+    assert "a secret guest" not in client_of(adam).get(LOG).text
+
+
+def test_it_is_narrowed_by_person_action_and_object(
+    client_of: ClientOf, adam: User, rita: User, alice: User, project: Project
+) -> None:
+    record(Action.MEMBER_ADDED, project=project, thing=rita, by=adam)
+    record(Action.MEMBER_REMOVED, project=project, thing=alice, by=adam)
+    record(Action.MEMBER_REMOVED, project=project, thing=rita, by=alice)
+    query = {"who": adam.pk, "action": "member.removed", "object": f"user:{alice.pk}"}
+    shown = client_of(adam).get(LOG, query).context["page"].lines
+    assert [(line.words, line.entry.name) for line in shown] == [("Person removed", "alice")]
+
+
+@pytest.mark.parametrize(
+    "query", ["who=x", "action=x", "object=:", "object=run:99999999999999999999", "before=-1"]
+)
+def test_an_address_that_makes_no_sense_shows_all(
+    client_of: ClientOf, adam: User, project: Project, query: str
+) -> None:
+    record(Action.PROJECT_CREATED, project=project)
+    assert len(client_of(adam).get(f"{LOG}?{query}").context["page"].lines) == 1
+
+
+def test_every_entry_stands_on_one_page_both_ways(project: Project) -> None:
+    made = [record(Action.RUN_STARTED, project=project, name=str(n)).pk for n in range(2 * PER_PAGE + 7)]
+    first = page(entries_of(project))
+    second = page(entries_of(project), before=first.older)
+    third = page(entries_of(project), before=second.older)
+    seen = [line.entry.pk for each in (first, second, third) for line in each.lines]
+    assert seen == made[::-1]
+    assert third.older is None
+    assert page(entries_of(project), after=third.newer) == second
+
+
+def test_the_file_holds_what_the_filter_leaves_and_starts_no_formula(
+    client_of: ClientOf, adam: User, project: Project
+) -> None:
+    record(Action.RUN_STARTED, project=project, by=adam, name="=cmd()")
+    record(Action.PROJECT_RENAMED, project=project)
+    answer = client_of(adam).get(LOG + "export.csv?action=run.started")
+    text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    assert text.count("\n") == 2
+    assert ",'=cmd()," in text
+
+
+def test_more_entries_cost_no_more_questions(
+    client_of: ClientOf, adam: User, project: Project, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for n in range(PER_PAGE):
+        record(Action.RUN_STARTED, project=project, name=str(n), by=adam)
+    client = client_of(adam)
+    with django_assert_max_num_queries(11):
+        client.get(LOG)

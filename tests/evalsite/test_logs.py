@@ -1,0 +1,65 @@
+"""Logs: for people or machines, and without secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+import pytest
+
+from evalsite import logs, secrets
+
+KEY = "planted-0123456789-key"
+
+
+def record(message: str, *arguments: object) -> logging.LogRecord:
+    return logging.LogRecord("judging.pump", logging.WARNING, "", 0, message, arguments, None)
+
+
+def test_a_json_line_holds_the_usual_fields() -> None:
+    told = json.loads(logs.JsonLine().format(record("%s came late", "a reply\nof two lines")))
+    assert told["message"] == "a reply\nof two lines came late"
+    assert (told["level"], told["logger"]) == ("WARNING", "judging.pump")
+
+
+@pytest.mark.parametrize("formatter", [logs.Line(), logs.JsonLine()])
+def test_a_key_that_was_decrypted_is_in_no_log(formatter: logging.Formatter) -> None:
+    secrets.decrypt(secrets.encrypt(KEY))
+    assert KEY not in formatter.format(record("the server said: %s", f"no such key {KEY}"))
+
+
+@pytest.mark.parametrize("formatter", [logs.Line(), logs.JsonLine()])
+def test_a_key_of_the_environment_is_in_no_traceback(
+    formatter: logging.Formatter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", "environment-secret-1")
+    try:
+        raise ValueError("environment-secret-1")
+    except ValueError:
+        made = record("failed")
+        made.exc_info = sys.exc_info()
+    assert "environment-secret-1" not in formatter.format(made)
+    assert "ValueError" in formatter.format(made)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer abc.def-123456",
+        "redis://user:hunter2222@host/0",
+        "amqp://:hunter2222@host",
+        '{"api_key": "hunter2222"}',
+        "sk-proj-hunter2222",
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden(text: str) -> None:
+    assert "hunter" not in logs.hidden(text)
+    assert "123456" not in logs.hidden(text)
+    assert logs.HIDDEN in logs.hidden(text)
+
+
+def test_ordinary_text_stays() -> None:
+    assert logs.hidden("The database does not take 3 judgements: locked") == (
+        "The database does not take 3 judgements: locked"
+    )

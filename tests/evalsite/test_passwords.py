@@ -1,0 +1,114 @@
+"""One-time passwords, one's own password, and passwords given anew by administrators."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from evalsite.accounts.members import NotYours, password_reset, user_create
+from evalsite.accounts.models import Project, User
+from evalsite.accounts.tokens import token_create
+from tests.conftest import PASSWORD, ClientOf
+
+NEW = "a new and better one"
+
+
+@pytest.fixture
+def dora(client: Client, project: Project) -> User:
+    """Has a one-time password and signed in with it."""
+    user, clear = user_create(username="dora", name="", project=project, roles=["analyst"])
+    client.post("/sign-in/", {"username": "dora", "password": clear})
+    user.clear = clear  # type: ignore[attr-defined]
+    return user
+
+
+@pytest.mark.parametrize("path", ["/", "/p/physics/", "/p/physics/datasets/", "/account/", "/nothing/"])
+def test_a_one_time_password_opens_nothing_but_the_way_to_another(
+    client: Client, dora: User, path: str
+) -> None:
+    assert client.get(path).headers["Location"] == "/password/"
+
+
+def test_nor_does_anything_change_by_it(client: Client, dora: User) -> None:
+    client.post("/account/tokens/", {"token-name": "x", "token-days": "0"})
+    assert not dora.tokens.exists()
+
+
+def test_a_fragment_is_led_there_too(client: Client, dora: User) -> None:
+    assert client.get("/p/physics/", headers={"HX-Request": "true"}).headers["HX-Redirect"] == "/password/"
+
+
+def test_with_another_password_the_site_opens(client: Client, dora: User) -> None:
+    clear = dora.clear  # type: ignore[attr-defined]
+    client.post("/password/", {"old_password": clear, "new_password1": NEW, "new_password2": NEW})
+    assert client.get("/p/physics/").status_code == 200
+
+
+def test_the_same_password_is_not_another(client: Client, dora: User) -> None:
+    clear = dora.clear  # type: ignore[attr-defined]
+    page = client.post("/password/", {"old_password": clear, "new_password1": clear, "new_password2": clear})
+    assert "Choose another" in page.text
+    assert client.get("/p/physics/").status_code == 302
+
+
+def test_changing_the_password_ends_other_sessions(client_of: ClientOf, alice: User) -> None:
+    here, elsewhere = client_of(alice), client_of(alice)
+    here.post("/password/", {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW})
+    assert here.get("/account/").status_code == 200
+    assert elsewhere.get("/account/").status_code == 302
+
+
+def test_signing_in_gives_the_session_another_key(client: Client, alice: User) -> None:
+    client.get("/sign-in/")
+    client.cookies["evalsite_session"] = "a" * 32  # what somebody else may have planted
+    client.post("/sign-in/", {"username": "alice", "password": PASSWORD})
+    assert client.cookies["evalsite_session"].value != "a" * 32
+    assert client.get("/account/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "target", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:x"]
+)
+def test_signing_in_never_leads_to_another_site(client: Client, alice: User, target: str) -> None:
+    given = {"username": "alice", "password": PASSWORD, "next": target}
+    assert client.post("/sign-in/", given).headers["Location"] == "/"
+
+
+def test_an_administrator_gives_a_member_a_new_password(client_of: ClientOf, adam: User, rita: User) -> None:
+    session, _token = client_of(rita), token_create(user=rita, name="x", days=None)
+    page = client_of(adam).post(f"/p/physics/people/{rita.pk}/password/")
+    shown = re.search(r'<code id="one-time">(.+?)</code>', page.text)
+    rita.refresh_from_db()
+    assert shown
+    assert rita.check_password(shown[1])
+    assert rita.must_change_password
+    assert session.get("/account/").status_code == 302
+    assert not rita.tokens.exists()
+
+
+@pytest.mark.parametrize(("name", "status"), [("alice", 403), ("rita", 403), ("charlie", 404)])
+def test_nobody_else_does(name: str, status: int, cast: dict[str, User], client_of: ClientOf) -> None:
+    bob = cast["bob"]
+    assert client_of(cast[name]).post(f"/p/physics/people/{bob.pk}/password/").status_code == status
+    assert User.objects.get(pk=bob.pk).check_password(PASSWORD)
+
+
+def test_an_account_that_can_do_more_is_out_of_reach(
+    client_of: ClientOf, adam: User, charlie: User, olga: User, project: Project
+) -> None:
+    for user in (charlie, olga):
+        project.memberships.create(user=user, role="rater")
+        with pytest.raises(NotYours):
+            password_reset(user=user, project=project, by=adam)
+        client_of(adam).post(f"/p/physics/people/{user.pk}/password/")
+        assert User.objects.get(pk=user.pk).check_password(PASSWORD)
+
+
+def test_the_form_says_that_no_mail_is_sent(client: Client, db: None) -> None:
+    assert "The site sends no mail" in client.get("/sign-in/").text
+
+
+def test_ones_name_and_language_are_changed(client_of: ClientOf, alice: User) -> None:
+    client_of(alice).post("/account/", {"name": "Alice Liddell", "language": "zh-hans"})
+    alice.refresh_from_db()
+    assert (alice.get_full_name(), alice.language) == ("Alice Liddell", "zh-hans")
