@@ -26,7 +26,8 @@ def get_version(request: HttpRequest, slug: str, dataset_id: int, number: int, m
     """Version `number` of a data set of the project called `slug`. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, may)
     found = Version.objects.select_related("dataset", "left_out_by", "created_by", "parent")
-    version = found.filter(dataset__project=project, dataset=dataset_id, number=number).first()
+    shown = found.filter(dataset__project=project, dataset=dataset_id, number__gt=0)
+    version = shown.filter(number=number).first()
     if version is None:
         raise Http404
     version.dataset.project = project

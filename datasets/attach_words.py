@@ -35,6 +35,9 @@ _PROBLEMS: dict[str, StrPromise] = {
         "This is a file in a legacy format. Send it again and say which model its responses come from."
     ),
     attaching.GONE: gettext_lazy("A file is no longer where it was kept. Send the answers again."),
+    attaching.AWAY: gettext_lazy(
+        "The storage where files are kept did not answer. The version is as it was; send the answers again later."
+    ),
     attaching.UNEXPECTED: gettext_lazy(
         "The program failed while it matched this file; the server's log says where. The version is as it was."
     ),

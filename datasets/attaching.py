@@ -7,28 +7,30 @@ import logging
 import os
 import threading
 import time
+import uuid
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from datasets import files, importing, services, tasks
+from datasets import files, importing, services, tasks, workshop
 from datasets.core.answerfile import MATCH_BY, ModelNameWanted, NoAnswers
 from datasets.core.attaching import Report, Work, attach
 from datasets.models import Attachment, Version
 from datasets.selectors import format_of
-from evalsite import engine
+from evalsite import engine, keeping
 from evalsite.accounts.models import User
+from evalsite.audit import Action
 
 log = logging.getLogger("datasets.attaching")
 
 LEASE = timedelta(minutes=10)
 LOOK_UP_SECONDS = 0.5
 KEPT_FOR = timedelta(days=14)  # until then one may decide about a matched file
-MODEL_NAME_WANTED, UNEXPECTED, GONE = "model_name_wanted", "unexpected", "gone"
+MODEL_NAME_WANTED, UNEXPECTED, GONE, AWAY = "model_name_wanted", "unexpected", "gone", "away"
+WORK = "answers"
 State = Attachment.State
 OPEN = (State.WAITING, State.MATCHING)
 
@@ -68,12 +70,10 @@ def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -
     if not waiting.update(state=State.MATCHING, owner=owner, lease_until=timezone.now() + LEASE):
         return False
     attachment = Attachment.objects.select_related("version").get(pk=attachment_id)
-    work = _work(attachment)
+    progress = _Progress(attachment, owner, stop or threading.Event())
     try:
-        report = attach(work, _Progress(attachment, owner, stop or threading.Event()))
-        found = _as_json(report) | _measured(work.target)
-        _end(attachment, owner, state=State.MATCHED, report=found, **_kept(work))
-        return True
+        with workshop.work_folder(WORK, attachment_id) as folder:
+            _match(_work(attachment, folder, progress), attachment, progress)
     except Stopped:
         _end(attachment, owner, state=State.WAITING, done=0)
     except ModelNameWanted:
@@ -83,33 +83,46 @@ def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -
         _end(attachment, owner, state=State.FAILED, problem=problem)
     except FileNotFoundError:
         _end(attachment, owner, state=State.FAILED, problem={"code": GONE})
+    except keeping.Unreachable as error:
+        log.warning("The answers %s could not be matched: %s", attachment_id, error)
+        _end(attachment, owner, state=State.FAILED, problem={"code": AWAY})
     except Exception:  # whatever it was, it must not stay half done
         log.exception("The answers %s could not be matched.", attachment_id)
         _end(attachment, owner, state=State.FAILED, problem={"code": UNEXPECTED})
-    _forget(work.target, work.unmatched)
     return True
 
 
-def _work(attachment: Attachment) -> Work:
-    data = Path(settings.DATA_DIR)
-    stored = data / attachment.stored_as
+def _match(work: Work, attachment: Attachment, progress: _Progress) -> None:
+    """What comes out is kept under names of this attempt, and noted in the transaction in which it takes its place."""
+    found = _as_json(attach(work, progress)) | _measured(work.target)
+    attempt = f"{attachment.stored_as}.{uuid.uuid4().hex[:8]}"
+    made = {work.target: f"{attempt}.merged", work.unmatched: f"{attempt}.unmatched"}
+    merged_as, unmatched_as = made.values()
+    try:
+        for path, name in made.items():
+            keeping.send(path, name, progress.renew)
+        with transaction.atomic():
+            kept = {"merged_as": merged_as, "unmatched_as": unmatched_as}
+            if not _end(attachment, progress.owner, state=State.MATCHED, report=found, **kept):
+                raise Stopped
+            for path, name in made.items():
+                keeping.place(path, name)
+    except BaseException:
+        keeping.delete(merged_as, unmatched_as)
+        raise
+
+
+def _work(attachment: Attachment, folder: Path, progress: _Progress) -> Work:
     return Work(
-        base=attachment.version.path,
+        base=keeping.local(attachment.version.stored_as, progress.renew),
         format=format_of(attachment.version),
-        answers=stored,
-        target=stored.with_name(f"{stored.name}.merged"),
-        unmatched=stored.with_name(f"{stored.name}.unmatched"),
+        answers=keeping.local(attachment.stored_as, progress.renew),
+        target=folder / "merged",
+        unmatched=folder / "unmatched",
         model_name=attachment.model_name,
         match_by=next((by for by in MATCH_BY if by == attachment.match_by), ""),
-        limits=importing.limits(),
+        limits=importing.limits_of_kept(),
     )
-
-
-def _kept(work: Work) -> dict[str, str]:
-    return {
-        "merged_as": f"{files.FOLDER}/{work.target.name}",
-        "unmatched_as": f"{files.FOLDER}/{work.unmatched.name}",
-    }
 
 
 def _measured(path: Path) -> dict[str, object]:
@@ -125,15 +138,10 @@ def _as_json(report: Report) -> dict[str, object]:
     return {**asdict(report), "unmatched": report.unmatched}
 
 
-def _end(attachment: Attachment, owner: str, **changes: object) -> None:
+def _end(attachment: Attachment, owner: str, **changes: object) -> bool:
+    """False if the matching is not ours any more."""
     ours = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHING, owner=owner)
-    if not ours.update(owner="", lease_until=None, **changes) and changes.get("state") == State.MATCHED:
-        _forget(*(Path(settings.DATA_DIR) / str(changes[name]) for name in ("merged_as", "unmatched_as")))
-
-
-def _forget(*paths: Path) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
+    return bool(ours.update(owner="", lease_until=None, **changes))
 
 
 class _Progress:
@@ -141,17 +149,27 @@ class _Progress:
 
     def __init__(self, attachment: Attachment, owner: str, stop: threading.Event) -> None:
         self.ours = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHING, owner=owner)
+        self.owner = owner
         self.stop = stop
         self.looked_up = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
+        if self._renewed(done=done, total=total):
+            importing.give_way(self.owner, self.stop)
+
+    def renew(self) -> None:
+        """While files are brought or sent: nothing else is begun in the midst of that."""
+        self._renewed()
+
+    def _renewed(self, **changes: int) -> bool:
         if self.stop.is_set():
             raise Stopped
         if time.monotonic() - self.looked_up < LOOK_UP_SECONDS:
-            return
+            return False
         self.looked_up = time.monotonic()
-        if not self.ours.update(done=done, total=total, lease_until=timezone.now() + LEASE):
+        if not self.ours.update(lease_until=timezone.now() + LEASE, **changes):
             raise Stopped
+        return True
 
 
 def attachment_use(*, attachment: Attachment, user: User | None) -> Version | None:
@@ -174,6 +192,7 @@ def attachment_use(*, attachment: Attachment, user: User | None) -> Version | No
             created_by=user,
         )
         Attachment.objects.filter(pk=attachment.pk).update(made=made)
+        services.record_version(Action.DATASET_ANSWERS, made, by=user)
         engine.wake(tasks.read_version, version_id=made.pk)
     return made
 
@@ -183,8 +202,9 @@ def attachment_discard(*, attachment: Attachment) -> bool:
     undecided = Attachment.objects.filter(pk=attachment.pk).exclude(state__in=(State.USED, State.DISCARDED))
     if not undecided.update(state=State.DISCARDED, owner="", lease_until=None):
         return False
-    work = _work(attachment)
-    _forget(work.answers, work.target, work.unmatched)
+    attachment.refresh_from_db(fields=["merged_as", "unmatched_as"])
+    made = (name for name in (attachment.merged_as, attachment.unmatched_as) if name)
+    keeping.delete(attachment.stored_as, *made)
     return True
 
 
@@ -197,6 +217,7 @@ def reconcile() -> None:
             held.update(state=State.WAITING, owner="", lease_until=None, done=0)
     for attachment_id in Attachment.objects.filter(state=State.WAITING).values_list("pk", flat=True):
         engine.wake(tasks.match_answers, attachment_id=attachment_id)
+    workshop.sweep(WORK, set(Attachment.objects.filter(state=State.MATCHING).values_list("pk", flat=True)))
     old = Attachment.objects.filter(created_at__lt=timezone.now() - KEPT_FOR, state=State.MATCHED)
     for attachment in old.select_related("version")[:10]:
         attachment_discard(attachment=attachment)

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import translation
 
+from datasets import row_findings
 from datasets.core.decode import Upload, blocks, utf8_chunks
-from datasets.core.findings import CODES
 from datasets.core.findings import Finding as Found
-from datasets.core.formats.checks import check_json_row
 from datasets.core.formats.csvrows import CsvTable
 from datasets.core.formats.csvtext import Record, records
-from datasets.core.formats.names import FORMATS
 from datasets.core.limits import Limits
-from datasets.findings_shown import found_of
 from datasets.messages import message
-from datasets.models import Finding, Row, Version
+from datasets.models import Row, Version
 from datasets.recomposing import csv_record, slices, with_key
 
 KEY = "findings"
-AS_STORED = frozenset({"file.encoding", "row.too_large", "json.nul"})
-"""Of rows with these the tables hold no exact copy; what was found when the file was read is what counts."""
-
-Check = Callable[[Row], list[Found]]
 
 
 def any_kept(version: Version) -> bool:
@@ -36,8 +29,7 @@ def any_kept(version: Version) -> bool:
 
 def as_jsonl(version: Version, language: str) -> Iterator[bytes]:
     """Each bad row as a line, findings told in `language`; one that is no object as {"findings", "line", "raw"}."""
-    fmt = next((name for name in FORMATS if name == version.format), None)
-    for part in _checked(version, lambda row: check_json_row(row.line, row.raw, fmt).found):
+    for part in _with_findings(version, None):
         with translation.override(language):  # what is streamed is made after the request's language was left
             lines = [_json_line(row, found) for row, found in part]
         yield "".join(lines).encode("utf-8", "replace")
@@ -51,38 +43,25 @@ def as_csv(version: Version, language: str) -> Iterator[bytes]:
     header = _header(version)
     table = CsvTable.of(header)
     yield f"{_free_name(set(table.names))},{header.text}\r\n".encode()
-    for part in _checked(version, lambda row: table.check(_record(row)).found):
+    for part in _with_findings(version, table):
         with translation.override(language):
             lines = [_csv_line(row, found) for row, found in part]
         yield "".join(lines).encode("utf-8", "replace")
+
+
+def csv_table(version: Version) -> CsvTable | None:
+    """The header of a CSV; None where its file is gone."""
+    return CsvTable.of(_header(version)) if version.file_is_kept else None
 
 
 def _bad(version: Version) -> QuerySet[Row]:
     return Row.objects.filter(version=version, valid=False)
 
 
-def _checked(version: Version, check: Check) -> Iterator[list[tuple[Row, list[Found]]]]:
+def _with_findings(version: Version, table: CsvTable | None) -> Iterator[list[tuple[Row, list[Found]]]]:
     for part in slices(_bad(version)):
-        kept = _kept(version, part[0].line, part[-1].line)
-        yield [(row, _findings(row, kept.get(row.line, []), check)) for row in part]
-
-
-def _kept(version: Version, first: int, last: int) -> dict[int, list[Found]]:
-    by_line: dict[int, list[Found]] = {}
-    for finding in Finding.objects.filter(version=version, line__range=(first, last)).order_by("pk"):
-        by_line.setdefault(finding.line or 0, []).append(found_of(finding))
-    return by_line
-
-
-def _findings(row: Row, kept: list[Found], check: Check) -> list[Found]:
-    """What the table keeps is cut per code, so the row is looked at again; a repeat is known to the table only."""
-    if any(found.code in AS_STORED for found in kept):
-        return kept
-    again = check(row)
-    if not any(CODES[found.code].severity == "error" for found in again):
-        return kept
-    codes = {found.code for found in again}
-    return again + [found for found in kept if found.code not in codes]
+        found = row_findings.found_on(version, part, table)
+        yield [(row, found.get(row.line, [])) for row in part]
 
 
 def _json_line(row: Row, found: list[Found]) -> str:
@@ -140,10 +119,3 @@ def _header(version: Version) -> Record:
         return next(records(lines, limits.row_bytes))
     finally:
         upload.close()
-
-
-def _record(row: Row) -> Record:
-    lines = (
-        (number, part + b"\n", False) for number, part in enumerate(row.raw.encode().split(b"\n"), row.line)
-    )
-    return next(records(lines, Limits().row_bytes))

@@ -6,6 +6,7 @@ looked at themselves. A look ends with the page, or after so many rows: every pa
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,11 +15,12 @@ from typing import Any
 from django.db.models import Case, CharField, Count, Exists, F, OuterRef, QuerySet, Value, When
 from django.db.models.functions import Length, Substr
 
-from datasets import searching
-from datasets.core.searching import Index, IndexRow, Place, fold
+from datasets import finding_lines, searching
+from datasets.core.findings import CODES
+from datasets.core.searching import Hit, Index, IndexRow, Place, fold
 from datasets.core.variables import row_data
-from datasets.models import Candidate, Finding, Response, Row, Version
-from datasets.selectors import findings_on, format_of
+from datasets.models import Candidate, Response, Row, Version
+from datasets.selectors import format_of
 
 ROWS_PER_PAGE = 50
 EXCERPT = 300
@@ -73,7 +75,8 @@ class RowLine:
     question: str
     beginning: str
     answers: int
-    findings: list[Finding] = field(default_factory=list)
+    hit: Hit | None = None  # where the text that was searched for stands
+    findings: list[tuple[str, str]] = field(default_factory=list)  # (code, severity), errors first
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ class _Look:
             return lines
         rows = Row.objects.filter(version=self.version, line__in=lines)
         if self.chosen.model:
-            answers = Response.objects.filter(row=OuterRef("pk"), candidate=self.chosen.model)
+            answers = Response.uploaded.filter(row=OuterRef("pk"), candidate=self.chosen.model)
             rows = rows.filter(Exists(answers))
         there = set(rows.values_list("line", flat=True))
         return [line for line in lines if line in there]
@@ -183,7 +186,7 @@ def _indexed(version: Version, chosen: RowFilter, index: Index) -> Source | None
         return lambda place, limit: index.with_text(question, place, limit)
     if chosen.field:
         return lambda place, limit: index.with_value(chosen.field, chosen.value.strip(), place, limit)
-    rare = Candidate.objects.filter(version=version, rows__lt=version.valid_rows / searching.SPARSE)
+    rare = Candidate.uploaded.filter(version=version, rows__lt=version.valid_rows / searching.SPARSE)
     name = rare.filter(pk=chosen.model or 0).values_list("name", flat=True).first()
     return (lambda place, limit: index.with_model(name, place, limit)) if name else None
 
@@ -199,11 +202,13 @@ def _from(rows: QuerySet[Any], place: Place) -> QuerySet[Any]:
 
 
 def _lines_with(version: Version, code: str, place: Place, limit: int) -> list[int]:
-    """Lines with a kept finding of one code, or of any."""
-    kept = Finding.objects.filter(version=version, line__isnull=False)
-    if code != "any":
-        kept = kept.filter(code=code)
-    return list(_from(kept, place).values_list("line", flat=True).distinct()[:limit])
+    """Lines with a finding of one code, or of any."""
+    found: list[int] = []
+    for lines in finding_lines.blocks(version, place.line, "" if code == "any" else code, place.forwards):
+        found += [line for line in lines if (line > place.line if place.forwards else line < place.line)]
+        if len(found) >= limit:
+            break
+    return found[:limit]
 
 
 def rows_page(
@@ -228,7 +233,7 @@ def rows_page(
     else:
         first = (lines[0] if lines else place.line + 1) if after else None
         last = onward
-    return RowPage(_lines(version, lines), before=first, after=last, stopped=found.stopped)
+    return RowPage(_lines(version, lines, chosen.text), before=first, after=last, stopped=found.stopped)
 
 
 def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
@@ -241,10 +246,11 @@ def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
     return rows.annotate(length=Length("raw")).values("pk", "line", "valid", "length", text=text)
 
 
-def _lines(version: Version, lines: list[int]) -> list[RowLine]:
+def _lines(version: Version, lines: list[int], wanted: str) -> list[RowLine]:
     rows = list(_light(Row.objects.filter(version=version, line__in=lines)).order_by("line"))
-    findings = findings_on(version, lines)
-    counted = Response.objects.filter(row__in=[row["pk"] for row in rows]).values("row")
+    codes = finding_lines.codes_at(version, lines)
+    hits = searching.hits(version, lines, wanted) if wanted else {}
+    counted = Response.uploaded.filter(row__in=[row["pk"] for row in rows]).values("row")
     answers = dict(counted.annotate(count=Count("pk")).values_list("row", "count"))
     return [
         RowLine(
@@ -253,7 +259,11 @@ def _lines(version: Version, lines: list[int]) -> list[RowLine]:
             question=_question(version, row),
             beginning=row["text"][:EXCERPT],
             answers=answers.get(row["pk"], 0),
-            findings=findings.get(row["line"], []),
+            hit=hits.get(row["line"]),
+            findings=sorted(
+                ((code, CODES[code].severity) for code in codes.get(row["line"], ())),
+                key=lambda found: (found[1], found[0]),
+            ),
         )
         for row in rows
     ]
@@ -263,6 +273,20 @@ def _question(version: Version, row: dict[str, Any]) -> str:
     if not row["valid"] or row["length"] > WHOLE:
         return ""
     return str(row_data(row["text"], format_of(version))["question"] or "")[:EXCERPT]
+
+
+def random_line(version: Version, chosen: RowFilter, budget: Budget = BUDGET) -> int | None:
+    """A line within the filter, the nearest to one that is drawn. None if the look for it ended before."""
+    lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
+    first, last = lines.first(), lines.last()
+    if first is None or last is None:
+        return None
+    drawn = random.randint(first, last)
+    for place in (Place(drawn - 1), Place(drawn, forwards=False)):
+        found = find(version, chosen, place, 1, budget)
+        if found.lines:
+            return found.lines[0]
+    return None
 
 
 def neighbours(

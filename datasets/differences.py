@@ -17,7 +17,7 @@ from typing import Literal
 from django.db import connection, transaction
 from django.utils import timezone
 
-from datasets import tasks, workshop
+from datasets import importing, tasks, workshop
 from datasets.core.formats.names import FORMATS
 from datasets.core.matching import Change, Matcher, digests
 from datasets.models import Difference, DifferenceRow, DifferenceState, Version
@@ -111,6 +111,7 @@ class _Comparison:
     def __init__(self, difference: Difference, owner: str, stop: threading.Event) -> None:
         self.difference = difference
         self.ours = Difference.objects.filter(pk=difference.pk, owner=owner, state=DifferenceState.COMPARING)
+        self.owner = owner
         self.stop = stop
         self.rows_read = 0
 
@@ -133,6 +134,7 @@ class _Comparison:
             matcher.add(side, [(row.line, digests(row.raw, fmt, row.answers)) for row in part])
             self.rows_read += len(part)
             self._advance()
+            importing.give_way(self.owner, self.stop)
 
     def _write(self, matcher: Matcher) -> None:
         counts: Counter[str] = Counter()

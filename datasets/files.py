@@ -1,4 +1,4 @@
-"""The bytes of uploads: kept below DATA_DIR exactly as they came, each under a name of our own."""
+"""The bytes of uploads: kept (evalsite/keeping.py) exactly as they came, each under a name of our own."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ from django.core.files.base import File
 from django.core.files.uploadhandler import SkipFile, TemporaryFileUploadHandler
 from django.http import HttpRequest
 
+from evalsite import keeping
+
 FOLDER = "uploads"
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 CHUNK = 1024 * 1024
 Incoming: TypeAlias = "File[bytes] | IO[bytes]"
+_ENDING = re.compile(
+    r"(\.(jsonl?|ndjson|csv|tsv|txt|md|xlsx?|ods|docx?|odt|pptx?|rtf|pdf|png|jpe?g|gif|webp|html?|xml|ya?ml|zip|tar|rar|7z"
+    r"|parquet|arrow|sqlite3?|db))?(\.(gz|tgz|bz2|xz|zst))?$",
+    re.IGNORECASE,
+)
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -36,9 +43,13 @@ class DiskFull(UploadError):
     """The disk that holds DATA_DIR has no room for it."""
 
 
+class NotKept(UploadError):
+    """The bucket where files are kept does not answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Where the bytes lie (below DATA_DIR), how many they are, and their SHA-256 in hexadecimal."""
+    """The name under which the bytes are kept, how many they are, and their SHA-256 in hexadecimal."""
 
     stored_as: str
     size: int
@@ -58,7 +69,9 @@ def store(file: Incoming) -> Stored:
     part = folder / f".{name}.part"
     try:
         size, sha256 = _copy(file, part)
-        part.rename(folder / name)
+        keeping.put(part, f"{FOLDER}/{name}")
+    except keeping.Unreachable as error:
+        raise NotKept from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull from error
@@ -93,7 +106,7 @@ def _chunks(file: Incoming) -> Iterator[bytes]:
 
 def discard(stored: Stored) -> None:
     """Remove a stored file that no version came to point at."""
-    (Path(settings.DATA_DIR) / stored.stored_as).unlink(missing_ok=True)
+    keeping.delete(stored.stored_as)
 
 
 def shown_name(name: str) -> str:
@@ -106,8 +119,8 @@ def shown_name(name: str) -> str:
 
 
 def name_from(file_name: str) -> str:
-    """The data set's name that a file name suggests: without .jsonl, .csv, .json, .txt and .gz."""
-    stem = re.sub(r"(\.(jsonl|ndjson|json|csv|txt))?(\.gz)?$", "", shown_name(file_name), flags=re.IGNORECASE)
+    """The data set's name that a file name suggests: without .jsonl, .csv, .gz and endings of other kinds of file."""
+    stem = _ENDING.sub("", shown_name(file_name))
     return stem.strip()[:200] or "upload"
 
 

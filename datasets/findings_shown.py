@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import F, Window
-from django.db.models.functions import RowNumber
+from django.db.models.functions import RowNumber, Substr
 
 from datasets.core.findings import CODES
 from datasets.core.findings import Finding as Found
 from datasets.messages import message
-from datasets.models import Finding, Version
+from datasets.models import Finding, Row, Version
 
 SHOWN_PER_GROUP = 5
 FINDINGS_PER_PAGE = 100
+BEFORE, AFTER = 40, 60  # characters of a row that are shown around the place of a finding
+NEAR = 4_000  # characters of a row that are fetched with others at once
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A piece of a bad row with the character at which something was found."""
+
+    before: str
+    met: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +39,7 @@ class Shown:
     severity: str
     repair: str
     sentence: str
+    around: Around | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +65,41 @@ def found_of(finding: Finding) -> Found:
     )
 
 
-def shown(finding: Finding) -> Shown:
-    """A stored finding, put into words."""
+def told(found: Found, around: Around | None = None) -> Shown:
+    """A finding, put into words."""
     return Shown(
-        finding.line,
-        finding.column,
-        finding.path,
-        finding.code,
-        finding.severity,
-        finding.repair,
-        message(found_of(finding)),
+        found.line,
+        found.column,
+        found.path or "",
+        found.code,
+        found.severity,
+        found.repair or "",
+        message(found),
+        around,
     )
+
+
+def shown(version: Version, findings: Sequence[Found]) -> list[Shown]:
+    """Findings put into words; those in bad rows with their place, as of good rows the text is not kept as met."""
+    lines = {found.line or 0 for found in findings if found.column}
+    bad = Row.objects.filter(version=version, line__in=lines, valid=False)
+    begin = {line: (pk, text) for line, pk, text in bad.values_list("line", "pk", Substr("raw", 1, NEAR))}
+    return [told(found, _around(begin.get(found.line or 0), found.column)) for found in findings]
+
+
+def _around(row: tuple[int, str] | None, column: int | None) -> Around | None:
+    """A place far behind the beginning of its row is asked for by itself, as a row may be as long as it likes."""
+    if row is None or not column:
+        return None
+    start = max(column - BEFORE, 1)
+    if start + BEFORE + AFTER <= NEAR:
+        text = row[1][start - 1 : start - 1 + BEFORE + AFTER]
+    else:
+        text = Row.objects.filter(pk=row[0]).values_list(Substr("raw", start, BEFORE + AFTER), flat=True)[0]
+    text = "".join(sign if sign.isprintable() else " " for sign in text)
+    at = column - start
+    before = ("…" if start > 1 else "") + text[:at]
+    return Around(before, text[at : at + 1] or " ", text[at + 1 :])
 
 
 def groups(version: Version) -> list[Group]:
@@ -71,8 +108,9 @@ def groups(version: Version) -> list[Group]:
         rank=Window(RowNumber(), partition_by=F("code"), order_by=[F("line"), F("pk")])
     )
     first: dict[str, list[Shown]] = {}
-    for finding in numbered.filter(rank__lte=SHOWN_PER_GROUP).order_by("code", "rank"):
-        first.setdefault(finding.code, []).append(shown(finding))
+    kept = numbered.filter(rank__lte=SHOWN_PER_GROUP).order_by("code", "rank")
+    for finding in shown(version, [found_of(finding) for finding in kept]):
+        first.setdefault(finding.code, []).append(finding)
     found = [
         Group(code, CODES[code].severity, count, first.get(code, []))
         for code, count in version.counts.items()
@@ -89,4 +127,4 @@ def page(version: Version, code: str, *, after: int = 0) -> tuple[list[Shown], i
     found = list(kept[: FINDINGS_PER_PAGE + 1])
     more = len(found) > FINDINGS_PER_PAGE
     found = found[:FINDINGS_PER_PAGE]
-    return [shown(finding) for finding in found], found[-1].pk if more else None
+    return shown(version, [found_of(finding) for finding in found]), found[-1].pk if more else None

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import UploadedFile
+from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from datasets import files
@@ -13,6 +16,7 @@ from datasets.core.formats.names import FORMATS
 from datasets.models import Candidate, Version
 from datasets.words import FORMAT_NAMES
 
+LONGEST_PASTE = 1_000_000  # characters; what a form may hold in memory is a little more than their bytes
 Choices = list[tuple[str, Any]]
 
 
@@ -22,9 +26,19 @@ def format_choices(detect: Any) -> Choices:
 
 
 class UploadForm(forms.Form):
-    """A file, and if one wants to say so, its name and its format."""
+    """A file or a pasted text, and if one wants to say so, its name and its format."""
 
-    file = forms.FileField(label=_("File"), allow_empty_file=True, max_length=1000)
+    file = forms.FileField(label=_("File"), allow_empty_file=True, max_length=1000, required=False)
+    text = forms.CharField(
+        label=_("Text of the file"),
+        max_length=LONGEST_PASTE,
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono"}),
+        help_text=_(
+            "Up to a million characters; comments, trailing commas and objects over many lines can be mended."
+        ),
+    )
     name = forms.CharField(
         label=_("Name of the data set"),
         max_length=200,
@@ -41,9 +55,28 @@ class UploadForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         file: UploadedFile[bytes] | None = cleaned.get("file")
-        if file is not None and not cleaned.get("name", "").strip():
-            cleaned["name"] = files.name_from(file.name or "")
+        text = cleaned.get("text", "")
+        if file is not None and text.strip():
+            raise forms.ValidationError(_("Choose a file or paste a text, not both."))
+        if file is None and not text.strip() and not self.errors:
+            raise forms.ValidationError(_("Choose a file, or paste its text."))
+        if file is None:
+            cleaned["file"] = _pasted(text, cleaned.get("chosen_format", ""))
+        if not cleaned.get("name", "").strip():
+            cleaned["name"] = files.name_from(file.name or "") if file is not None else _name_of_pasted()
         return cleaned
+
+
+def _pasted(text: str, chosen_format: str) -> ContentFile[bytes]:
+    """A pasted text as a file, with line feeds as it had them before a browser sent it."""
+    ending = "csv" if chosen_format == "legacy_csv" else "jsonl"
+    content = text.replace("\r\n", "\n").encode("utf-8", "surrogatepass")
+    return ContentFile(content, name=f"pasted.{ending}")
+
+
+def _name_of_pasted() -> str:
+    """Each pasted text is a data set of its own, unless a name is given."""
+    return gettext("Pasted text, %(when)s") % {"when": f"{timezone.localtime():%Y-%m-%d %H:%M:%S}"}
 
 
 class FormatForm(forms.Form):

@@ -6,30 +6,38 @@ import errno
 import logging
 import threading
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_noop
 
-from datasets import repairing, storing, tasks
+from datasets import answers_kept, repairing, storing, tasks
 from datasets.core.decode import Unreadable
 from datasets.core.formats.names import FORMATS, Format
 from datasets.core.limits import Limits
+from datasets.core.linesets import Lines
 from datasets.core.reading import RawRow, Summary, read
 from datasets.models import Version, VersionState
-from evalsite import engine
+from evalsite import engine, keeping
 
 log = logging.getLogger("datasets.importing")
 
-BATCH_ROWS = 500
-BATCH_BYTES = 4 * 1024 * 1024
+BATCH_ROWS = 1000  # some 15 ms of writing: nobody else can write to SQLite meanwhile
+BATCH_BYTES = 2 * 1024 * 1024
+SMALL = 32 * 1024 * 1024  # bytes; a smaller upload is read in a few seconds, in the middle of a larger one
 LOOK_UP_SECONDS = 0.5  # how often the lease is renewed and cancelling is noticed where no rows come
 
 # Kept in `Version.problem` in English and translated when shown.
 GONE = gettext_noop("The uploaded file is no longer where it was kept. Upload it again.")
+AWAY = gettext_noop(
+    "The storage where files are kept did not answer. The file is not lost: read it again when the storage is back; if "
+    "that does not help, tell an administrator."
+)
 UNEXPECTED = gettext_noop(
     "The program failed while it read this file; the server's log says where. The file is kept and nothing of it was "
     "stored: read it again, and if that does not help, tell an administrator."
@@ -69,6 +77,9 @@ def _problem(version_id: int, error: Exception) -> str:
     """What to say of an error; one that nobody expects goes to the log too."""
     if isinstance(error, FileNotFoundError):
         return GONE
+    if isinstance(error, keeping.Unreachable):
+        log.warning("Version %s could not be read: %s", version_id, error)
+        return AWAY
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return NO_ROOM
     if isinstance(error, Unreadable):
@@ -88,14 +99,31 @@ def import_or_wait(version_id: int, owner: str, stop: threading.Event | None = N
     return Version.objects.get(pk=version_id)
 
 
+def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None) -> None:
+    """Read the uploads that wait, in the middle of longer work of this worker: nobody waits for a file behind that."""
+    waiting = Version.objects.filter(state=VersionState.WAITING)
+    if smaller_than is not None:
+        waiting = waiting.filter(size__lt=smaller_than)
+    for version_id in list(waiting.order_by("pk").values_list("pk", flat=True)):
+        if not stop.is_set():
+            import_version(version_id, owner, stop)
+
+
 def limits() -> Limits:
     """How much of a file is read, from the settings."""
     config = settings.CONFIG
     return Limits(
         file_bytes=config.upload_max_mb * 1024 * 1024,
+        unpacked_bytes=config.unpacked_max_mb * 1024 * 1024,
         row_bytes=config.row_max_kb * 1024,
         rows=config.rows_max,
     )
+
+
+def limits_of_kept() -> Limits:
+    """The same for files that are kept here: what was uploaded packed is larger once it was repaired."""
+    given = limits()
+    return replace(given, file_bytes=max(given.file_bytes, given.unpacked_bytes))
 
 
 def reconcile(now: datetime | None = None) -> None:
@@ -112,18 +140,24 @@ def reconcile(now: datetime | None = None) -> None:
 def _read(version_id: int, owner: str, stop: threading.Event) -> None:
     version = Version.objects.get(pk=version_id)
     storing.clear(version_id)
-    importer = _Importer(version_id, owner, stop)
+    importer = _Importer(version, owner, stop)
     if version.to_be_repaired:
-        repairing.write_file(
-            version, owner, limits(), lambda share: importer.progress(int(share * version.size), 0)
-        )
+
+        def tell(share: float) -> None:
+            importer.progress(int(share * version.size), 0)
+
+        if version.origin == answers_kept.ORIGIN:
+            answers_kept.write_file(version, owner, tell)
+        else:
+            repairing.write_file(version, owner, limits_of_kept(), tell)
         importer.bytes_read = 0
     chosen: Format | None = next((name for name in FORMATS if name == version.chosen_format), None)
-    reading = read(version.path, format=chosen, limits=limits(), progress=importer.progress, digest=False)
+    path = keeping.local(version.stored_as, lambda: importer.progress(0, 0))
+    reading = read(path, format=chosen, limits=limits_of_kept(), progress=importer.progress, digest=False)
     with reading:
         for row in reading:
             importer.add(row)
-        importer.finish(reading.summary)
+        importer.finish(reading.summary, reading.lines)
 
 
 def _end(
@@ -139,8 +173,9 @@ def _end(
 class _Importer:
     """Gathers rows into batches; each batch is one transaction that also renews the lease."""
 
-    def __init__(self, version_id: int, owner: str, stop: threading.Event) -> None:
-        self.version_id = version_id
+    def __init__(self, version: Version, owner: str, stop: threading.Event) -> None:
+        self.version_id = version_id = version.pk
+        self.large = version.size >= SMALL
         self.owner = owner
         self.stop = stop
         self.writer = storing.Writer(version_id)
@@ -149,27 +184,33 @@ class _Importer:
         self.rows = 0
         self.bytes_read = 0
         self.looked_up = 0.0
+        self.gave_way = time.monotonic()
 
     def progress(self, done: int, _all: int) -> None:
         """Called by the reader between rows; long stretches without a batch keep the lease too."""
         self.bytes_read = done
         if time.monotonic() - self.looked_up >= LOOK_UP_SECONDS:
             self._advance()
+        if self.large and time.monotonic() - self.gave_way >= LOOK_UP_SECONDS:
+            give_way(self.owner, self.stop, smaller_than=SMALL)
+            self.gave_way = time.monotonic()
 
     def add(self, row: RawRow) -> None:
         self.batch.append(stored(row))
         self.batch_bytes += len(row.source)
         self.rows += 1
         if len(self.batch) >= BATCH_ROWS or self.batch_bytes >= BATCH_BYTES:
-            with transaction.atomic():
+            # The rows refer to the version, whose lease is looked at, and to rows of the same batch.
+            with connection.constraint_checks_disabled(), transaction.atomic():
                 self._flush()
                 self._advance()
 
-    def finish(self, summary: Summary) -> None:
+    def finish(self, summary: Summary, lines: Mapping[str, Lines]) -> None:
         """The last rows and everything known of the version become visible at once."""
         with transaction.atomic():
             self._flush()
             self.writer.write_findings(summary.findings)
+            self.writer.write_finding_lines(lines)
             self.writer.write_candidate_counts()
             storing.finish(self.version_id, self.owner, VersionState.READY, **figures(summary))
             engine.wake(tasks.index_version, version_id=self.version_id)
@@ -189,9 +230,8 @@ class _Importer:
 def stored(row: RawRow) -> storing.NewRow:
     """A row as the tables hold it: a valid one as JSON without its answers, a bad one as the text that was met."""
     if not row.valid:
-        return storing.NewRow(row.line, False, row.raw.replace("\0", "\N{REPLACEMENT CHARACTER}"))
-    answers = [storing.Answer(model, number, raw) for model, number, raw in row.responses]
-    return storing.NewRow(row.line, True, row.data, answers)
+        return storing.NewRow(row.line, False, row.raw.replace("\0", "\N{REPLACEMENT CHARACTER}").encode())
+    return storing.NewRow(row.line, True, *row.pieces)
 
 
 def figures(summary: Summary) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
 
 from datasets.core.findings import Finding
 
@@ -14,27 +14,29 @@ if TYPE_CHECKING:
 
 SENTENCES: dict[str, StrPromise] = {
     "file.empty": gettext_lazy("The file holds no rows; at least one is wanted."),
-    "file.encoding": gettext_lazy("This is not %(encoding)s text; save the file as UTF-8."),
+    "file.encoding": gettext_lazy(
+        "The byte %(met)s, which is not %(encoding)s text, was met; save the file as UTF-8."
+    ),
     "file.other_kind": gettext_lazy("This is %(kind)s, not a data set; %(advice)s"),
     "file.too_large": gettext_lazy(
-        "The file is larger than %(limit)s bytes; split it, or have the limit raised."
+        "The file is larger than %(limit)s bytes; split it, or have the limit (UPLOAD_MAX_MB) raised."
     ),
     "file.too_many_rows": gettext_lazy(
-        "The file has more than %(limit)s rows; split it, or have the limit raised."
+        "The file has more than %(limit)s rows; split it, or have the limit (ROWS_MAX) raised."
     ),
     "file.converted": gettext_lazy("The file is in %(encoding)s and was read as such; UTF-8 is wanted."),
     "file.not_jsonl": gettext_lazy(
         "The file is a JSON array, or its objects spread over several lines; one object on each line is wanted."
     ),
     "file.unknown_format": gettext_lazy(
-        "None of the four formats fits: neither rows with “messages” or “conversation” "
-        "nor a CSV header with “prompt” and “response” were found."
+        "None of the four formats fits: the file begins with “%(met)s”; rows with “messages” or “conversation”, "
+        "or a CSV header with “prompt” and “response”, are wanted."
     ),
     "file.mixed_formats": gettext_lazy(
         "This row has “%(path)s”, but the file is of the format %(format)s; one file holds rows of one format."
     ),
     "row.too_large": gettext_lazy(
-        "This row is longer than %(limit)s bytes; shorten it, or have the limit raised."
+        "This row is longer than %(limit)s bytes; shorten it, or have the limit (ROW_MAX_KB) raised."
     ),
     "json.invalid": gettext_lazy("This line is not JSON: %(problem)s"),
     "json.not_object": gettext_lazy("This line is %(met)s; an object in braces is wanted."),
@@ -48,7 +50,7 @@ SENTENCES: dict[str, StrPromise] = {
         "This message is %(met)s; an object with “role” and “content” is wanted."
     ),
     "role.missing": gettext_lazy("The message has no “role”; system, user, assistant or tool is wanted."),
-    "role.unknown": gettext_lazy("The role is “%(met)s”; system, user, assistant or tool is wanted."),
+    "role.unknown": gettext_lazy("The role is %(met)s; system, user, assistant or tool is wanted."),
     "content.missing": gettext_lazy("The message has no “content”; a text is wanted."),
     "content.not_text": gettext_lazy("“content” is %(met)s; a text, or a list of text parts, is wanted."),
     "content.blank": gettext_lazy("“content” is blank; a text is wanted."),
@@ -95,8 +97,14 @@ SENTENCES: dict[str, StrPromise] = {
     "turn.response_missing": gettext_lazy("The turn has no “response”; a text is wanted."),
     "turn.response_not_text": gettext_lazy("“response” is %(met)s; a text is wanted."),
     "system.not_text": gettext_lazy("“system” is %(met)s; a text is wanted, or no “system” at all."),
-    "csv.header": gettext_lazy("In the header the column “%(name)s” %(problem)s; it is wanted exactly once."),
-    "csv.columns": gettext_lazy("This record has %(met)s fields; %(wanted)s are wanted, as in the header."),
+    "csv.header": gettext_lazy(
+        "In the header %(met)s the column “%(name)s” %(problem)s; it is wanted exactly once."
+    ),
+    "csv.columns": ngettext_lazy(
+        "This record has %(met)s field; %(wanted)s are wanted, as in the header.",
+        "This record has %(met)s fields; %(wanted)s are wanted, as in the header.",
+        "met",
+    ),
     "csv.quote": gettext_lazy("A quoted field begins here and never ends; a closing quote is wanted."),
     "csv.extra_column": gettext_lazy(
         "The column “%(name)s” is none of prompt, response and system; it is kept as a field of its own."
@@ -111,11 +119,15 @@ SENTENCES: dict[str, StrPromise] = {
     "model.uneven_n": gettext_lazy(
         "“%(model)s” has between %(fewest)s and %(most)s answers a row; the same number in every row is wanted."
     ),
-    "ref_answer.some_missing": gettext_lazy(
-        "%(missing)s of %(rows)s rows have no “ref_answer”; all or none is wanted."
+    "ref_answer.some_missing": ngettext_lazy(
+        "%(missing)s of %(rows)s rows has no “ref_answer”; all or none is wanted.",
+        "%(missing)s of %(rows)s rows have no “ref_answer”; all or none is wanted.",
+        "missing",
     ),
-    "field.shadowed": gettext_lazy(
-        "The field “%(name)s” in %(rows)s rows is replaced by the computed value; another name is wanted."
+    "field.shadowed": ngettext_lazy(
+        "The field “%(name)s” in %(rows)s row is replaced by the computed value; another name is wanted.",
+        "The field “%(name)s” in %(rows)s rows is replaced by the computed value; another name is wanted.",
+        "rows",
     ),
     "field.type_varies": gettext_lazy(
         "The field “%(name)s” has values of several types: %(types)s; one type is wanted."
@@ -140,6 +152,7 @@ JSON_PROBLEMS: dict[str, StrPromise] = {
     "unterminated_string": gettext_lazy(
         'the text that begins here never ends; a closing quote (") is wanted.'
     ),
+    "literal": gettext_lazy("%(met)s was met; JSON's own word %(wanted)s is wanted."),
     "control_character": gettext_lazy(
         "the control character %(met)s was met inside a text; an escape is wanted."
     ),
@@ -151,7 +164,7 @@ JSON_PROBLEMS: dict[str, StrPromise] = {
     "end": gettext_lazy("the line ends too early; %(wanted)s is wanted."),
     "unexpected": gettext_lazy("%(met)s was met; %(wanted)s is wanted."),
     "spread": gettext_lazy(
-        "the object that is spread over several lines breaks here; whole objects are wanted."
+        "in the middle of an object that is spread over several lines %(met)s was met; %(wanted)s is wanted."
     ),
 }
 
@@ -169,8 +182,8 @@ TYPES: dict[str, StrPromise] = {
     "array": gettext_lazy("a list"),
     "string": gettext_lazy("a text"),
     "number": gettext_lazy("a number"),
-    "boolean": gettext_lazy("true or false"),
-    "null": gettext_lazy("null"),
+    "boolean": pgettext_lazy("type", "true or false"),
+    "null": pgettext_lazy("type", "null"),
 }
 
 KINDS: dict[str, tuple[StrPromise, StrPromise]] = {
@@ -196,9 +209,32 @@ UNDECODED: dict[str, StrPromise] = {
     "gzip_damaged": gettext_lazy("The compressed file is damaged; compress it again."),
 }
 
+UNPACKED: dict[str, StrPromise] = {
+    "limit": gettext_lazy(
+        "Unpacked, the file is larger than %(limit)s bytes; split it, or have the limit (UNPACKED_MAX_MB) raised."
+    ),
+    "bomb": gettext_lazy(
+        "The compressed file unpacks to more than %(limit)s bytes, hundreds of times its own size, as no data set "
+        "does; look at what is in it."
+    ),
+}
+
 HEADER_PROBLEMS: dict[str, StrPromise] = {
     "missing": gettext_lazy("is missing"),
     "twice": gettext_lazy("is there twice"),
+}
+
+
+_NAMELESS = gettext_lazy(
+    "Column %(number)s has no name; it is kept as a field of its own, whose name is empty."
+)
+UNKEPT = {"unkept": 1}
+"""Params of a finding beyond the number that is kept, of which only its line and its code are known."""
+_ONE_OF_MANY = gettext_lazy("One of very many findings of this kind; what it met was not kept.")
+_UNKEPT_SENTENCES: dict[str, StrPromise] = {
+    **{code: SENTENCES[code] for code in ("content.blank", "messages.system_not_first", "response.blank")},
+    "id.duplicate": gettext_lazy("This “id” is already that of an earlier line; every row wants its own."),
+    "row.duplicate": gettext_lazy("This row asks the same as an earlier line; every row is wanted once."),
 }
 
 
@@ -207,25 +243,40 @@ def message(finding: Finding) -> str:
     params: dict[str, object] = {"path": finding.path or "", **finding.params}
     if finding.code == "file.encoding" and "reason" in params:
         return str(UNDECODED[str(params["reason"])])
-    return SENTENCES[finding.code] % _in_words(finding.code, params)
+    if finding.params == UNKEPT:
+        return str(_UNKEPT_SENTENCES.get(finding.code, _ONE_OF_MANY))
+    if finding.code == "file.too_large" and "unpacked" in params:
+        return str(UNPACKED[str(params["unpacked"])] % params)
+    nameless = finding.code == "csv.extra_column" and not params["name"]
+    sentence = _NAMELESS if nameless else SENTENCES[finding.code]
+    return sentence % _in_words(finding.code, params)
+
+
+_PLAIN = frozenset(("csv.columns", "file.encoding", "file.unknown_format"))
+"""What they met is told as it is."""
 
 
 def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:
     """Names that stand for words, as words of the reader's language."""
-    words = {"encoding": "UTF-8", **params}
+    words: dict[str, object] = {"encoding": "UTF-8", "met": "", **params}
     if code == "file.other_kind":
         words["kind"], words["advice"] = KINDS[str(params["kind"])]
     elif code == "json.invalid":
         words["problem"] = _json_problem(params)
     elif code == "csv.header":
         words["problem"] = HEADER_PROBLEMS[str(params["problem"])]
+        words["met"] = _("(%(names)s)") % {"names": params["met"]} if params.get("met") else ""
+    elif code == "role.unknown":
+        words["met"] = TYPES[str(params["type"])] if "type" in params else f"“{params['met']}”"
     elif code == "field.type_varies":
         words["types"] = _(", ").join(str(TYPES[kind]) for kind in str(params["types"]).split(", "))
-    elif "met" in params and code not in ("role.unknown", "csv.columns"):
+    elif "met" in params and code not in _PLAIN:
         words["met"] = TYPES.get(str(params["met"]), str(params["met"]))
     return words
 
 
 def _json_problem(params: dict[str, object]) -> str:
     wanted = str(params["wanted"])
+    if params["reason"] == "spread" and not params["met"]:
+        params = {**params, "met": _("the end of the file")}
     return JSON_PROBLEMS[str(params["reason"])] % {"met": params["met"], "wanted": WANTED.get(wanted, wanted)}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from evalsite import keeping
 from evalsite.accounts.models import Project, User
 
 
@@ -36,7 +36,10 @@ class VersionState(models.TextChoices):
 
 
 class Version(models.Model):
-    """One uploaded or repaired file and what was found in it. Never changes once it has been read."""
+    """One uploaded or repaired file and what was found in it. Never changes once it has been read.
+
+    Number 0, shown nowhere, holds the references of the others as answers (references.py).
+    """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
@@ -75,8 +78,12 @@ class Version(models.Model):
 
     @property
     def path(self) -> Path:
-        """Where the original bytes are kept."""
-        return Path(settings.DATA_DIR) / self.stored_as
+        """Where the original bytes can be read on this machine; brought here first where they are kept elsewhere."""
+        return keeping.local(self.stored_as)
+
+    @property
+    def file_is_kept(self) -> bool:
+        return keeping.exists(self.stored_as)
 
     @property
     def to_be_repaired(self) -> bool:
@@ -100,7 +107,10 @@ class Version(models.Model):
 class Row(models.Model):
     """One line of the upload. `raw` is its JSON text without `model_outputs`; of a bad row the text as met."""
 
-    version = models.ForeignKey(Version, on_delete=models.CASCADE, db_index=False, related_name="data_rows")
+    # No constraint of the database: it would be looked at for every row, and the importer holds the version's lease.
+    version = models.ForeignKey(
+        Version, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="data_rows"
+    )
     line = models.PositiveIntegerField()
     valid = models.BooleanField()
     raw = models.TextField()
@@ -110,28 +120,52 @@ class Row(models.Model):
         indexes = [models.Index(fields=["version", "line"], condition=models.Q(valid=False), name="row_bad")]
 
 
+UPLOADED = "uploaded"
+"""The source of candidates whose answers came with a version's file. Those of other sources were made later, by a run
+or for people; a version is what was uploaded."""
+
+
+class UploadedCandidates(models.Manager["Candidate"]):
+    def get_queryset(self) -> models.QuerySet[Candidate]:
+        return super().get_queryset().filter(source=UPLOADED)
+
+
 class Candidate(models.Model):
-    """A model under test whose answers a version holds."""
+    """A model under test, whose answers a version holds or a run asked for over it."""
 
     version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="candidates")
     name = models.TextField()
-    source = models.CharField(max_length=10, default="uploaded")
+    source = models.CharField(max_length=10, default=UPLOADED, help_text="or run<id>: asked by a run")
     rows = models.PositiveIntegerField(default=0)
     responses = models.PositiveIntegerField(default=0)
+
+    objects = models.Manager()
+    uploaded = UploadedCandidates()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["version", "name", "source"], name="candidate_once")]
 
 
-class Response(models.Model):
-    """One answer of one candidate to one row. `raw` is the JSON text of the response object."""
+class UploadedResponses(models.Manager["Response"]):
+    def get_queryset(self) -> models.QuerySet[Response]:
+        return super().get_queryset().filter(candidate__source=UPLOADED)
 
-    row = models.ForeignKey(Row, on_delete=models.CASCADE, db_index=False, related_name="responses")
+
+class Response(models.Model):
+    """One answer of one candidate to one row. `raw` is the JSON text of the response object; '' of one that a run has
+    not got yet."""
+
+    row = models.ForeignKey(
+        Row, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="responses"
+    )
     candidate = models.ForeignKey(
         Candidate, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="answers"
     )
     number = models.PositiveSmallIntegerField(help_text="from 1, within row and candidate")
     raw = models.TextField()
+
+    objects = models.Manager()
+    uploaded = UploadedResponses()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["row", "candidate", "number"], name="response_once")]
@@ -151,6 +185,22 @@ class Finding(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["version", "code", "line"], name="finding_by_code")]
+
+
+class FindingLines(models.Model):
+    """At which lines findings of one code stand, all of them; `packed` is a block of core/linesets.py."""
+
+    version = models.ForeignKey(
+        Version, on_delete=models.CASCADE, db_index=False, related_name="finding_lines"
+    )
+    block = models.PositiveIntegerField()
+    code = models.CharField(max_length=40)
+    packed = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["version", "block", "code"], name="finding_lines_once")
+        ]
 
 
 class DifferenceKind(models.TextChoices):

@@ -10,9 +10,14 @@ from dataclasses import dataclass, field
 
 from django.db.models import QuerySet
 
+from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.limits import Limits
 from datasets.models import Response, Row, Version
+from datasets.selectors import encoding_of
 
 SLICE = 500
+LINES = 10_000
+_ANY_SIZE = Limits(file_bytes=1 << 60, row_bytes=1 << 60)  # the file was within the limits when it was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ def slices(rows: QuerySet[Row]) -> Iterator[list[Row]]:
 
 
 def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
-    found = Response.objects.filter(row__in=[row.pk for row in rows]).order_by("pk")
+    found = Response.uploaded.filter(row__in=[row.pk for row in rows]).order_by("pk")
     answers: dict[int, list[tuple[str, str]]] = {}
     for row_id, name, raw in found.values_list("row_id", "candidate__name", "raw"):
         answers.setdefault(row_id, []).append((name, raw))
@@ -88,9 +93,40 @@ def _conversation(raw: str) -> str:
 
 
 def jsonl(version: Version) -> Iterator[bytes]:
-    """The version's good rows as JSONL."""
+    """The version's good rows as JSONL: those of a JSONL file as they stand in it, a CSV's records as conversations."""
+    if version.format != "legacy_csv" and version.file_is_kept:
+        yield from _lines_of_file(version)
+        return
     for row in whole_rows(version, only_valid=True):
         yield as_json(row, version.format).encode() + b"\n"
+
+
+def _lines_of_file(version: Version) -> Iterator[bytes]:
+    """The tables hold a row in parts; only the file has all of it, keys beside a model's name and answers too."""
+    wanted = _valid_lines(version)
+    line = next(wanted, None)
+    upload = Upload(version.path, _ANY_SIZE)
+    try:
+        for block in blocks(utf8_chunks(upload, encoding_of(version)), _ANY_SIZE.row_bytes):
+            last, found = block.first + len(block.lines) - 1, []
+            while line is not None and line <= last:
+                found.append(block.lines[line - block.first].strip() + b"\n")
+                line = next(wanted, None)
+            yield b"".join(found)
+            if line is None:
+                return
+    except Unreadable:
+        return  # a cut archive: the rows before the cut have been sent
+    finally:
+        upload.close()
+
+
+def _valid_lines(version: Version) -> Iterator[int]:
+    rows = Row.objects.filter(version=version, valid=True).order_by("line").values_list("line", flat=True)
+    after = 0
+    while part := list(rows.filter(line__gt=after)[:LINES]):
+        yield from part
+        after = part[-1]
 
 
 def csv_file(version: Version) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ from datasets.core.repairs import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
 from datasets.core.textdiff import Piece, excerpts, pieces
 from datasets.core.textrepairs import CommaStripper, without_comment
 from datasets.models import Candidate, Finding, Row, Version
+from datasets.selectors import encoding_of
 from datasets.words import repairs_in_words
 
 SAMPLES = 2
@@ -105,7 +106,7 @@ class Desk:
 def desk(version: Version) -> Desk:
     """Everything that the page offers. Reads the beginning of the file and a few rows."""
     found = _repairs_found(version)
-    if not found or any(code in version.counts for code in HINDRANCES) or not version.path.is_file():
+    if not found or any(code in version.counts for code in HINDRANCES) or not version.file_is_kept:
         return Desk(hindered=bool(found))
     offers = {code: _offer(version, code, names) for code, names in found.items()}
     plain = [offer for offer in offers.values() if not offer.needs_choice]
@@ -158,7 +159,7 @@ def alike_groups(version: Version) -> list[AlikeGroup]:
         by_key.setdefault(model_key(name), []).append(name)
     several = {key: names for key, names in by_key.items() if len(names) > 1}
     wanted = [name for names in several.values() for name in names]
-    known = Candidate.objects.filter(version=version, responses__gt=0, name__in=wanted[:500])
+    known = Candidate.uploaded.filter(version=version, responses__gt=0, name__in=wanted[:500])
     candidates = dict(known.values_list("name", "pk"))
     groups = [
         AlikeGroup(key, sorted((_spelling(version, name, candidates) for name in names), key=_frequent_first))
@@ -205,15 +206,10 @@ def mended_line(text: str, names: Sequence[str]) -> str | None:
 
 def _beginning(version: Version, names: Sequence[str]) -> Beginning:
     if "to_jsonl" not in names:
-        raw, text = _head(version, "utf-8"), _head(version, _encoding(version))
+        raw, text = _head(version, "utf-8"), _head(version, encoding_of(version))
         return Beginning(_first_lines(raw, 3), _first_lines(text, 3))
-    text = _head(version, _encoding(version))
+    text = _head(version, encoding_of(version))
     return Beginning(_first_lines(text, HEAD_LINES), _first_objects(text, names))
-
-
-def _encoding(version: Version) -> Encoding:
-    known: tuple[Encoding, ...] = ("utf-8", "utf-8-sig", "utf-16", "gb18030")
-    return next((name for name in known if name == version.encoding), "utf-8")
 
 
 def _head(version: Version, encoding: Encoding) -> bytes:

@@ -10,7 +10,8 @@ import hashlib
 import os
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
@@ -23,9 +24,10 @@ from datasets.core.formats.names import model_key
 from datasets.core.limits import Limits
 from datasets.core.repairs import REPAIRS, Repair, repair_file
 from datasets.models import Dataset, Version, VersionState
-from datasets.services import OPEN_STATES, next_number
-from evalsite import engine
+from datasets.services import OPEN_STATES, next_number, record_version
+from evalsite import engine, keeping
 from evalsite.accounts.models import User
+from evalsite.audit import Action
 
 LONGEST_NAME = 1000
 WORK = "repairs"
@@ -57,13 +59,14 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
             repairs=[_as_json(step) for step in steps],
             created_by=user,
         )
+        record_version(Action.DATASET_REPAIRED, made, by=user, repairs=[step.name for step in steps])
         engine.wake(tasks.read_version, version_id=made.pk)
     return made, True
 
 
 def _checked(version: Version, repairs: Sequence[Repair]) -> list[Repair]:
     """The repairs in their order, each once, and merging after names were made one."""
-    if version.state != VersionState.READY or not version.path.is_file():
+    if version.state != VersionState.READY or not version.file_is_kept:
         raise ValidationError(_("Only a version whose file was read and is kept can be repaired."))
     names = repair_offers.names_offered(version)
     if not repairs or any(repair.name not in names for repair in repairs):
@@ -122,13 +125,26 @@ def write_file(version: Version, owner: str, limits: Limits, tell: Tell) -> None
     Raises OSError and Unreadable besides, LeaseLost if the version is not `owner`'s any more.
     """
     assert version.parent is not None  # only versions with a parent have repairs
+    with work_folder(version) as made:
+        parents = keeping.local(version.parent.stored_as, lambda: tell(0.0))
+        repair_file(parents, made, repairs_of(version), limits, lambda share: tell(share * 0.9))
+        take_file(version, owner, made, tell)
+
+
+@contextmanager
+def work_folder(version: Version) -> Iterator[Path]:
+    """Where to write the version's file; what is left of it is swept away."""
     with workshop.work_folder(WORK, version.pk) as folder:
-        made = folder / "file"
-        repair_file(version.parent.path, made, repairs_of(version), limits, lambda share: tell(share * 0.9))
-        size, sha256 = _kept_for_good(made, lambda share: tell(0.9 + share * 0.1))
-        with transaction.atomic():
-            storing.note_file(version.pk, owner, size=size, sha256=sha256)
-            made.rename(version.path)
+        yield folder / "file"
+
+
+def take_file(version: Version, owner: str, made: Path, tell: Tell) -> None:
+    """The file is the version's from now on. Raises LeaseLost if the version is not `owner`'s any more."""
+    size, sha256 = _kept_for_good(made, lambda share: tell(0.9 + share * 0.1))
+    keeping.send(made, version.stored_as, lambda: tell(1.0))
+    with transaction.atomic():
+        storing.note_file(version.pk, owner, size=size, sha256=sha256)
+        keeping.place(made, version.stored_as)
 
 
 def _kept_for_good(path: Path, tell: Tell) -> tuple[int, str]:

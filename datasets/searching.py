@@ -1,7 +1,8 @@
 """The search index of a version: built in the background once its rows are there, and opened by the row browser.
 
-It is a file below DATA_DIR (see core/searching.py); a row of SearchIndex says how far it is. Nothing depends on it:
-without it the browser looks through the rows themselves, so many at a time.
+It is a file (see core/searching.py), built below DATA_DIR on one machine and kept where all find it; a row of
+SearchIndex says how far it is. Nothing depends on it: without it the browser looks through the rows themselves, so many
+at a time.
 """
 
 from __future__ import annotations
@@ -21,10 +22,30 @@ from django.utils import timezone
 
 from datasets import tasks
 from datasets.core.formats.names import Format
-from datasets.core.searching import Builder, Index, IndexRow, Unsupported, texts_of
-from datasets.models import Candidate, Response, Row, SearchIndex, Version, VersionState
+from datasets.core.searching import (
+    Builder,
+    Hit,
+    Index,
+    IndexRow,
+    Unsupported,
+    decoded,
+    hit,
+    readable,
+    texts_of,
+)
+from datasets.models import (
+    Attachment,
+    Candidate,
+    Difference,
+    DifferenceState,
+    Response,
+    Row,
+    SearchIndex,
+    Version,
+    VersionState,
+)
 from datasets.selectors import format_of
-from evalsite import engine
+from evalsite import engine, keeping
 
 log = logging.getLogger("datasets.searching")
 
@@ -44,9 +65,9 @@ class SearchState:
     share: float = 0.0
 
 
-def index_path(version_id: int) -> Path:
-    """Where the finished index of a version lies."""
-    return Path(settings.DATA_DIR) / FOLDER / f"{version_id}.sqlite3"
+def index_name(version_id: int) -> str:
+    """The name under which the finished index of a version is kept."""
+    return f"{FOLDER}/{version_id}.sqlite3"
 
 
 def state_of(version: Version) -> SearchState:
@@ -54,7 +75,7 @@ def state_of(version: Version) -> SearchState:
     index = SearchIndex.objects.filter(pk=version.pk).first()
     if index is None:
         return SearchState(indexed=False)
-    if index.state == SearchIndex.State.READY and index_path(version.pk).is_file():
+    if index.state == SearchIndex.State.READY and keeping.exists(index_name(version.pk)):
         return SearchState(indexed=True, share=1.0)
     share = index.rows / version.rows if version.rows else 0.0
     return SearchState(False, failed=index.state == SearchIndex.State.FAILED, share=min(share, 1.0))
@@ -65,8 +86,10 @@ def open_index(version: Version) -> Index | None:
     if not SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY).exists():
         return None
     try:
-        return Index(index_path(version.pk))
-    except sqlite3.OperationalError:  # somebody took the file away; it is made again
+        return Index(keeping.local(index_name(version.pk)))
+    except keeping.Unreachable:
+        return None
+    except (FileNotFoundError, sqlite3.OperationalError):  # somebody took the file away; it is made again
         again = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY)
         again.update(state=SearchIndex.State.BUILDING, line=0, rows=0, owner="")
         return None
@@ -75,7 +98,7 @@ def open_index(version: Version) -> Index | None:
 def build(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Build a ready version's index, or go on building it. False if somebody else does, or there is nothing to do.
 
-    It ends early when `stop` is set and when an upload waits to be read; what is done is kept.
+    It ends early when `stop` is set and when something else waits for this worker; what is done is kept.
     """
     version = Version.objects.filter(pk=version_id, state=VersionState.READY).first()
     if version is None or not _claim(version, owner):
@@ -85,6 +108,10 @@ def build(version_id: int, owner: str, stop: threading.Event | None = None) -> b
     except Unsupported:
         log.warning("This SQLite has no trigram index; version %s is searched without one.", version_id)
         _release(version, owner, state=SearchIndex.State.FAILED)
+    except keeping.Unreachable as error:  # tried again by the reconciler; what is built is not built again
+        log.warning("The search index of version %s is built but could not be kept: %s", version_id, error)
+        _done(version).replace(_part(version))
+        _release(version, owner)
     except (sqlite3.DatabaseError, OSError):
         log.exception("The search index of version %s could not be built.", version_id)
         _part(version).unlink(missing_ok=True)
@@ -104,11 +131,15 @@ def _release(version: Version, owner: str, **changes: object) -> bool:
 
 
 def _part(version: Version) -> Path:
-    return index_path(version.pk).with_suffix(".part")
+    return (Path(settings.DATA_DIR) / index_name(version.pk)).with_suffix(".part")
+
+
+def _done(version: Version) -> Path:
+    return _part(version).with_suffix(".done")
 
 
 def _build(version: Version, owner: str, stop: threading.Event) -> None:
-    index_path(version.pk).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _part(version).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     builder = _builder(version)
     try:
         for lines in _line_batches(version, builder.line):
@@ -116,10 +147,11 @@ def _build(version: Version, owner: str, stop: threading.Event) -> None:
                 builder.add(rows)
             if not _advance(version, owner, builder) or _should_end(version, owner, stop):
                 return
-        builder.finish(index_path(version.pk))
+        builder.finish(_done(version))
     finally:
         builder.close()
-    size = index_path(version.pk).stat().st_size
+    size = _done(version).stat().st_size
+    keeping.put(_done(version), index_name(version.pk), lambda: _advance(version, owner, builder))
     _release(version, owner, state=SearchIndex.State.READY, size=size)
 
 
@@ -139,14 +171,22 @@ def _advance(version: Version, owner: str, builder: Builder) -> bool:
 
 
 def _should_end(version: Version, owner: str, stop: threading.Event) -> bool:
-    """Uploads that wait go first: the index goes on after them."""
+    """Whatever waits goes first: the index goes on after it."""
     if stop.is_set():
         return _release(version, owner)
-    if Version.objects.filter(state=VersionState.WAITING).exists():
+    if _something_waits():
         _release(version, owner)
         engine.wake(tasks.index_version, version_id=version.pk)
         return True
     return False
+
+
+def _something_waits() -> bool:
+    return (
+        Version.objects.filter(state=VersionState.WAITING).exists()
+        or Attachment.objects.filter(state=Attachment.State.WAITING).exists()
+        or Difference.objects.filter(state=DifferenceState.WAITING).exists()
+    )
 
 
 def _line_batches(version: Version, after: int) -> Iterator[list[int]]:
@@ -162,7 +202,7 @@ def _line_batches(version: Version, after: int) -> Iterator[list[int]]:
 def _index_rows(version: Version, lines: Sequence[int]) -> Iterator[list[IndexRow]]:
     """The rows as the index keeps them, not too much text at once."""
     sparse = dict(
-        Candidate.objects.filter(version=version, rows__lt=version.valid_rows / SPARSE).values_list(
+        Candidate.uploaded.filter(version=version, rows__lt=version.valid_rows / SPARSE).values_list(
             "pk", "name"
         )
     )
@@ -192,7 +232,7 @@ def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[WholeRow
     found = Row.objects.filter(version=version, line__in=lines).values_list("line", "pk", Length("raw"))
     sizes = [(pk, size) for _, pk, size in sorted(found)]
     answers = (
-        Response.objects.filter(row__in=[pk for pk, _ in sizes])
+        Response.uploaded.filter(row__in=[pk for pk, _ in sizes])
         .values("row")
         .annotate(all=Sum(Length("raw")))
     )
@@ -213,7 +253,7 @@ def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[WholeRow
 def _whole(pks: list[int]) -> list[WholeRow]:
     rows = Row.objects.filter(pk__in=pks).values_list("pk", "line", "raw", "valid")
     whole = {pk: WholeRow(line, raw, valid, [], []) for pk, line, raw, valid in rows}
-    answers = Response.objects.filter(row__in=pks).order_by("row", "candidate", "number")
+    answers = Response.uploaded.filter(row__in=pks).order_by("row", "candidate", "number")
     for pk, candidate, raw in answers.values_list("row", "candidate", "raw"):
         whole[pk].answers.append(raw)
         whole[pk].candidates.append(candidate)
@@ -224,6 +264,18 @@ def texts(version: Version, lines: Sequence[int]) -> Iterator[IndexRow]:
     """The decoded texts and the fields of the rows at some lines."""
     for group in row_groups(version, lines):
         yield from texts_of(((row.line, row.raw, row.valid, row.answers) for row in group), _format(version))
+
+
+def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, Hit]:
+    """Where in the rows at some lines a text stands."""
+    found = {}
+    for group in row_groups(version, lines):
+        for row in group:
+            texts = readable(decoded(row.raw, row.valid), row.raw, row.answers)
+            place = hit(texts, wanted)
+            if place:
+                found[row.line] = place
+    return found
 
 
 def reconcile() -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 
+from datasets.core.decode import Encoding
 from datasets.core.formats.names import FORMATS, Format
 from datasets.core.variables import row_data
-from datasets.models import Candidate, Dataset, Finding, Response, Row, Version, VersionState
+from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project
 
 DATASETS_PER_PAGE = 50
@@ -39,9 +39,8 @@ def datasets_page(
     """Data sets by their newest version, newest first, and where the next page begins (None: nowhere)."""
     newest = Version.objects.filter(dataset=OuterRef("pk")).order_by("-number").values("pk")[:1]
     found = Dataset.objects.filter(project=project, archived_at__isnull=not archived)
-    found = found.annotate(newest=Subquery(newest), version_count=Count("versions")).filter(
-        newest__isnull=False
-    )
+    counted = Count("versions", filter=Q(versions__number__gt=0))
+    found = found.annotate(newest=Subquery(newest), version_count=counted).filter(newest__isnull=False)
     if before is not None:
         found = found.filter(newest__lt=before)
     page = list(found.order_by("-newest")[: DATASETS_PER_PAGE + 1])
@@ -54,12 +53,12 @@ def datasets_page(
 
 def versions_of(dataset: Dataset) -> QuerySet[Version]:
     """All versions of a data set, newest first."""
-    return Version.objects.filter(dataset=dataset).order_by("-number")
+    return Version.objects.filter(dataset=dataset, number__gt=0).order_by("-number")
 
 
 def candidates_of(version: Version) -> list[Candidate]:
     """The models whose answers the version holds, by name."""
-    return list(Candidate.objects.filter(version=version, responses__gt=0).order_by("name"))
+    return list(Candidate.uploaded.filter(version=version, responses__gt=0).order_by("name"))
 
 
 def sample_rows(version: Version, count: int = 5) -> list[Row]:
@@ -104,20 +103,16 @@ def format_of(version: Version) -> Format:
     return next(name for name in FORMATS if name == version.format)
 
 
+def encoding_of(version: Version) -> Encoding:
+    """The encoding of a version's file as it was found when the file was read."""
+    known: tuple[Encoding, ...] = get_args(Encoding)
+    return next((name for name in known if name == version.encoding), "utf-8")
+
+
 def responses_of(row: Row) -> list[Response]:
     """The answers to a row with their candidates, by candidate and number."""
-    answers = Response.objects.filter(row=row).select_related("candidate")
+    answers = Response.uploaded.filter(row=row).select_related("candidate")
     return list(answers.order_by("candidate__name", "number"))
-
-
-def findings_on(version: Version, lines: Sequence[int]) -> dict[int, list[Finding]]:
-    """The kept findings at these lines, errors first."""
-    found: dict[int, list[Finding]] = {}
-    for finding in Finding.objects.filter(version=version, line__in=lines).order_by(
-        "severity", "line", "column"
-    ):
-        found.setdefault(finding.line or 0, []).append(finding)
-    return found
 
 
 def _of(version: Version, row: Row) -> Row:

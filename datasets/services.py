@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Exists, F, Max
@@ -12,7 +15,10 @@ from datasets import files, tasks
 from datasets.models import Dataset, Row, Version, VersionState
 from evalsite import engine
 from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
 from evalsite.templatetags.show import filesize
+
+log = logging.getLogger("datasets.services")
 
 OPEN_STATES = (VersionState.WAITING, VersionState.READING)
 
@@ -50,6 +56,14 @@ def store(file: files.Incoming) -> files.Stored:
                 "The server's disk has no room for this file. Nothing was kept; tell an administrator, then try again."
             )
         ) from None
+    except files.NotKept:
+        log.exception("An upload could not be kept.")
+        raise ValidationError(
+            _(
+                "The storage where files are kept does not answer. Nothing was kept; try again in a minute, and if "
+                "that does not help, tell an administrator."
+            )
+        ) from None
 
 
 def too_large_sentence() -> str:
@@ -79,8 +93,15 @@ def _version_create(
         chosen_format=chosen_format,
         created_by=user,
     )
+    record_version(Action.DATASET_UPLOADED, version, by=user, file=file_name, bytes=stored.size)
     engine.wake(tasks.read_version, version_id=version.pk)
     return version
+
+
+def record_version(action: Action, version: Version, *, by: User | None = None, **detail: Any) -> None:
+    """Write down what happened to a data set, with the version's number."""
+    dataset = version.dataset
+    record(action, project=dataset.project, thing=dataset, by=by, version=version.number, **detail)
 
 
 def next_number(dataset: Dataset) -> int:
@@ -104,6 +125,7 @@ def version_read_as(*, version: Version, chosen_format: str, user: User | None) 
         chosen_format=chosen_format,
         created_by=user,
     )
+    record_version(Action.DATASET_READ_AS, made, by=user, format=chosen_format or "auto")
     engine.wake(tasks.read_version, version_id=made.pk)
     return made
 
@@ -133,20 +155,32 @@ def version_cancel(*, version: Version) -> bool:
     return bool(begun.update(cancel_wanted=True))
 
 
+@transaction.atomic
 def version_leave_bad_rows_out(*, version: Version, user: User | None) -> bool:
     """Record that the bad rows are left out on purpose. False if there are none, or it was recorded before."""
     bad = Version.objects.filter(
         pk=version.pk, state=VersionState.READY, left_out_at=None, valid_rows__gt=0, rows__gt=F("valid_rows")
     )
-    return bool(bad.update(left_out_at=timezone.now(), left_out_by=user))
+    if not bad.update(left_out_at=timezone.now(), left_out_by=user):
+        return False
+    record_version(Action.DATASET_LEFT_OUT, version, by=user, rows=version.bad_rows)
+    return True
 
 
+@transaction.atomic
 def dataset_archive(*, dataset: Dataset) -> bool:
     """Take a data set out of the lists; nothing is deleted. False if it was archived before."""
-    return bool(Dataset.objects.filter(pk=dataset.pk, archived_at=None).update(archived_at=timezone.now()))
+    if not Dataset.objects.filter(pk=dataset.pk, archived_at=None).update(archived_at=timezone.now()):
+        return False
+    record(Action.DATASET_ARCHIVED, project=dataset.project, thing=dataset)
+    return True
 
 
+@transaction.atomic
 def dataset_restore(*, dataset: Dataset) -> bool:
     """Undo archiving. False if it was not archived."""
     archived = Dataset.objects.filter(pk=dataset.pk, archived_at__isnull=False)
-    return bool(archived.update(archived_at=None))
+    if not archived.update(archived_at=None):
+        return False
+    record(Action.DATASET_RESTORED, project=dataset.project, thing=dataset)
+    return True

@@ -6,23 +6,28 @@ transaction that writes; it is ready only in the transaction of its last rows; r
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
+from msgspec import Struct
 
+from datasets.bulk import Target, insert
 from datasets.core.findings import Finding
-from datasets.models import Candidate, Version, VersionState
+from datasets.core.linesets import Lines
+from datasets.models import Candidate, FindingLines, Version, VersionState
 
 LEASE = timedelta(minutes=10)  # for a reader that hangs; a dead one is noticed by its process
 CLEAR_ROWS = 2000  # deleted in one transaction, so that others can write in between
 
-_ROW = "INSERT INTO datasets_row (id, version_id, line, valid, raw) VALUES (%s, %s, %s, %s, %s)"
-_RESPONSE = "INSERT INTO datasets_response (row_id, candidate_id, number, raw) VALUES (%s, %s, %s, %s)"
+_ROWS = Target("datasets_row", ("id", "version_id", "line", "valid", "raw"), "qqi?")
+_RESPONSES = Target("datasets_response", ("row_id", "candidate_id", "number", "raw"), "qqh")
 _FINDING = """
 INSERT INTO datasets_finding (version_id, code, severity, line, "column", path, repair, params)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
@@ -41,23 +46,13 @@ class LeaseLost(Exception):
     """The version is not ours to write any more: somebody cancelled it, or another worker reads it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One response of one candidate; `number` counts from 1 within row and candidate, `raw` is JSON text."""
-
-    model: str
-    number: int
-    raw: str
-
-
-@dataclass(frozen=True, slots=True)
-class NewRow:
-    """A row to be written."""
+class NewRow(Struct, frozen=True, gc=False):
+    """A row to be written; `answers` are (model name, number from 1 within row and model, JSON). Texts are UTF-8."""
 
     line: int
     valid: bool
-    raw: str
-    answers: Sequence[Answer] = ()
+    raw: bytes
+    answers: Sequence[tuple[str, int, bytes]] = ()
 
 
 def claim(version_id: int, owner: str, now: datetime | None = None) -> bool:
@@ -104,30 +99,23 @@ class Writer:
     def __init__(self, version_id: int) -> None:
         self.version_id = version_id
         # An earlier reading of the same file may have left its candidates; they are taken over.
-        found = Candidate.objects.filter(version=version_id, source="uploaded")
+        found = Candidate.uploaded.filter(version=version_id)
         self.candidates: dict[str, int] = dict(found.values_list("name", "pk"))
-        self.counts: dict[int, list[int]] = {}  # candidate: rows, responses
+        self.written: Counter[tuple[int, int]] = Counter()  # by candidate and number
 
     def write(self, rows: Sequence[NewRow]) -> None:
-        ids = _new_row_ids(len(rows))
-        values = [(i, self.version_id, r.line, r.valid, r.raw) for i, r in zip(ids, rows, strict=True)]
-        _insert("datasets_row", _ROW, values)
-        answers = []
-        for row_id, row in zip(ids, rows, strict=True):
-            for answer in row.answers:
-                candidate = self._candidate(answer)
-                answers.append((row_id, candidate, answer.number, answer.raw))
-        _insert("datasets_response", _RESPONSE, answers)
+        version, known, values, answers = self.version_id, self.candidates, [], []
+        for row_id, row in zip(_new_row_ids(len(rows)), rows, strict=True):
+            values.append((row_id, version, row.line, row.valid, row.raw))
+            for model, number, text in row.answers:
+                answers.append((row_id, known.get(model) or self._new_candidate(model), number, text))
+        insert(_ROWS, values)
+        insert(_RESPONSES, answers)
+        self.written.update(map(itemgetter(1, 2), answers))
 
-    def _candidate(self, answer: Answer) -> int:
-        known = self.candidates.get(answer.model)
-        if known is None:
-            known = Candidate.objects.create(version_id=self.version_id, name=answer.model).pk
-            self.candidates[answer.model] = known
-        counts = self.counts.setdefault(known, [0, 0])
-        counts[0] += answer.number == 1
-        counts[1] += 1
-        return known
+    def _new_candidate(self, model: str) -> int:
+        made = self.candidates[model] = Candidate.objects.create(version_id=self.version_id, name=model).pk
+        return made
 
     def write_findings(self, findings: Iterable[Finding]) -> None:
         values = [
@@ -138,9 +126,22 @@ class Writer:
         with connection.cursor() as cursor:
             cursor.executemany(_FINDING, values)
 
+    def write_finding_lines(self, lines: Mapping[str, Lines]) -> None:
+        made = (
+            FindingLines(version_id=self.version_id, block=number, code=code, packed=packed)
+            for code, found in lines.items()
+            for number, packed in found.blocks()
+        )
+        FindingLines.objects.filter(version=self.version_id).delete()
+        while part := list(itertools.islice(made, 100)):
+            FindingLines.objects.bulk_create(part)
+
     def write_candidate_counts(self) -> None:
-        for candidate, (rows, responses) in self.counts.items():
-            Candidate.objects.filter(pk=candidate).update(rows=rows, responses=responses)
+        responses: Counter[int] = Counter()
+        for (candidate, _number), written in self.written.items():
+            responses[candidate] += written
+        for candidate, written in responses.items():
+            Candidate.objects.filter(pk=candidate).update(rows=self.written[candidate, 1], responses=written)
 
 
 def _new_row_ids(count: int) -> Sequence[int]:
@@ -159,18 +160,6 @@ def _new_row_ids(count: int) -> Sequence[int]:
             [count],
         )
         return [number for (number,) in cursor.fetchall()]
-
-
-def _insert(table: str, statement: str, values: Sequence[tuple[Any, ...]]) -> None:
-    """executemany on SQLite, COPY on PostgreSQL (half the time of executemany there)."""
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.executemany(statement, values)
-            return
-        columns = statement[statement.index("(") : statement.index(")") + 1]
-        with cursor.copy(f"COPY {table} {columns} FROM STDIN") as copy:
-            for value in values:
-                copy.write_row(value)
 
 
 def clear(version_id: int) -> None:

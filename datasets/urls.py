@@ -12,6 +12,7 @@ _VERSION = "<int:dataset>/v<int:number>/"
 urlpatterns = [
     path("", listing.datasets, name="list"),
     path("upload/", uploading.upload, name="upload"),
+    path("formats/", uploading.formats, name="formats"),
     path("samples/<str:name>", uploading.sample, name="sample"),
     path("<int:dataset>/", listing.dataset, name="dataset"),
     path("<int:dataset>/archive/", listing.archive, name="archive"),

@@ -101,7 +101,9 @@ def repairs_in_words(names: Sequence[str]) -> list[str]:
 
 def repairs_made(version: Version) -> list[str]:
     """What was done to make a repaired version's file; for names also which."""
-    return repairs_in_words(list(dict.fromkeys(step["name"] for step in version.repairs)))
+    return repairs_in_words(
+        list(dict.fromkeys(step["name"] for step in version.repairs if step["name"] in REPAIRS))
+    )
 
 
 def problem(version: Version) -> str:

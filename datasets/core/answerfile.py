@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.findings import CODES, Finding, finding
 from datasets.core.formats.checks import check_json_row, invalid_json
-from datasets.core.formats.csvtext import broken_column
+from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import survey
 from datasets.core.formats.names import Format
 from datasets.core.jsontext import JsonProblem, Node, flaws, parse
@@ -181,9 +181,9 @@ def _legacy(
 
 
 def _given(number: int, line: bytes, match_by: MatchBy) -> Given:
-    column = broken_column(line)
-    if column is not None:
-        return _refused(number, line, finding("file.encoding", line=number, column=column))
+    broken = broken_byte(line)
+    if broken:
+        return _refused(number, line, finding("file.encoding", line=number, column=broken[0], met=broken[1]))
     text = line.decode().rstrip("\r")
     try:
         top = _decode_line(line)

@@ -83,19 +83,26 @@ class Upload:
 
     def chunks(self, progress: Progress | None = None) -> Iterator[bytes]:
         """The decompressed bytes; raises Unreadable at a cut gzip or beyond the limit, after what could be read."""
-        room = limit = self._byte_limit()
+        room, beyond = self._byte_limit()
         for chunk in self._unzipped(progress) if self.gzipped else self._raw(progress):
             if len(chunk) > room:
                 yield chunk[:room]
-                raise Unreadable(finding("file.too_large", limit=limit))
+                raise Unreadable(beyond)
             room -= len(chunk)
             yield chunk
 
-    def _byte_limit(self) -> int:
-        """A small archive that unfolds far beyond what text does is a bomb: it is given up early."""
+    def _byte_limit(self) -> tuple[int, Finding]:
+        """How many bytes are read, and what is said of one more.
+
+        A small archive that unfolds far beyond what text does is a bomb: it is given up early.
+        """
+        limits = self.limits
         if not self.gzipped:
-            return self.limits.file_bytes
-        return min(self.limits.file_bytes, max(256 * MEBIBYTE, TEXT_FOLDS * self.bytes))
+            return limits.file_bytes, finding("file.too_large", limit=limits.file_bytes)
+        folded = max(256 * MEBIBYTE, TEXT_FOLDS * self.bytes)
+        if folded < limits.unpacked_bytes:
+            return folded, finding("file.too_large", limit=folded, unpacked="bomb")
+        return limits.unpacked_bytes, finding("file.too_large", limit=limits.unpacked_bytes, unpacked="limit")
 
     def head(self) -> bytes:
         """The first decompressed kilobytes."""

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from datasets.core.linesets import Lines
+
 Severity = Literal["error", "warning"]
 Param = str | int
 
@@ -131,11 +133,12 @@ def printable(text: str, limit: int = 1000) -> str:
 
 
 class Ledger:
-    """Counts every finding, keeps the first `kept_per_code` of each code: flat memory on any file."""
+    """Counts every finding, notes its line, keeps the first `kept_per_code` of each code: flat memory on any file."""
 
     def __init__(self, kept_per_code: int) -> None:
         self.counts: dict[str, int] = {}
         self.kept: list[Finding] = []
+        self.lines: dict[str, Lines] = {}
         self._limit = kept_per_code
 
     def add(self, found: Finding) -> None:
@@ -143,6 +146,8 @@ class Ledger:
         self.counts[found.code] = count
         if count <= self._limit:
             self.kept.append(found)
+        if found.line is not None:
+            self._note(found.code, found.line)
 
     def add_all(self, found: Iterable[Finding]) -> None:
         for one in found:
@@ -152,6 +157,17 @@ class Ledger:
         """Count `number` findings that nobody will read one by one."""
         if number > 0:
             self.counts[code] = self.counts.get(code, 0) + number
+
+    def count_at(self, code: str, line: int) -> None:
+        """Count a finding that nobody will read."""
+        self.count_only(code, 1)
+        self._note(code, line)
+
+    def _note(self, code: str, line: int) -> None:
+        lines = self.lines.get(code)
+        if lines is None:
+            lines = self.lines[code] = Lines()
+        lines.add(line)
 
     def room(self, code: str) -> int:
         """How many more findings of `code` would be kept."""

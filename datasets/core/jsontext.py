@@ -42,6 +42,12 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORD = re.compile(r"[-+.\w]+")
 _CONSTANTS = re.compile(r"[-+]?(?:NaN|nan|Infinity|infinity|Inf|inf)\Z")
 _LITERALS = frozenset(("true", "false", "null"))
+_OTHER_LITERALS = {
+    **dict.fromkeys(("True", "TRUE"), "true"),
+    **dict.fromkeys(("False", "FALSE"), "false"),
+    **dict.fromkeys(("None", "Null", "NULL", "nil", "undefined"), "null"),
+}
+"""As other languages write them."""
 # Members of long lists that need no look one by one: not the last before a bracket, and no number near the limits.
 _RUN = re.compile(
     r"""(?:[ \t\r\n]*+
@@ -316,8 +322,10 @@ class _Parser:
             raise JsonProblem("constant", position, token)
         if token and _NUMBER.fullmatch(token):
             return self.number(position, token)
-        if token and (token[0].isdigit() or token[0] in "+-."):
+        if token and (token[0].isdigit() or token[0] in "+-.") and token.strip("+-."):
             raise JsonProblem("bad_number", position, token)
+        if wanted == "value" and token in _OTHER_LITERALS:
+            raise JsonProblem("literal", position, token, _OTHER_LITERALS[token])
         raise self.problem(position, wanted)
 
     def number(self, position: int, token: str) -> Node:
@@ -338,11 +346,17 @@ class _Parser:
             return JsonProblem(
                 _FULL_WIDTH_REASONS.get(FULL_WIDTH[met], "full_width"), position, met, FULL_WIDTH[met]
             )
-        word = _WORD.match(self.text, position)
-        return JsonProblem("unexpected", position, word.group() if word else character_name(met), wanted)
+        return JsonProblem("unexpected", position, word_at(self.text, position), wanted)
 
 
 _FULL_WIDTH_REASONS = {'"': "full_width_quote", ",": "full_width_comma"}
+
+
+def word_at(text: str, position: int) -> str:
+    """The word or the sign at a place, as a sentence may name it; '' at the end."""
+    word = _WORD.match(text, position)
+    met = text[position : position + 1]
+    return word.group()[:40] if word else met and character_name(met)
 
 
 def character_name(character: str) -> str:

@@ -7,8 +7,9 @@ MEBIBYTE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Beyond these a file or a row is refused with a finding; bytes are counted after decompression."""
+    """Beyond these a file or a row is refused with a finding; bytes are those of a packed file twice."""
 
     file_bytes: int = 4096 * MEBIBYTE
+    unpacked_bytes: int = 4096 * MEBIBYTE
     row_bytes: int = 16 * MEBIBYTE
     rows: int = 5_000_000

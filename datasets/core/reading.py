@@ -16,6 +16,7 @@ from datasets.core.formats.jsonl import LinesLook, Surprise
 from datasets.core.formats.names import Format
 from datasets.core.formats.spreadrows import describe_spread
 from datasets.core.limits import Limits
+from datasets.core.linesets import Lines
 from datasets.core.rows import RawRow
 
 __all__ = ["KEPT_PER_CODE", "Progress", "RawRow", "Reading", "Summary", "read"]
@@ -105,12 +106,18 @@ class Reading:
             self._upload.close()
         return summary
 
+    @property
+    def lines(self) -> dict[str, Lines]:
+        """At which lines each code was found, all of them."""
+        return self._examined().ledger.lines
+
     def _examined(self) -> Account:
         if self._account is None:
             guess = first_guess(self._upload, self._forced)
             account = self._as_promised(guess) if guess else None
-            self._account = account or self._as_surveyed()
-            self._tell(self._upload.bytes)
+            account = account or self._as_surveyed()
+            self._tell(self._upload.bytes)  # the end of the first way, which is half of two
+            self._account = account
         return self._account
 
     def _as_promised(self, guess: Survey) -> Account | None:

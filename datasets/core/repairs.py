@@ -5,6 +5,7 @@ GB18030 comes out in UTF-8, whichever repair it was.
 """
 
 import codecs
+import filecmp
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ REPAIRS = (
 """In the order in which they are run."""
 CHOICES = frozenset({"unify_model_names"})
 """The repairs that need a value."""
+_MOST_ROUNDS = 20  # of splitting what is broken again and again
 _OF_LINES = ("strip_comments", "strip_trailing_commas")
 WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
 
@@ -70,10 +72,25 @@ def repair_file(
             following = Path(folder) / str(number)
             part = _part_of(progress, number, len(steps)) if progress else None
             _run(current, following, repair, limits or Limits(), part)
+            if repair.name == "to_jsonl":
+                _split_on(following, repair, limits or Limits())
             if current != source:
                 current.unlink()
             current = following
         current.replace(target)
+
+
+def _split_on(path: Path, repair: Repair, limits: Limits) -> None:
+    """Once more as long as what follows a value that never ends is spread over lines again."""
+    for _ in range(_MOST_ROUNDS):
+        if _shape(path, limits) != "spread":
+            return
+        further = path.with_suffix(".further")
+        _run(path, further, repair, limits, None)
+        nothing_new = filecmp.cmp(path, further, shallow=False)
+        further.replace(path)
+        if nothing_new:
+            return
 
 
 def _in_order(repairs: Sequence[Repair], source: Path, limits: Limits) -> list[Repair]:

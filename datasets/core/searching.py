@@ -5,6 +5,7 @@ and made again. It holds no texts; what it names is looked at once more in the r
 """
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ MOST_ENDINGS = (
 )
 _END = "\n\n"  # after each text, so that its last characters begin a trigram too
 LONGEST_VALUE = 200  # characters of a field's value that can be asked for
+AROUND = 60  # characters shown beside a text that was found
 FACETS = 50  # a field with more different values is asked for by typing
 _CREATE = """
 CREATE TABLE IF NOT EXISTS place (id INTEGER PRIMARY KEY CHECK (id = 1), line INTEGER, rows INTEGER);
@@ -68,7 +70,12 @@ def decoded(raw: str, valid: bool) -> Any:
 
 
 def row_text(row: Any, raw: str, answers: Iterable[str] = ()) -> str:
-    """Everything one can read in a row and its answers (JSON each), decoded and folded; of a broken row as it stands.
+    """Everything one can read in a row and its answers as one folded text (see `readable`)."""
+    return fold("\n".join(readable(row, raw, answers)))
+
+
+def readable(row: Any, raw: str, answers: Iterable[str] = ()) -> list[str]:
+    """Every text in a row and its answers (JSON each), decoded; of a broken row the row as it stands.
 
     Names of fields and roles are left out.
     """
@@ -80,7 +87,30 @@ def row_text(row: Any, raw: str, answers: Iterable[str] = ()) -> str:
         found.append(raw)
     for answer in answers:
         _collect(decoded(answer, True), found)
-    return fold("\n".join(found))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Where a text was found: some characters before it, itself as it is spelt there, and some after it."""
+
+    before: str
+    met: str
+    after: str
+
+
+def hit(texts: Iterable[str], wanted: str) -> Hit | None:
+    """The first place of `wanted` in some texts, without regard to case; None where only folding makes it equal."""
+    pattern = re.compile(re.escape(wanted), re.IGNORECASE)
+    for text in texts:
+        found = pattern.search(text)
+        if found:
+            start, end = found.span()
+            before = ("…" if start > AROUND else "") + text[max(0, start - AROUND) : start]
+            return Hit(
+                before, found.group(), text[end : end + AROUND] + ("…" if end + AROUND < len(text) else "")
+            )
+    return None
 
 
 def _without_roles(messages: Any) -> Any:

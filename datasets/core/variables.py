@@ -61,11 +61,11 @@ def computed(messages: list[dict[str, Any]]) -> dict[str, str | None]:
 
 
 def response_data(text: str) -> dict[str, Any]:
-    """What `response` is, from the JSON of an uploaded or returned answer.
+    """What `response` is, from the JSON of an uploaded or returned answer; '' of one that is not there yet.
 
     `content` is '' if null or absent, `reasoning_content` and `tool_calls` None if absent, further fields as they are.
     """
-    response: dict[str, Any] = json.loads(text)
+    response: dict[str, Any] = json.loads(text) if text else {}
     given = {"content": "", "reasoning_content": None, "tool_calls": None} | response
     given["content"] = given["content"] or ""
     return given

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
@@ -20,14 +19,14 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets import attach_words, attaching, files, services
+from datasets import attach_words, attaching, files, services, waiting
 from datasets.access import get_attachment, get_ready_version
 from datasets.core.findings import Finding
 from datasets.forms import AnswersForm
 from datasets.messages import message
 from datasets.models import Attachment, Version
 from datasets.views import part_wanted
-from evalsite import access, engine
+from evalsite import access, engine, keeping
 from evalsite.access import May
 
 
@@ -112,7 +111,8 @@ def attachment(request: HttpRequest, slug: str, dataset: int, number: int, attac
     context: dict[str, Any] = {"version": found.version, "attachment": found}
     if found.state in attaching.OPEN:
         matched_now = found.state == Attachment.State.MATCHING and engine.is_alive(found.owner)
-        context["unattended"] = not matched_now and not engine.worker_alive(engine.DATA)
+        context["first"] = waiting.for_further_work(found.version.dataset.project)
+        context["unattended"] = "" if matched_now else engine.obstacle(engine.DATA)
         template = "datasets/_attach_progress.html" if part_wanted(request) else "datasets/attachment.html"
         return render(request, template, context)
     if part_wanted(request):
@@ -173,9 +173,9 @@ def unmatched(
 ) -> StreamingHttpResponse:
     """Everything that did not match, whole, as JSONL with the reason in the reader's language."""
     found = get_attachment(request, slug, dataset, number, attachment)
-    path = Path(settings.DATA_DIR) / found.unmatched_as
-    if not found.unmatched_as or not path.is_file():
+    if not found.unmatched_as or not keeping.exists(found.unmatched_as):
         raise Http404
+    path = keeping.local(found.unmatched_as)
     answer = StreamingHttpResponse(
         _with_reasons(path, get_language()), content_type="application/octet-stream"
     )

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets import contrast, differences, selectors
+from datasets import contrast, differences, selectors, waiting
 from datasets.access import get_ready_version
 from datasets.models import Difference, DifferenceKind, DifferenceState, Version, VersionState
 from datasets.views import part_wanted
@@ -56,7 +56,8 @@ def _context(found: Difference | None, old: Version, new: Version) -> dict[str, 
         "others": others,
         "all_rows": old.rows + new.rows,
         "unfinished": found is not None and found.state in differences.UNFINISHED,
-        "unattended": not engine.worker_alive(engine.DATA),
+        "first": waiting.for_further_work(new.dataset.project),
+        "unattended": engine.obstacle(engine.DATA),
     }
 
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
 
-from datasets import browsing, searching, selectors
+from datasets import bad_rows, browsing, row_findings, searching, selectors
 from datasets.access import get_ready_version
 from datasets.browsing import RowFilter
-from datasets.core.decode import Encoding
 from datasets.core.formats.names import COMPUTED
 from datasets.core.lines import lines_at
-from datasets.core.reading import KEPT_PER_CODE
 from datasets.core.variables import response_data
 from datasets.findings_shown import Shown, shown
 from datasets.forms import RowFilterForm
-from datasets.importing import limits
+from datasets.importing import limits_of_kept
 from datasets.models import Response, Row, Version
 from datasets.views import part_wanted
 
@@ -62,7 +63,6 @@ def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
         "query": _query(request),
         "search": searching.state_of(version),
         "scanned": browsing.BUDGET.rows,
-        "cut_findings": _cut_findings(version, chosen),
         "values": [] if part_wanted(request) else _values(version),
     }
     return render(request, "datasets/_rows.html" if part_wanted(request) else "datasets/rows.html", context)
@@ -77,12 +77,6 @@ def _chosen(wanted: dict[str, Any]) -> RowFilter:
         field=wanted.get("field", ""),
         value=wanted.get("value", ""),
     )
-
-
-def _cut_findings(version: Version, chosen: RowFilter) -> bool:
-    """Are more rows concerned by the chosen finding than the list of findings keeps?"""
-    counts = version.counts.values() if chosen.finding == "any" else [version.counts.get(chosen.finding, 0)]
-    return bool(chosen.finding) and any(count > KEPT_PER_CODE for count in counts)
 
 
 def _values(version: Version) -> list[tuple[str, str, int]]:
@@ -126,12 +120,26 @@ def _to_line(version: Version, slug: str, line: int) -> HttpResponse:
 
 @login_required
 def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
-    """To some row."""
+    """To some row, within the filter if there is one."""
     version = get_ready_version(request, slug, dataset, number)
-    row = selectors.random_row(version)
-    if row is None:
-        return redirect("datasets:rows", slug, dataset, number)
-    return redirect("datasets:row", slug, dataset, number, row.line)
+    chosen = _chosen_in(request, version)
+    if chosen:
+        line = browsing.random_line(version, chosen)
+    else:
+        row = selectors.random_row(version)
+        line = row.line if row else None
+    query = f"?{_query(request)}" if chosen else ""
+    if line is None:
+        if chosen:
+            messages.info(request, _("No row within the filter was found near the place that was drawn."))
+        return redirect(reverse("datasets:rows", args=[slug, dataset, number]) + query)
+    return redirect(reverse("datasets:row", args=[slug, dataset, number, line]) + query)
+
+
+def _chosen_in(request: HttpRequest, version: Version) -> RowFilter:
+    """The filter in the address; none where it is wrong."""
+    form = RowFilterForm(request.GET, version, selectors.candidates_of(version))
+    return _chosen(form.cleaned_data if form.is_valid() else {})
 
 
 @login_required
@@ -139,14 +147,12 @@ def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
     """One row: the conversation, the answers beside each other, the rest of it; previous and next in the filter."""
     version = get_ready_version(request, slug, dataset, number)
     found = _row(version, line)
-    candidates = selectors.candidates_of(version)
-    form = RowFilterForm(request.GET, version, candidates)
-    chosen = _chosen(form.cleaned_data if form.is_valid() else {})
+    chosen = _chosen_in(request, version)
     previous, following = browsing.neighbours(version, chosen, line)
     context = {
         "version": version,
         "row": found,
-        "findings": _findings(version, line),
+        "findings": _findings(version, found),
         "query": _query(request),
         "previous": previous.lines[0] if previous.lines else None,
         "following": following.lines[0] if following.lines else None,
@@ -167,8 +173,9 @@ def _row(version: Version, line: int) -> Row:
     return found
 
 
-def _findings(version: Version, line: int) -> list[Shown]:
-    return [shown(finding) for finding in selectors.findings_on(version, [line]).get(line, [])]
+def _findings(version: Version, row: Row) -> list[Shown]:
+    table = bad_rows.csv_table(version) if version.format == "legacy_csv" and not row.valid else None
+    return shown(version, row_findings.found_on(version, [row], table).get(row.line, []))
 
 
 def _parts(row: Row) -> dict[str, Any]:
@@ -238,10 +245,8 @@ def original(request: HttpRequest, slug: str, dataset: int, number: int, line: i
     text, next_line = None, _line_after(version, line)
     # In a CSV a record may go over several lines.
     until = line + 1 if version.format != "legacy_csv" else next_line or line + LONGEST_RECORD
-    encodings: tuple[Encoding, ...] = get_args(Encoding)
-    encoding = next((name for name in encodings if name == version.encoding), encodings[0])
-    if version.path.is_file():
-        text = _cut(lines_at(version.path, encoding, line, until, limits()))
+    if version.file_is_kept:
+        text = _cut(lines_at(version.path, selectors.encoding_of(version), line, until, limits_of_kept()))
     context = {"version": version, "row": found, "text": text}
     template = "datasets/_row_original.html" if part_wanted(request) else "datasets/row_original.html"
     return render(request, template, context)

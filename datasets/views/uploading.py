@@ -12,11 +12,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from datasets import files, services
+from datasets import files, guide, services
 from datasets.access import LOOK
 from datasets.forms import UploadForm
 from datasets.models import Dataset, Version
-from datasets.words import FORMAT_NAMES, FORMAT_RULES
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
@@ -58,7 +57,7 @@ def _keep(request: HttpRequest, project: Project, wanted: dict[str, Any]) -> Ver
         project=project,
         name=wanted["name"],
         file=wanted["file"],
-        file_name=wanted["file"].name,
+        file_name=wanted["file"].name or "",
         user=access.signed_in(request),
         chosen_format=wanted["chosen_format"],
     )
@@ -81,16 +80,25 @@ def _address(project: Project, version: Version) -> str:
 
 
 def _context(form: UploadForm) -> dict[str, Any]:
+    return {"form": form, "formats": guide.formats(), **_limits()}
+
+
+def _limits() -> dict[str, Any]:
     config = settings.CONFIG
-    samples = files.sample_files()
-    formats = [(FORMAT_NAMES[name], FORMAT_RULES[name], samples.get(name)) for name in FORMAT_RULES]
     return {
-        "form": form,
-        "formats": formats,
         "max_bytes": files.limit_bytes(),
+        "unpacked_max_bytes": config.unpacked_max_mb * 1024 * 1024,
         "row_max_bytes": config.row_max_kb * 1024,
         "rows_max": config.rows_max,
     }
+
+
+@login_required
+def formats(request: HttpRequest, slug: str) -> HttpResponse:
+    """The format guide."""
+    access.get_project(request, slug, LOOK)
+    context = {"formats": guide.formats(), "kinds": guide.kinds(), **_limits()}
+    return render(request, "datasets/guide.html", context)
 
 
 def _further_version_of(request: HttpRequest, project: Project) -> str:

@@ -16,19 +16,20 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from datasets import (
     bad_rows,
-    browsing,
     fields_shown,
     findings_shown,
+    first_rows,
     repair_offers,
     selectors,
     services,
+    waiting,
     words,
 )
 from datasets.access import get_version
 from datasets.forms import FormatForm
 from datasets.models import Version, VersionState
 from datasets.views import part_wanted
-from evalsite import access, engine
+from evalsite import access, engine, keeping
 from evalsite.access import May
 
 STEADY_SECONDS = 3.0  # a rate measured over less says nothing
@@ -67,13 +68,14 @@ def _progress(request: HttpRequest, version: Version) -> dict[str, Any]:
         "rate": rate,
         "seconds_left": (version.size - read) / rate if rate else None,
         "unattended": _unattended(version),
+        "first": waiting.for_version(version) if version.state == VersionState.WAITING else "",
     }
 
 
-def _unattended(version: Version) -> bool:
-    """Is nobody there who reads it, or would take it up?"""
+def _unattended(version: Version) -> str:
+    """What keeps it from being read, if nobody reads it now."""
     being_read = version.state == VersionState.READING and engine.is_alive(version.owner)
-    return not being_read and not engine.worker_alive(engine.DATA)
+    return "" if being_read else engine.obstacle(engine.DATA)
 
 
 def _seen(text: str | None) -> float:
@@ -95,7 +97,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "fields": fields_shown.fields_seen(version),
         "duplicates": version.counts.get("row.duplicate", 0),
         **_desk(version),
-        "first": browsing.rows_page(version, browsing.RowFilter(), size=3).rows,
+        "first_rows": first_rows.first_rows(version),
         "format_form": FormatForm(initial={"chosen_format": version.chosen_format}),
         "run_address": _run_address(request, version),
     }
@@ -196,14 +198,17 @@ def leave_out(request: HttpRequest, slug: str, dataset: int, number: int) -> Htt
 def original(request: HttpRequest, slug: str, dataset: int, number: int) -> FileResponse:
     """The uploaded file, byte for byte."""
     found = get_version(request, slug, dataset, number)
-    if not found.path.is_file():
-        raise Http404
+    try:
+        file, size = keeping.stream(found.stored_as)
+    except FileNotFoundError:
+        raise Http404 from None
     answer = FileResponse(
-        found.path.open("rb"),
+        file,
         as_attachment=True,
         filename=found.file_name,
         content_type="application/octet-stream",
     )
+    answer["Content-Length"] = str(size)
     answer["Content-Encoding"] = (
         "identity"  # compressing a gigabyte on the way out would cost more than it saves
     )

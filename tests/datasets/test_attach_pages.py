@@ -65,7 +65,7 @@ def matched(client: Client, version: Version, content: bytes = GIVEN, **fields: 
 
 
 def kept_files(settings: LazySettings) -> set[str]:
-    return {path.name for path in (Path(settings.DATA_DIR) / "uploads").iterdir()}
+    return {path.name for path in (Path(settings.DATA_DIR) / "uploads").rglob("*") if path.is_file()}
 
 
 def test_what_matches_and_what_does_not_is_shown_before_anything_is_made(

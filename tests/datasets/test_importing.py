@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -27,7 +29,7 @@ DEAD = "elsewhere:1:1"
 
 def test_a_row_is_kept_without_its_answers_and_the_answers_beside_it(upload: Upload) -> None:
     version = upload(jsonl(question("Why?", model_outputs=answers(alpha="So."))), read=True)
-    assert Row.objects.get(version=version).raw == '{"messages":[{"role": "user", "content": "Why?"}]}'
+    assert Row.objects.get(version=version).raw == '{"messages": [{"role": "user", "content": "Why?"}]}'
     assert Response.objects.get(row__version=version).raw == '{"content": "So."}'
 
 
@@ -111,6 +113,18 @@ def test_a_line_beyond_the_limit_is_a_finding(upload: Upload, settings: LazySett
     assert (version.rows, version.valid_rows) == (3, 2)
 
 
+@pytest.mark.parametrize(
+    ("setting", "code"), [("rows_max", "file.too_many_rows"), ("unpacked_max_mb", "file.too_large")]
+)
+def test_a_file_beyond_a_limit_is_read_up_to_it(
+    upload: Upload, settings: LazySettings, setting: str, code: str
+) -> None:
+    settings.CONFIG = replace(settings.CONFIG, **{setting: 1})
+    version = upload(gzip.compress(jsonl(*[question("x" * 2_000)] * 1_000)), read=True)
+    assert (version.state, version.counts[code]) == (VersionState.READY, 1)
+    assert 0 < Row.objects.filter(version=version).count() < 1_000
+
+
 def test_a_version_is_read_once(upload: Upload) -> None:
     version = upload(numbered(3), read=True)
     assert import_version(version.pk, engine.owner()) is False
@@ -157,7 +171,7 @@ def half_read(version: Version, owner: str = DEAD) -> None:
     """As a reader leaves it that died after its first batch."""
     storing.claim(version.pk, owner)
     storing.Writer(version.pk).write(
-        [storing.NewRow(1, True, "{}", [storing.Answer("alpha", 1, "{}")]), storing.NewRow(2, True, "{}")]
+        [storing.NewRow(1, True, b"{}", [("alpha", 1, b"{}")]), storing.NewRow(2, True, b"{}")]
     )
 
 

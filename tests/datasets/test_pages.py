@@ -365,7 +365,7 @@ def test_pages_ask_the_database_as_often_for_many_rows_as_for_few(
 ) -> None:
     few, many = few_and_many()
     queries(as_alice, address(few) + part)
-    assert queries(as_alice, address(many) + part) == queries(as_alice, address(few) + part) <= 20
+    assert queries(as_alice, address(many) + part) == queries(as_alice, address(few) + part) <= 22
 
 
 def test_the_list_asks_as_often_for_many_data_sets_as_for_one(as_alice: Client, upload: Upload) -> None:
@@ -391,3 +391,18 @@ def test_an_archived_data_set_offers_no_version_to_runs(upload: Upload, project:
     assert list(usable_versions(project)) == [version]
     services.dataset_archive(dataset=version.dataset)
     assert list(usable_versions(project)) == []
+
+
+def test_the_first_rows_show_question_reference_and_answers(as_alice: Client, upload: Upload) -> None:
+    row = question(
+        "Which city?", ref_answer={"city": "北京"}, model_outputs=answers(lark="Beijing", wren="Paris")
+    )
+    page = as_alice.get(address(upload(jsonl(row), read=True))).content.decode()
+    assert "Which city?" in page
+    assert "{&quot;city&quot;: &quot;北京&quot;}" in page
+    assert "<strong>lark</strong> Beijing</div>" in page
+
+
+def test_every_table_of_a_version_has_a_caption(as_alice: Client, mixed: Version) -> None:
+    page = as_alice.get(address(mixed)).content.decode()
+    assert page.count("<table") == page.count("<caption") > 3

@@ -286,3 +286,29 @@ def test_bad_rows_left_out_are_stated_on_every_page(as_alice: Client, upload: Up
     assert "1 bad row of 2 is left out of every run." in text
     assert "1 bad row left out" in text
     assert "1 bad row left out" in as_alice.get("/p/physics/datasets/").content.decode()
+
+
+def test_a_row_of_the_download_is_the_line_as_it_was_uploaded(as_alice: Client, upload: Upload) -> None:
+    lines = [
+        b'{"b": 1.50, "model_outputs": [{"model_name": "x", "seed": 7, "responses": [{"content": "1"}], "z": {}}], '
+        b'"messages": [{"role": "user", "content": "q"}], "a": 123456789012345678901234567890}',
+        '{"messages":[{"content":"\u2028 //","role":"user"}],"model_outputs":[{"responses":[{"content":"2"}],'
+        '"model_name":"x"}]}'.encode(),
+    ]
+    version = upload(b"\n" + lines[0] + b"\r\n{bad}\n" + lines[1], read=True)
+    assert download(as_alice, version, "download/rows.jsonl") == lines[0] + b"\n" + lines[1] + b"\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])
+def test_the_download_of_another_encoding_is_utf8(as_alice: Client, upload: Upload, encoding: str) -> None:
+    source = jsonl(question("北京"), question("首都"))
+    version = upload(source.decode().encode(encoding), read=True)
+    assert download(as_alice, version, "download/rows.jsonl") == source
+
+
+def test_where_the_file_is_gone_the_rows_are_put_together_again(as_alice: Client, upload: Upload) -> None:
+    rows = [question("a", model_outputs=answers(x="1")), question("b", model_outputs=answers(x="2"))]
+    version = upload(jsonl(*rows), read=True)
+    version.path.unlink()
+    text = download(as_alice, version, "download/rows.jsonl").decode()
+    assert [json.loads(line) for line in text.splitlines()] == rows

@@ -16,7 +16,7 @@ from datasets import browsing, searching, services
 from datasets.browsing import RowFilter
 from datasets.core.searching import Builder, IndexRow
 from datasets.models import SearchIndex, Version, VersionState
-from evalsite import engine
+from evalsite import engine, keeping
 from evalsite.accounts.models import User
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
@@ -45,7 +45,7 @@ def test_a_version_that_was_read_wakes_the_builder(
 
 def test_the_index_is_no_part_of_the_import(version: Version) -> None:
     assert version.state == VersionState.READY
-    assert not searching.index_path(version.pk).exists()
+    assert not keeping.local(searching.index_name(version.pk)).exists()
     assert not searching.state_of(version).indexed
 
 
@@ -94,14 +94,14 @@ def test_versions_from_before_the_index_get_one(
 
 def test_an_index_that_was_deleted_is_built_again(version: Version) -> None:
     searching.build(version.pk, engine.owner())
-    searching.index_path(version.pk).unlink()
+    keeping.local(searching.index_name(version.pk)).unlink()
     assert lines(version, RowFilter(text="question 1200")) == [1200]
     assert searching.build(version.pk, engine.owner())
     assert searching.state_of(version).indexed
 
 
 def test_a_file_that_a_power_cut_spoilt_is_begun_anew(version: Version) -> None:
-    part = searching.index_path(version.pk).with_suffix(".part")
+    part = keeping.local(searching.index_name(version.pk)).with_suffix(".part")
     part.parent.mkdir(parents=True)
     part.write_bytes(b"no database" * 1000)
     searching.build(version.pk, engine.owner())
@@ -161,7 +161,7 @@ def test_a_character_that_very_many_trigrams_begin_with_is_looked_for_in_the_row
 
 def test_looking_something_up_reads_an_index_and_sorts_nothing(version: Version) -> None:
     searching.build(version.pk, engine.owner())
-    database = sqlite3.connect(searching.index_path(version.pk))
+    database = sqlite3.connect(keeping.local(searching.index_name(version.pk)))
     for query in (
         "SELECT line FROM value WHERE hash = 1 AND line > 5 ORDER BY line LIMIT 51",
         "SELECT line FROM value WHERE hash = 1 AND line < 5 ORDER BY line DESC LIMIT 51",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -168,13 +169,51 @@ def test_a_script_gets_the_address_as_json(as_alice: Client) -> None:
 
 def test_a_script_gets_errors_as_json(as_alice: Client) -> None:
     answer = as_alice.post(ADDRESS, {}, headers={"accept": "application/json"})
-    assert (answer.status_code, answer.json()) == (422, {"errors": ["This field is required."]})
+    assert (answer.status_code, answer.json()) == (422, {"errors": ["Choose a file, or paste its text."]})
 
 
 def test_a_form_without_a_file_says_so(as_alice: Client) -> None:
     answer = as_alice.post(ADDRESS, {"name": "x"})
     assert answer.status_code == 422
-    assert b"This field is required." in answer.content
+    assert b"Choose a file, or paste its text." in answer.content
+
+
+def test_a_pasted_text_is_a_file_too(as_alice: Client) -> None:
+    as_alice.post(ADDRESS, {"text": '{"a": 1}\r\n{"a": 2}', "name": "notes"})
+    version = Version.objects.get()
+    assert version.path.read_bytes() == b'{"a": 1}\n{"a": 2}'
+    assert (version.dataset.name, version.file_name) == ("notes", "pasted.jsonl")
+
+
+def test_a_text_pasted_without_a_name_is_called_by_its_moment(as_alice: Client) -> None:
+    as_alice.post(ADDRESS, {"text": "{}"})
+    assert re.fullmatch(r"Pasted text, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", Dataset.objects.get().name)
+
+
+def test_a_file_and_a_text_at_once_are_refused(as_alice: Client, settings: LazySettings) -> None:
+    answer = send(as_alice, text="{}")
+    assert b"Choose a file or paste a text, not both." in answer.content
+    assert stored_files(settings) == []
+
+
+def test_a_text_beyond_the_limit_is_refused_with_a_sentence(as_alice: Client) -> None:
+    answer = as_alice.post(ADDRESS, {"text": "x" * 1_000_001})
+    assert (answer.status_code, Version.objects.count()) == (422, 0)
+    assert b"at most 1000000 characters" in answer.content
+
+
+@pytest.mark.parametrize(
+    ("file_name", "name"),
+    [
+        ("a.png", "a"),
+        ("a.b.JSONL.gz", "a.b"),
+        ("results v1.2.xlsx", "results v1.2"),
+        ("set.tar.gz", "set"),
+        ("gpt-4.1", "gpt-4.1"),
+    ],
+)
+def test_the_name_that_a_file_suggests_has_no_ending(file_name: str, name: str) -> None:
+    assert files.name_from(file_name) == name
 
 
 def test_an_unknown_format_is_refused(as_alice: Client) -> None:

@@ -1,5 +1,6 @@
 """manage.py validate, as scripts use it: a process, its status, its document."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -18,9 +19,12 @@ BAD = '{"messages": [{"role": "user", "content": "!"}],}\n'
 KEYS = ["format", "encoding", "rows", "valid_rows", "counts", "findings", "models", "fields", "fixed"]
 
 
-def validate(folder: Path, *words: str, language: str = "en_US.UTF-8") -> subprocess.CompletedProcess[str]:
+def validate(
+    folder: Path, *words: str, language: str = "en_US.UTF-8", **settings: str
+) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
+        **settings,
         "DATA_DIR": str(folder / "data"),
         "LANG": language,
         "PYTHONIOENCODING": "utf-8",
@@ -103,6 +107,30 @@ def test_a_file_that_cannot_be_opened_ends_with_two_and_a_sentence(tmp_path: Pat
     assert "nowhere" in ran.stderr
 
 
+LARGE = GOOD.replace("?", "x" * 2_000).encode() * 1_000
+BEYOND: dict[str, tuple[bytes, str]] = {
+    "UPLOAD_MAX_MB": (LARGE, "file.too_large"),
+    "UNPACKED_MAX_MB": (gzip.compress(LARGE), "file.too_large"),
+    "ROW_MAX_KB": (LARGE, "row.too_large"),
+    "ROWS_MAX": (LARGE, "file.too_many_rows"),
+}
+
+
+@pytest.mark.parametrize("setting", BEYOND)
+def test_what_is_beyond_a_limit_names_its_setting(setting: str, tmp_path: Path) -> None:
+    source, code = BEYOND[setting]
+    (tmp_path / "rows").write_bytes(source)
+    ran = validate(tmp_path, str(tmp_path / "rows"), "--json", **{setting: "1"})
+    first = next(found for found in document(ran)["findings"] if found["code"] == code)
+    assert (ran.returncode, f"({setting})" in first["message"]) == (1, True)
+
+
+def test_a_bomb_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(gzip.compress(bytes(300_000_000)))
+    ran = validate(tmp_path, str(tmp_path / "rows"), "--json")
+    assert "hundreds of times its own size" in document(ran)["findings"][0]["message"]
+
+
 def test_people_see_a_caret_under_the_place(tmp_path: Path) -> None:
     shown = validate(tmp_path, file(tmp_path, GOOD + '{"名": “x”}\n')).stdout.splitlines()
     (at,) = [index for index, line in enumerate(shown) if line.strip() == "^"]
@@ -130,7 +158,7 @@ PARAMS: dict[str, Any] = dict.fromkeys(
         "missing",
         "first",
     ),
-    "7",
+    7,
 )
 SPECIAL = {
     "json.invalid": {"reason": "unexpected", "wanted": "colon"},

@@ -135,6 +135,7 @@ def _conversation_identity_of(conversation: Node, system: Node | None) -> Any:
     return conversation_identity(conversation.plain(), system.plain() if system else None)
 
 
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode_messages = msgspec.json.Decoder(tuple[Message, ...]).decode
 
 
@@ -142,7 +143,14 @@ def messages_identity(messages: Any) -> Any:
     """Hashable, and the same for messages that read the same; a plain tuple of Message where that says it all."""
     if isinstance(messages, list) and all(_is_plain(message) for message in messages):
         return tuple(Message(message["role"], joined(message["content"])) for message in messages)
-    return json.dumps(messages, sort_keys=True)
+    return _sorted_json(messages)
+
+
+def _sorted_json(value: Any) -> str | bytes:
+    try:
+        return _encode_sorted(value)
+    except UnicodeError:  # half characters
+        return json.dumps(value, sort_keys=True)
 
 
 def conversation_identity(conversation: Any, system: Any) -> Any:
@@ -257,8 +265,9 @@ def _role(check: Check, message: Node, path: str) -> str | None:
     if role is None:
         check.add("role.missing", path)
     elif role.type != "string" or role.value not in ROLES:
-        met = role.value if role.type == "string" else role.type
-        check.add("role.unknown", path, role, met=met)
+        text = role.value if role.type == "string" else ""
+        kind: dict[str, Param] = {} if role.type == "string" else {"type": role.type}
+        check.add("role.unknown", path, role, met=text, **kind)
     else:
         return str(role.value)
     return None

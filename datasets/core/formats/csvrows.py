@@ -30,18 +30,21 @@ class CsvTable:
 
     def findings(self) -> list[Finding]:
         """What is wrong or remarkable about the header; all at its line."""
+        met = ", ".join(self.names)
         missing = [
-            finding("csv.header", line=self.line, path=key, problem="missing", name=key)
+            finding("csv.header", line=self.line, path=key, problem="missing", name=key, met=met)
             for key in ("prompt", "response")
             if key not in self.keys
         ]
         seen: set[str] = set()
         told: list[Finding] = []
-        for name, key in zip(self.names, self.keys, strict=True):
+        for number, (name, key) in enumerate(zip(self.names, self.keys, strict=True), 1):
             if key in seen:
-                told.append(finding("csv.header", line=self.line, path=name, problem="twice", name=name))
+                told.append(
+                    finding("csv.header", line=self.line, path=name, problem="twice", name=name, met=met)
+                )
             elif key not in LEGACY_COLUMNS:
-                told.append(finding("csv.extra_column", line=self.line, path=name, name=name))
+                told.append(finding("csv.extra_column", line=self.line, path=name, name=name, number=number))
             seen.add(key)
         return missing + told
 
@@ -51,10 +54,10 @@ class CsvTable:
         row = self.row(record)
         check.facts = _facts(row)
         if record.broken is not None:
-            check.found.append(finding("file.encoding", line=record.line, column=record.broken))
+            column, byte = record.broken
+            check.found.append(finding("file.encoding", line=record.line, column=column, met=byte))
         if record.quote is not None:
-            column = record.quote or None
-            check.found.append(finding("csv.quote", line=record.line, column=column))
+            check.found.append(finding("csv.quote", line=record.line, column=record.quote or None))
         elif len(record.fields) != len(self.keys):
             check.add("csv.columns", None, met=len(record.fields), wanted=len(self.keys))
         elif self.usable:

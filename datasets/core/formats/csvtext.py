@@ -13,7 +13,7 @@ class Record:
     fields: list[str]
     quote: int | None = None
     oversized: bool = False
-    broken: int | None = None
+    broken: tuple[int, str] | None = None
 
 
 def header_of(text: str) -> list[str]:
@@ -95,13 +95,13 @@ class _Building:
         self.raw = bytearray()
         self.quote: int | None = None
         self.oversized = False
-        self.broken: int | None = None
+        self.broken: tuple[int, str] | None = None
 
     def add(self, number: int, raw: bytes, oversized: bool) -> bool:
         """Takes a physical line; True if the record ends with it."""
         text = raw.decode("utf-8", "replace")
         if self.broken is None and not oversized and "\ufffd" in text:
-            self.broken = broken_column(raw)
+            self.broken = broken_byte(raw)
         still = open_quote(text, self.quote is not None)
         if still is None:
             self.quote = None
@@ -121,10 +121,10 @@ class _Building:
         return Record(self.line, text, fields, quote, self.oversized, self.broken)
 
 
-def broken_column(raw: bytes) -> int | None:
-    """The column of the first byte that is no UTF-8; None if all are."""
+def broken_byte(raw: bytes) -> tuple[int, str] | None:
+    """The column of the first byte that is no UTF-8, and the byte as `0xFF`; None if all are."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        return len(raw[: error.start].decode("utf-8", "replace")) + 1
+        return len(raw[: error.start].decode("utf-8", "replace")) + 1, f"0x{raw[error.start]:02X}"
     return None

@@ -24,6 +24,9 @@ from datasets.core.formats.spread import NotSpread, Splitter
 
 Shape = Literal["jsonl", "spread", "csv", "none"]
 
+MET_BYTES, MET_CHARACTERS = 200, 80
+"""So much of a file's first line is shown where it is of no format."""
+
 _JSON_START = re.compile(rb"\s*(?:[{\[#]|//|/\*)")
 
 
@@ -148,6 +151,8 @@ def survey(upload: Upload, forced: Format | None = None) -> Survey:
             if is_csv or look.spread:
                 look.rows += 1
                 break
+            if block.text.isspace() and not block.oversized:
+                continue  # a small archive may hold hundreds of millions of blank lines
             for number, line in enumerate(block.lines, block.first):
                 look_at(number, line, look)
     except Unreadable as trouble:
@@ -232,13 +237,19 @@ def _concluded(
     detected = votes.format()
     if forced is None and detected is None and (look.votes.objects or not _looks_like_json(look)):
         shape: Shape = "jsonl" if look.votes.objects else "none"
-        problem = finding("file.unknown_format")
+        problem = finding("file.unknown_format", met=_beginning(look.first))
         found += look.stopped if shape == "none" else ()
         return Survey(
             shape, None, "unknown", {}, encoding, decodes, (*found, problem), look.rows, silent=True
         )
     why, params = _reason(votes, detected) if forced is None else ("forced", {})
     return Survey("jsonl", forced or detected, why, params, encoding, decodes, found)
+
+
+def _beginning(line: bytes) -> str:
+    """What a reader recognises the first line by; bytes that are no text are shown as such."""
+    text = line[:MET_BYTES].decode("utf-8", "backslashreplace").strip()
+    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)[:MET_CHARACTERS]
 
 
 def _is_one_array(look: Look) -> bool:

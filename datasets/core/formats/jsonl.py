@@ -6,7 +6,7 @@ from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
 from datasets.core.findings import Finding, finding
 from datasets.core.formats.checks import Check, check_json_row
-from datasets.core.formats.csvtext import broken_column
+from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import Look, look_at
 from datasets.core.formats.keycount import key_counts
 from datasets.core.formats.quick import QuickLook
@@ -75,14 +75,14 @@ class LinesLook:
                 raise Surprise
 
     def _with_care(self, number: int, line: bytes, oversized: bool) -> None:
-        column = None if oversized else broken_column(line)
-        if self._watch and (oversized or column is not None) and self._account.survey.encoding != "utf-16":
+        broken = None if oversized else broken_byte(line)
+        if self._watch and (oversized or broken) and self._account.survey.encoding != "utf-16":
             raise Surprise  # perhaps it is no UTF-8; of a cut row one cannot say
         self._look_at(number, line)
         if oversized:
             check = self._account.too_large(number)
-        elif column is not None:
-            check = Check(number, [finding("file.encoding", line=number, column=column)])
+        elif broken:
+            check = Check(number, [finding("file.encoding", line=number, column=broken[0], met=broken[1])])
         else:
             check = check_json_row(number, line.decode(), self._account.format)
         self._account.record(check)

@@ -13,14 +13,15 @@ UNCOUNTABLE = -1
 SUSPECT = -2
 
 _QUOTE, _COLON, _BACKSLASH, _SPACE, _U, _ZERO, _NEWLINE = b'":\\ u0\n'
+STRIDE = 100
 _MARGIN = b"\n\n\n\n\n"
 
 
 def key_counts(text: bytes, lines: list[bytes]) -> list[int]:
     """For each line of a block at least the number of its keys, or UNCOUNTABLE.
 
-    SUSPECT where the escape of a NUL may stand: a decoder takes it for a character like others. Only the few places
-    with a colon or a backslash are looked at, all at once.
+    SUSPECT where the escape of a NUL may stand: a decoder takes it for a character like others. UNCOUNTABLE too where
+    an integer may be beyond a double. Only the few places with a colon or a backslash are looked at, all at once.
     """
     codes = np.frombuffer(_MARGIN + text + _MARGIN, np.uint8)
     colons = np.flatnonzero(codes == _COLON)
@@ -33,6 +34,7 @@ def key_counts(text: bytes, lines: list[bytes]) -> list[int]:
     # White space between a key's quote and its colon: a control character or blank, and before it a quote or more.
     doubtful |= (before <= _SPACE) & ((second == _QUOTE) | (second <= _SPACE))
     _mark(counts, ends, colons[doubtful], UNCOUNTABLE)
+    _mark(counts, ends, _long_numbers(codes), UNCOUNTABLE)
     _mark(counts, ends, _nul_escapes(codes), SUSPECT)
     return counts.tolist()  # type: ignore[no-any-return]
 
@@ -43,6 +45,12 @@ def _nul_escapes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
     for distance, wanted in enumerate((_ZERO, _ZERO, _ZERO, _ZERO), 2):
         places = places[codes[places + distance] == wanted]
     return places
+
+
+def _long_numbers(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Places within what may be three hundred digits and more: so many cover three samples in a row."""
+    digits = (codes[::STRIDE] - _ZERO) < 10
+    return np.flatnonzero(digits[:-2] & digits[1:-1] & digits[2:]) * STRIDE + STRIDE
 
 
 def _mark(counts: NDArray[np.int64], ends: NDArray[np.int64], places: NDArray[np.int64], value: int) -> None:

@@ -5,25 +5,23 @@ rest is a few comparisons. Whoever changes a rule in checks.py must see that not
 a test compares the two on many rows.
 """
 
-import json
-import math
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, convert
 
 from datasets.core.formats.checks import joined, messages_identity, readable
-from datasets.core.formats.keycount import SUSPECT, UNCOUNTABLE
+from datasets.core.formats.keycount import SUSPECT
 from datasets.core.formats.names import ROLES, Format, Message
 from datasets.core.formats.shapes import (
-    Output,
     Shape,
     Turn,
     can_be_learned,
     json_type,
+    json_type_of,
 )
-from datasets.core.jsontext import MAX_DEPTH, JsonType
+from datasets.core.formats.sound import UNDECODED, NotQuick, bounded, count_keys, decode_any, is_sound
+from datasets.core.jsontext import JsonType
 from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 
 MOST_LESSONS = 40
@@ -31,15 +29,6 @@ MOST_KEYS = 100
 MOST_PLANS = 5_000
 LARGEST = 1_000_000
 """A longer row is decoded only into a known shape: as plain values it could take many times its bytes."""
-
-_BEYOND_DOUBLE = 2**1024 - 2**970
-
-UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_decode_any = msgspec.json.Decoder().decode
-
-
-class NotQuick(Exception):
-    """This row needs the careful look."""
 
 
 class _Plan:
@@ -64,7 +53,10 @@ class QuickLook:
         self._plans: dict[tuple[str | int, ...], _Plan] = {}
         self._lines: list[int] = []
         self._hashes: list[int] = []
-        self._reasonings = 0
+        self._within = 0
+        self._wide = False  # the last row looked at as plain values can be no other
+        self._calls = False
+        self._kinds: dict[tuple[Any, ...], int] = {}
 
     def passes(self, number: int, line: bytes, keys: int) -> bool:
         """Whether the row has neither errors nor warnings of its own; `keys` is key_counts' figure for it."""
@@ -79,8 +71,10 @@ class QuickLook:
         for index, line in enumerate(lines):
             keys = counts[index]
             try:
-                row = shape.decode(line)
+                row = None if self._wide and len(line) <= LARGEST else shape.decode(line)
             except UNDECODED:
+                row = None
+            if row is None:
                 passed = keys != SUSPECT and self._looks_at_any(first + index, line, keys)
             else:
                 mix = shape.same or shape.mix(row)
@@ -106,18 +100,23 @@ class QuickLook:
             for model, responses in zip(plan_key[::2], plan_key[1::2], strict=True):
                 self._tally.model(str(model), int(responses), plan.rows)
         self._plans.clear()
+        for key, rows in self._kinds.items():
+            half = len(key) // 2
+            for name, met in zip(key[:half], key[half:], strict=True):
+                self._tally.field(name, TYPE_BITS[json_type_of(met)], rows)
+        self._kinds.clear()
 
     def _looks_at_any(self, number: int, line: bytes, keys: int) -> bool:
         """The same for a row with keys or types that are not known yet, or with messages of more than role and text."""
         if len(line) > LARGEST:
             return False
         try:
-            fields = _decode_any(line)
+            fields = decode_any(line)
             if not isinstance(fields, dict) or not self._fits(fields):
                 return False
             identity = self._messages(fields)
-            plan = self._plan(convert(fields["model_outputs"], list[Output])) if self._answers else None
-            if count_keys(fields) != keys and not _no_key_twice(line, keys):
+            plan = self._any_plan(fields["model_outputs"]) if self._answers else None
+            if not is_sound(line, fields, keys):
                 return False
         except (*UNDECODED, NotQuick):
             return False
@@ -127,12 +126,24 @@ class QuickLook:
             plan.rows += 1
         self._lines.append(number)
         self._hashes.append(hash(identity))
-        types = {name: json_type(value) for name, value in fields.items()}
-        for name, kind in types.items():
-            self._tally.field(name, TYPE_BITS[kind])
-        if isinstance(identity, tuple):
-            self._learn(types)
+        self._count_fields(fields)
+        self._wide = not isinstance(identity, tuple) or self._calls
+        if not self._wide:
+            self._learn({name: json_type(value) for name, value in fields.items()}, fields)
         return True
+
+    def _count_fields(self, fields: dict[str, Any]) -> None:
+        """Rows of the same keys and types are counted together; the first at once, as names are told in their order."""
+        key = (*fields, *map(type, fields.values()))
+        known = self._kinds.get(key)
+        if known is not None:
+            self._kinds[key] = known + 1
+            return
+        if len(self._kinds) >= MOST_PLANS:
+            self.flush()
+        self._kinds[key] = 0
+        for name, value in fields.items():
+            self._tally.field(name, TYPE_BITS[json_type(value)])
 
     def _messages(self, fields: dict[str, Any]) -> Any:
         """The identity of a row's messages, with which all is well."""
@@ -142,11 +153,27 @@ class QuickLook:
         _check_any_messages(messages)
         return messages_identity(messages)
 
-    def _learn(self, types: dict[str, JsonType]) -> None:
+    def _learn(self, types: dict[str, JsonType], fields: dict[str, Any]) -> None:
         if self._lessons < MOST_LESSONS and len(types) <= MOST_KEYS and all(map(can_be_learned, types)):
             self._lessons += 1
             self.flush()
             self._shape.learn(types)
+            self._learn_answers(fields)
+
+    def _learn_answers(self, fields: dict[str, Any]) -> None:
+        if self._answers:
+            outputs = fields["model_outputs"]
+            self._shape.learn_answers(answer for output in outputs for answer in output["responses"])
+
+    def _adds_up(self, line: bytes, keys: int) -> bool:
+        """Whether a row is sound although it has other keys than were known; they are known from then on."""
+        fields = decode_any(line)
+        if keys == SUSPECT or not is_sound(line, fields, keys):
+            return False
+        if self._answers and self._lessons < MOST_LESSONS:
+            self._lessons += 1
+            self._learn_answers(fields)
+        return True
 
     def _fits(self, row: dict[str, Any]) -> bool:
         """Whether the row has the keys of this format and none of another's."""
@@ -163,11 +190,11 @@ class QuickLook:
             expected += 2 * (len(row.conversation) if self._legacy else len(messages))
             plan = self._plan(row.model_outputs) if self._answers else None
             if plan is not None:
-                expected += plan.keys + self._reasonings
+                expected += plan.keys + self._within
             for name in self._shape.nested:
                 expected += count_keys(getattr(row, name))
-            _bounded(row.id)
-            if expected != keys and (keys == SUSPECT or not _no_key_twice(line, keys)):
+            bounded(row.id)
+            if expected != keys and not self._adds_up(line, keys):
                 return False
         except (*UNDECODED, NotQuick):
             return False
@@ -180,10 +207,11 @@ class QuickLook:
         self._hashes.append(hash(messages))
         return True
 
-    def _plan(self, outputs: list[Output]) -> _Plan:
-        """The plan of a row's answers, none of which is blank; notes how many of them have reasoning."""
+    def _plan(self, outputs: list[Any]) -> _Plan:
+        """The plan of a row's answers, none of which is blank; notes how many further keys they hold."""
         key: list[str | int] = []
-        self._reasonings = 0
+        answers = self._shape.answers
+        within = 0
         for output in outputs:
             responses = output.responses
             key += (output.model_name, len(responses))
@@ -191,7 +219,28 @@ class QuickLook:
                 if response.content.isspace():
                     raise NotQuick
                 if response.reasoning_content is not UNSET:
-                    self._reasonings += 1
+                    within += 1
+                for name in answers.extras:
+                    value = getattr(response, name)
+                    if value is not UNSET:
+                        within += 1
+                        if name in answers.deep:
+                            within += count_keys(value)
+        self._within = within
+        plan = self._plans.get(tuple(key))
+        return plan or self._new_plan(tuple(key))
+
+    def _any_plan(self, outputs: Any) -> _Plan:
+        """The same for answers as plain values, with calls perhaps instead of a text."""
+        key: list[str | int] = []
+        self._calls = False
+        if not isinstance(outputs, list):
+            raise NotQuick
+        for output in outputs:
+            name, responses = _name_and_responses(output)
+            key += (name, len(responses))
+            for response in responses:
+                self._calls |= _check_any_response(response)
         plan = self._plans.get(tuple(key))
         return plan or self._new_plan(tuple(key))
 
@@ -208,6 +257,30 @@ class QuickLook:
             self.flush()
         plan = self._plans[key] = _Plan(2 * len(names) + sum(numbers))
         return plan
+
+
+def _name_and_responses(output: Any) -> tuple[str, list[Any]]:
+    if not isinstance(output, dict):
+        raise NotQuick
+    name, responses = output.get("model_name"), output.get("responses")
+    if not isinstance(name, str) or not isinstance(responses, list):
+        raise NotQuick
+    return name, responses
+
+
+def _check_any_response(response: Any) -> bool:
+    """Whether there are calls in it; with which there need be no text."""
+    if not isinstance(response, dict):
+        raise NotQuick
+    content, calls = response.get("content"), response.get("tool_calls") is not None
+    if not isinstance(content, str):
+        if content is not None or not calls:
+            raise NotQuick
+    elif not calls and not content.strip():
+        raise NotQuick
+    if not isinstance(response.get("reasoning_content"), str | None):
+        raise NotQuick
+    return calls
 
 
 def _check_messages(messages: tuple[Message, ...]) -> None:
@@ -255,54 +328,3 @@ def _turns(turns: list[Turn], system: Any) -> tuple[Message, ...]:
             raise NotQuick
         messages += (Message("user", turn.prompt), Message("assistant", turn.response))
     return tuple(messages)
-
-
-def _bounded(value: Any) -> Any:
-    """`value`, if it is no number beyond a double."""
-    if isinstance(value, int) and not -_BEYOND_DOUBLE < value < _BEYOND_DOUBLE:
-        raise NotQuick
-    return value
-
-
-def count_keys(value: Any) -> int:
-    """All keys of all objects in a decoded JSON value; raises NotQuick at too deep a nesting or too big a number."""
-    keys = 0
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        below: list[Any] = []
-        for item in level:
-            if isinstance(item, dict):
-                keys += len(item)
-                below += item.values()
-            elif isinstance(item, list):
-                below += item
-            elif isinstance(item, int):
-                _bounded(item)
-        if not below:
-            return keys
-        level = below
-    raise NotQuick
-
-
-def _no_key_twice(line: bytes, keys: int) -> bool:
-    """The second look at a line whose keys did not add up: fields that nobody described, or texts like keys."""
-    held = count_keys(_decode_any(line))
-    if keys != UNCOUNTABLE and held == keys:
-        return True
-    try:
-        json.loads(line, object_pairs_hook=_distinct, parse_float=_double)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> None:
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key twice")
-
-
-def _double(source: str) -> float:
-    number = float(source)
-    if math.isinf(number):
-        raise ValueError("beyond a double")
-    return number

@@ -7,6 +7,7 @@ call of the decoder, which then vouches for both.
 from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import attrgetter, or_
+from types import GenericAlias
 from typing import Any
 
 import msgspec
@@ -16,18 +17,6 @@ from datasets.core.formats.names import Message, Text
 from datasets.core.jsontext import JsonType
 
 
-class Response(Struct, gc=False):
-    """Of an answer what must be right; further keys are passed over."""
-
-    content: Text
-    reasoning_content: str | UnsetType | None = UNSET
-
-
-class Output(Struct, gc=False):
-    model_name: str
-    responses: list[Response]
-
-
 class Turn(Struct, gc=False):
     prompt: Text
     response: Text
@@ -35,7 +24,7 @@ class Turn(Struct, gc=False):
 
 KNOWN: dict[str, Any] = {
     "messages": tuple[Message, ...],
-    "model_outputs": list[Output],
+    "model_outputs": list[Any],  # see _Answers
     "conversation": list[Turn],
 }
 _READ = (*KNOWN, "id", "system")
@@ -59,6 +48,71 @@ _JSON_TYPES: dict[type, JsonType] = {
     list: "array",
     dict: "object",
 }
+
+
+class _Answers:
+    """The type of `model_outputs`, with all that answers were found to hold beside their text.
+
+    `extras` are the attributes of an answer with a further key each, of which `deep` may hold more keys than their own.
+    Of an answer what must be right is asked of the decoder; keys that are not known are passed over.
+    """
+
+    def __init__(self) -> None:
+        self._types: dict[str, set[Any]] = {}
+        self.extras: tuple[str, ...] = ()
+        self.deep: frozenset[str] = frozenset()
+        self.type: Any = self._made()
+
+    def learn(self, answers: Iterator[dict[str, Any]]) -> bool:
+        """From now on the further keys of these answers are known; False if they were already."""
+        before = sum(map(len, self._types.values()))
+        for answer in answers:
+            for name, value in answer.items():
+                if name not in _ANSWER and can_be_learned(name):
+                    self._types.setdefault(name, set()).add(_inner_type(value))
+        if sum(map(len, self._types.values())) == before or len(self._types) > MOST_EXTRAS:
+            return False
+        self.type = self._made()
+        return True
+
+    def _made(self) -> Any:
+        names = {f"extra_{number}": name for number, name in enumerate(self._types)}
+        self.extras = tuple(names)
+        self.deep = frozenset(
+            a for a, name in names.items() if self._types[name] & {_FLAT, dict[str, Any], list[Any]}
+        )
+        optional = str | UnsetType | None
+        fields: list[Any] = [("content", Text), ("reasoning_content", optional, UNSET)]
+        fields += [(a, _widest(self._types[name]) | UnsetType, UNSET) for a, name in names.items()]
+        response: Any = msgspec.defstruct("Response", fields, rename=names, gc=False)
+        output: Any = msgspec.defstruct(
+            "Output", [("model_name", str), ("responses", GenericAlias(list, (response,)))], gc=False
+        )
+        return GenericAlias(list, (output,))
+
+
+_ANSWER = frozenset(("content", "reasoning_content"))
+MOST_EXTRAS = 30
+_SCALAR = str | float | bool | None
+_FLAT = dict[str, _SCALAR]
+
+
+def _inner_type(value: Any) -> Any:
+    """The decoder's type for a value in an answer; an object of nothing but scalars has as many keys as members."""
+    if isinstance(value, dict):
+        return dict[str, Any] if any(isinstance(v, dict | list) for v in value.values()) else _FLAT
+    if isinstance(value, list):
+        return list[Any] if any(isinstance(v, dict | list) for v in value) else list[_SCALAR]
+    return _TYPES[json_type(value)]
+
+
+def _widest(types: set[Any]) -> Any:
+    """One type for all; a decoder wants no two kinds of objects or of arrays."""
+    kept = set(types)
+    for wide, narrow in ((dict[str, Any], _FLAT), (list[Any], list[_SCALAR])):
+        if wide in kept:
+            kept.discard(narrow)
+    return reduce(or_, (type(None) if one is None else one for one in kept), type(None))
 
 
 class Mix:
@@ -87,6 +141,7 @@ class Shape:
         self._mixes: dict[tuple[type, ...], Mix] = {}
         self.decode: Callable[[bytes], Any] = _refuse
         self.nested: tuple[str, ...] = ()
+        self.answers = _Answers()
 
     def mix(self, row: Any) -> Mix:
         """Of a decoded row; only needed where not all rows are the `same`."""
@@ -111,6 +166,11 @@ class Shape:
         if self.same:
             self.same.rows = 0
         self._mixes.clear()
+
+    def learn_answers(self, answers: Iterator[dict[str, Any]]) -> None:
+        """From now on the further keys of these answers are decoded too."""
+        if self.answers.learn(answers) and self._types:
+            self._make_decoder()
 
     def learn(self, types: dict[str, JsonType]) -> None:
         """From now on rows with these keys and types are decoded too; `counted` was asked before."""
@@ -153,6 +213,8 @@ class Shape:
         self.decode = msgspec.json.Decoder(row).decode
 
     def _field_type(self, name: str) -> Any:
+        if name == "model_outputs":
+            return self.answers.type
         if name in KNOWN:
             return KNOWN[name]
         kinds = [_type_of(name, kind) for kind in sorted(self._types[name])]
@@ -175,3 +237,8 @@ def _type_of(name: str, kind: JsonType) -> Any:
 def json_type(value: Any) -> JsonType:
     """The JSON type of a decoded value."""
     return _JSON_TYPES[type(value)]
+
+
+def json_type_of(kind: type) -> JsonType:
+    """The JSON type of decoded values of a Python type."""
+    return _JSON_TYPES[kind]

@@ -57,6 +57,13 @@ class Splitter:
         self.size = 0
 
     @property
+    def wanted(self) -> str:
+        """What would have to come next, in the words of a JsonProblem."""
+        if self._wanted == "separator":
+            return "comma_or_brace" if self.open[-1] == "{" else "comma_or_bracket"
+        return self._wanted.removesuffix("_or_end")
+
+    @property
     def active(self) -> bool:
         return bool(self.open)
 

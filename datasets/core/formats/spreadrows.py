@@ -8,6 +8,7 @@ from datasets.core.findings import finding
 from datasets.core.formats.checks import check_json_row
 from datasets.core.formats.detect import Votes, vote_on
 from datasets.core.formats.spread import NotSpread, Piece, Splitter
+from datasets.core.jsontext import word_at
 
 
 def describe_spread(blocks: Iterator[Block], account: Account) -> None:
@@ -25,12 +26,16 @@ def describe_spread(blocks: Iterator[Block], account: Account) -> None:
         if splitter.open:
             raise NotSpread(number, len(line) + 1)
     except NotSpread as broken:
-        met = line[broken.column - 1 : broken.column]
-        account.ledger.add(
-            finding(
-                "json.invalid", line=broken.line, column=broken.column, reason="spread", met=met, wanted=""
-            )
+        met = word_at(line, broken.column - 1)
+        broken_off = finding(
+            "json.invalid",
+            line=broken.line,
+            column=broken.column,
+            reason="spread",
+            met=met,
+            wanted=splitter.wanted,
         )
+        account.ledger.add(broken_off)
     finally:
         account.format = account.format or votes.format()
 

@@ -81,7 +81,7 @@ def _zip(name: str) -> bytes:
         (b"\n<!DOCTYPE html><html>", "html"),
         (b"<?xml version='1.0'?>", "xml"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old_office"),
-        (gzip.compress(gzip.compress(b"{}"), mtime=0), "archive"),
+        (gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "archive"),
     ],
 )
 def test_another_kind_of_file_is_called_by_its_name(source: bytes, kind: str) -> None:
@@ -173,7 +173,7 @@ def test_a_cut_gzip_gives_the_rows_before_the_cut() -> None:
 
 def test_a_bomb_stops_at_the_limit() -> None:
     bomb = gzip.compress(b" " * 30_000_000, mtime=0)
-    assert "file.too_large" in summary(bomb, Limits(file_bytes=1_000_000, row_bytes=10_000)).counts
+    assert "file.too_large" in summary(bomb, Limits(unpacked_bytes=1_000_000, row_bytes=10_000)).counts
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,7 @@ def test_custom_fields_come_through_byte_for_byte() -> None:
     (with_answers,) = rows(
         jsonl(text[:-1] + ', "model_outputs": [{"model_name": "m", "responses": [{"content": "4"}]}]}')
     )
-    assert '"z":1.50,' in with_answers.data
-    assert '"a":"\\u00e9"' in with_answers.data
-    assert "123456789012345678901234567890" in with_answers.data
+    assert with_answers.data == text
 
 
 def test_responses_come_out_one_by_one_as_they_stand() -> None:

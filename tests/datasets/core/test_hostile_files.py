@@ -1,6 +1,7 @@
 """Files made to exhaust the reader: each is read in a process that may use little more memory than the file."""
 
 import gzip
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -56,6 +57,16 @@ ROWS: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
         {"json.nul": COUNT, "messages.no_user": 1},
     ),
     "brackets without end": (lambda: asked(b'"x": ' + b"[" * 2_000_000), {"json.invalid": 1}),
+    "5,000 brackets": (lambda: asked(b'"x": ' + b"[" * 5_000 + b"]" * 5_000), {"json.invalid": 1}),
+    "100,000 brackets": (lambda: asked(b'"x": ' + b"[" * 100_000 + b"]" * 100_000), {"json.invalid": 1}),
+    "100,000 objects in each other": (
+        lambda: asked(b'"x": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
+        {"json.invalid": 1},
+    ),
+    "bytes of no meaning": (
+        lambda: FINE + random.Random(1).randbytes(2_000_000).replace(b"\n", b""),
+        {"file.encoding": 1},
+    ),
     "bytes that are NUL": (lambda: FINE + b"\0" * 2_000_000, {"json.invalid": 1}),
 }
 
@@ -68,7 +79,15 @@ def test_a_faulty_row_is_counted_whole_in_a_few_times_its_bytes(name: str, tmp_p
 
 FILES: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
     "one endless line": (lambda: FINE + b'{"messages": "' + b"x" * 200 * MEBIBYTE, {"row.too_large": 1}),
-    "a bomb": (lambda: gzip.compress(bytes(600 * MEBIBYTE), 1), {"file.unknown_format": 1}),
+    "a bomb": (
+        lambda: gzip.compress(bytes(1000 * MEBIBYTE)),
+        {"file.too_large": 1, "file.unknown_format": 1},
+    ),
+    "a bomb of blank lines": (lambda: gzip.compress(b"\n" * 300 * MEBIBYTE), {"file.too_large": 1}),
+    "a quote without end on one line": (
+        lambda: b'prompt,response\na,"' + b"x" * 100 * MEBIBYTE,
+        {"csv.quote": 1},
+    ),
     "an endless quote": (
         lambda: b'prompt,response\na,"' + b'x,""y\n' * 3_000_000,
         {"csv.quote": 1},

@@ -31,7 +31,7 @@ CASES = [
     ('{"a": 01}', 7, "bad_number", None),
     ('{"a": [1 2]}', 10, "unexpected", None),
     ('{"名": "值" "b": 1}', 11, "unexpected", None),
-    ('{"a": True}', 7, "unexpected", None),
+    ('{"a": True}', 7, "literal", None),
     ('{"a": 1', 8, "end", None),
     ('{"a": 1}{"b": 2}', 9, "unexpected", None),
 ]

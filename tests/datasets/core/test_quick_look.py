@@ -147,3 +147,34 @@ def test_a_number_beyond_a_double_never_passes() -> None:
 def test_keys_are_counted_line_by_line() -> None:
     text = b'{"a": 1, "b": {"c": 2}}\n\n{"a": "\\":"}\n{"a" : 1}'
     assert key_counts(text, text.split(b"\n")) == [3, 0, 1, -1]
+
+
+def second_passes(text: str, more: str) -> bool:
+    """Whether a row passes after one like it was learned."""
+    look = QuickLook("judge_only", Tally())
+    return [look.passes(1, line, key_counts(line, [line])[0]) for line in (text.encode(), more.encode())][1]
+
+
+def with_answer(answer: str) -> str:
+    return (
+        '{"messages": [{"role": "user", "content": "Why?"}],'
+        f' "model_outputs": [{{"model_name": "lark", "responses": [{{{answer}}}]}}]}}'
+    )
+
+
+def test_further_fields_of_answers_and_calls_instead_of_a_text_pass():
+    usage = with_answer('"content": "So.", "usage": {"prompt_tokens": 3}, "stop": "x"')
+    calls = with_answer('"content": null, "tool_calls": [{"id": "a", "function": {"name": "look"}}]')
+    assert second_passes(usage, usage)
+    assert second_passes(usage, calls)
+
+
+def test_a_key_twice_in_a_further_field_does_not_pass():
+    usage = with_answer('"content": "So.", "usage": {"prompt_tokens": 3}')
+    assert not second_passes(usage, usage.replace(": 3", ': 3, "prompt_tokens": 3'))
+    assert not second_passes(usage, usage.replace(": 3", ': 3, "prompt_tokens": "\\u003a"'))
+
+
+def test_an_integer_beyond_a_double_does_not_pass():
+    usage = with_answer('"content": null, "tool_calls": [3]')
+    assert not second_passes(usage, usage.replace("[3]", f"[{'3' * 400}]"))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from datasets.core.reading import Summary, read
@@ -232,6 +232,7 @@ lines = st.lists(
     st.sampled_from([*((name,) for name in REPAIRS), WITHOUT_CHOICE]),
     st.sampled_from(["utf-8", "latin-1", "utf-16"]),
 )
+@example(["[", '{"a": 1},', "[", '{"a": 1},'], ("to_jsonl",), "utf-8")
 def test_a_repair_of_a_repaired_file_changes_nothing(
     tmp_path: Path, parts: list[str], names: tuple[str, ...], encoding: str
 ) -> None:

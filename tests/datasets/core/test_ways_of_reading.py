@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,13 @@ def test_progress_grows_to_the_whole() -> None:
         pass
     assert told == sorted(told)
     assert told[-1] == len(source)
+
+
+@pytest.mark.parametrize("source", [many(judged()), many(judged()) + many(row(), BLOCK // 400)])
+def test_progress_is_at_its_half_when_the_first_row_comes(source: bytes) -> None:
+    told: list[int] = []
+    next(iter(read(io.BytesIO(source), progress=lambda done, whole: told.append(done))))
+    assert 0 < told[-1] <= len(source) // 2
 
 
 def test_rows_stop_where_the_file_has_too_many() -> None:

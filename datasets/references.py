@@ -1,0 +1,70 @@
+"""References as answers: where people score them, or see them beside a model's, they need a row of their own.
+
+They are kept in the data set's version 0, that nothing shows: versions never change, and theirs would.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from django.db import transaction
+
+from datasets.core.formats.names import FORMATS
+from datasets.core.variables import row_data
+from datasets.models import Candidate, Response, Row, Version, VersionState
+
+NAME = "reference"
+_BATCH = 500
+
+
+def reference_of(row: Row, fmt: str) -> str | None:
+    """A valid row's expected answer: its last message, if it is the assistant's."""
+    found = row_data(row.raw, next(one for one in FORMATS if one == fmt))["gt"]
+    return found if isinstance(found, str) and found.strip() else None
+
+
+@transaction.atomic
+def references_made(version: Version, rows: Sequence[Row]) -> tuple[Candidate, dict[int, int]]:
+    """The candidate "reference" of a version, and {row: response} for those of `rows` that have one.
+
+    Made again, they are the same.
+    """
+    hidden, _ = Version.objects.get_or_create(
+        dataset=version.dataset,
+        number=0,
+        defaults={"state": VersionState.READY, "origin": "references", "format": "judge_only"},
+    )
+    candidate, _ = Candidate.objects.get_or_create(
+        version=hidden, name=NAME, source=f"v{version.number}"[:10]
+    )
+    texts = {row.pk: text for row in rows if (text := reference_of(row, version.format)) is not None}
+    return candidate, _stored(hidden, candidate, texts)
+
+
+def _stored(hidden: Version, candidate: Candidate, texts: Mapping[int, str]) -> dict[int, int]:
+    """Each hidden row has the number of the row whose reference it holds as its line."""
+    Row.objects.bulk_create(
+        [Row(version=hidden, line=pk, valid=True, raw="{}") for pk in texts],
+        ignore_conflicts=True,
+        batch_size=_BATCH,
+    )
+    lines: dict[int, int] = {}
+    wanted = list(texts)
+    for at in range(0, len(wanted), _BATCH):
+        rows = Row.objects.filter(version=hidden, line__in=wanted[at : at + _BATCH])
+        lines |= dict(rows.values_list("pk", "line"))
+    Response.objects.bulk_create(
+        [
+            Response(row_id=pk, candidate=candidate, number=1, raw=json.dumps({"content": texts[line]}))
+            for pk, line in lines.items()
+        ],
+        ignore_conflicts=True,
+        batch_size=_BATCH,
+    )
+    found: dict[int, int] = {}
+    hidden_rows = list(lines)
+    for at in range(0, len(hidden_rows), _BATCH):
+        answers = Response.objects.filter(row__in=hidden_rows[at : at + _BATCH], candidate=candidate)
+        found |= {lines[row]: pk for pk, row in answers.values_list("pk", "row_id")}
+    return found

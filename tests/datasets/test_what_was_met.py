@@ -1,0 +1,97 @@
+"""A finding says what was met and what is wanted instead, like a good compiler does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.utils import translation
+
+from datasets.messages import message
+from tests.datasets.core.helpers import jsonl, row, summary
+
+GOOD = json.dumps(row())
+
+
+def told(source: bytes, code: str) -> list[str]:
+    with translation.override("en"):
+        return [message(found) for found in summary(source).findings if found.code == code]
+
+
+@pytest.mark.parametrize(
+    ("line", "met", "wanted"),
+    [
+        ('{"a": True}', "True was met", "own word true"),
+        ('{"a": None}', "None was met", "own word null"),
+        ('{"a": undefined}', "undefined was met", "own word null"),
+        ('{"a": ...}', "... was met", "a value"),
+        ('{"a": .5}', ".5 was met", "a plain number"),
+        ('{"a" 1}', "1 was met", "a colon"),
+        ('{a: 1}', "a was met", "a key in double quotes"),
+        ('{"a": 1 "b": 2}', '" was met', "a comma or a closing brace"),
+        ('[1, 2', "the line ends too early", "a comma or a closing bracket"),
+        ('{"a": 1}}', "} was met", "the end of the line"),
+    ],
+)  # fmt: skip
+def test_broken_json_names_what_was_met_and_what_is_wanted(line: str, met: str, wanted: str) -> None:
+    (sentence,) = told(jsonl(GOOD, line, GOOD), "json.invalid")
+    assert met in sentence
+    assert wanted in sentence
+
+
+def test_an_object_over_many_lines_says_where_it_breaks_and_what_is_wanted() -> None:
+    broken = '{\n "messages": []\n "x": 1\n}'
+    (sentence,) = told(f"{json.dumps(row(), indent=1)}\n{broken}\n".encode(), "json.invalid")
+    assert sentence.endswith('" was met; a comma or a closing brace is wanted.')
+
+
+def test_an_object_over_many_lines_that_is_cut_ends_with_the_file() -> None:
+    (sentence,) = told(f'{json.dumps(row(), indent=1)}\n{{\n "x": 1,\n'.encode(), "json.invalid")
+    assert "the end of the file was met" in sentence
+
+
+@pytest.mark.parametrize(
+    ("source", "met"),
+    [
+        (b"question,answer\n1,2\n", "“question,answer”"),
+        (b"prompt;response\n1;2\n", "“prompt;response”"),
+        (jsonl({"data": 1}), '“{"data": 1}”'),
+        (b"\x00\x01\xff\n", r"“\x00\x01\xff”"),
+    ],
+)
+def test_a_file_of_no_format_is_recognised_by_its_beginning(source: bytes, met: str) -> None:
+    (sentence,) = told(source, "file.unknown_format")
+    assert f"begins with {met};" in sentence
+
+
+def test_a_wrong_header_says_which_columns_it_has() -> None:
+    (sentence,) = told(b"prompt,answer\na,b\n", "csv.header")
+    assert "(prompt, answer) the column “response” is missing" in sentence
+
+
+def test_a_column_without_a_name_is_named_by_its_number() -> None:
+    assert told(b"prompt,response,\na,b,c\n", "csv.extra_column")[0].startswith("Column 3 has no name")
+
+
+@pytest.mark.parametrize("source", [b"prompt,response\na,\xff\n", GOOD.encode() + b'\n{"a": "\xff"}\n'])
+def test_a_byte_that_is_no_utf8_is_named(source: bytes) -> None:
+    assert told(source, "file.encoding")[0].startswith("The byte 0xFF")
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "words"),
+    [
+        (b"prompt,response\na\n", "csv.columns", "has 1 field;"),
+        (b"prompt,response\na,b,c\n", "csv.columns", "has 3 fields;"),
+        (jsonl(row(gt=1)), "field.shadowed", "in 1 row is"),
+        (jsonl(row(ref_answer=1), row()), "ref_answer.some_missing", "1 of 2 rows has"),
+    ],
+)
+def test_one_is_no_plural(source: bytes, code: str, words: str) -> None:
+    assert words in told(source, code)[0]
+
+
+@pytest.mark.parametrize(("role", "met"), [("bot", "The role is “bot”;"), (4, "The role is a number;")])
+def test_a_role_that_is_no_text_is_told_by_its_type(role: object, met: str) -> None:
+    bad = {"messages": [{"role": role, "content": "a"}, {"role": "user", "content": "b"}]}
+    assert told(jsonl(GOOD, bad), "role.unknown")[0].startswith(met)
