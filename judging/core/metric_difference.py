@@ -13,7 +13,7 @@ from judging.core.pipeline import JudgeModel, MetricDefinition
 Kind = Literal["same", "gone", "new", "skipped"]
 CONTEXT = 3  # unchanged lines shown around a change
 
-_METRIC_SETTINGS = ("name", "min_score", "max_score", "undefined", "sandbox")
+_METRIC_SETTINGS = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum")
 _JUDGE_SETTINGS = ("endpoint", "url", "model", "api_key_env", "params", "parse", "repeats", "both_orders")
 
 
@@ -61,7 +61,7 @@ class Part:
 
 def difference(before: MetricDefinition, after: MetricDefinition) -> tuple[Part, ...]:
     """The parts that differ: the metric first, then its judge models in their new order, then those that are gone."""
-    whole = _part(None, before, after, _METRIC_SETTINGS, ("preprocess", "postprocess"))
+    whole = _part(None, before, after, _METRIC_SETTINGS, ("preprocess", "rules", "postprocess"))
     return tuple(part for part in (whole, *_judges(before.judges, after.judges)) if part.differs)
 
 

@@ -6,7 +6,7 @@ Texts may stand in files beside it, never outside its folder. Keys are named by 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import msgspec
 from yaml.nodes import MappingNode, SequenceNode
 
 from judging.core.builtin import BUILTINS
+from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
+from judging.core.juries import JURIES, Jury
 from judging.core.pipeline import JudgeModel, MetricDefinition, ParserSpec
 from judging.core.replies import ParserError, make_parser
 from judging.core.rules.check import read_program
@@ -27,7 +29,7 @@ MAX_REPEATS = 100
 RULES_TOP = 5  # a rule program scores from 1 to 5
 
 _ENTRY = ("data_name", "candidates", "metrics")
-_METRIC = ("name", "min_score", "max_score", "undefined", "sandbox", "pipeline")
+_METRIC = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum", "pipeline")
 _CANDIDATE = ("name", "url", "model", "api_key_env", "n", "system_prompt", "generation_params")
 _STEP = ("type", "filename", "file_content", "judge_model")
 _TEMPLATE = ("judge_template_content", "judge_template_file", "builtin")
@@ -51,24 +53,11 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateSpec:
-    """A candidate whose answers are to be inferred: `n` answers to each row."""
-
-    name: str
-    url: str
-    model: str
-    api_key_env: str = ""
-    n: int = 1
-    system_prompt: str | None = None
-    params: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class MetricsFile:
     """What a metrics file asks for. Several entries are taken together; `data_name` is the first that is given."""
 
     data_name: str
-    candidates: tuple[CandidateSpec, ...]
+    candidates: tuple[CandidateModel, ...]
     metrics: tuple[MetricDefinition, ...]
 
 
@@ -115,19 +104,19 @@ class _Reader:
         self.problems, self.folder = problems, folder
         self._named: set[tuple[str, str]] = set()
 
-    def entry(self, fields: Fields) -> tuple[str, list[CandidateSpec], list[MetricDefinition]]:
+    def entry(self, fields: Fields) -> tuple[str, list[CandidateModel], list[MetricDefinition]]:
         name = fields.text("data_name", most=MAX_NAME)
         candidates = [self.candidate(one) for one in fields.items("candidates", _CANDIDATE)]
         metrics = [self.metric(one) for one in fields.items("metrics", _METRIC, required=True)]
         return name, candidates, metrics
 
-    def candidate(self, fields: Fields) -> CandidateSpec:
-        return CandidateSpec(
+    def candidate(self, fields: Fields) -> CandidateModel:
+        return CandidateModel(
             name=self._name(fields, "candidate"),
             url=_url(fields),
             model=fields.text("model", required=True, most=300),
             api_key_env=_variable(fields),
-            n=fields.whole("n", 1, 1, 100),
+            n=fields.whole("n", 1, 1, MOST_ANSWERS),
             system_prompt=fields.text("system_prompt") or None,
             params=fields.json_object("generation_params"),
         )
@@ -144,7 +133,7 @@ class _Reader:
             steps.take(step)
         if steps.rules and "max_score" not in fields and low < RULES_TOP:
             high = RULES_TOP
-        return MetricDefinition(
+        made = MetricDefinition(
             name=self._name(fields, "metric"),
             min_score=low,
             max_score=high,
@@ -154,7 +143,12 @@ class _Reader:
             judges=tuple(steps.judges),
             rules=steps.rules,
             postprocess=steps.postprocess,
+            jury=_jury(fields),
+            quorum=fields.whole("quorum", 1, 1, 10_000),
         )
+        if made.judges and made.quorum > max(1, made.votes):
+            fields.wrong("quorum", "quorum_too_high", value=made.quorum, votes=made.votes)
+        return made
 
     def _name(self, fields: Fields, kind: str) -> str:
         name = fields.text("name", required=True, most=MAX_NAME).strip()
@@ -300,6 +294,11 @@ class _Steps:
 
 def _chosen(fields: Fields, name: str, usual: str, other: str) -> bool:
     return fields.choice(name, (usual, other), usual) == other
+
+
+def _jury(fields: Fields) -> Jury:
+    chosen = fields.choice("jury", JURIES, "mean")
+    return next(one for one in JURIES if one == chosen)
 
 
 def _parse(fields: Fields, offered: str, low: float, high: float) -> ParserSpec:

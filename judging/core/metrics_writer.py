@@ -59,12 +59,17 @@ def _metric(metric: MetricDefinition) -> dict[str, Any]:
         pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(judge)} for judge in metric.judges]
     if metric.postprocess:
         pipeline.append({"type": "POSTPROCESS", "file_content": metric.postprocess})
+    # Ours, and only where the judges' votes do not come together as usual.
+    jury = {"jury": metric.jury} if metric.jury != "mean" else {}
+    quorum = {"quorum": metric.quorum} if metric.quorum != 1 else {}
     return {
         "name": metric.name,
         "min_score": _number(metric.min_score),
         "max_score": _number(metric.max_score),
         "undefined": metric.undefined,
         "sandbox": metric.sandbox,
+        **jury,
+        **quorum,
         "pipeline": pipeline,
     }
 

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from judging.core.juries import QUORUM, conclude_votes
 from judging.core.replies import combine_orders, is_flip, turned_back, with_sides_swapped
 from judging.core.story import (
     FORMAT_FAILED,
     ORDER_FLIP,
+    TRUNCATED,
     AskedJudge,
     Context,
     Failure,
@@ -32,11 +34,12 @@ from judging.core.story import (
     Tools,
     Verdict,
 )
-from judging.core.values import Outcome, mean_of, outcome_of_value
+from judging.core.values import UNPARSED, Outcome, outcome_of_value
 
 __all__ = [
     "FORMAT_FAILED",
     "ORDER_FLIP",
+    "TRUNCATED",
     "AskedJudge",
     "Context",
     "Failure",
@@ -57,6 +60,7 @@ __all__ = [
     "combined",
     "conclude",
     "counted",
+    "marks_of",
     "outcome_of_script",
     "questions_of",
     "read_verdict",
@@ -85,7 +89,7 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools, heard: Heard 
         ruled = await tools.apply_rules(context, heard)
         context = replace(context, asked=ruled.asked)
         after = await tools.postprocess(context) if metric.postprocess else None
-        flags = tools.flags(item) if ruled.asked else ()
+        flags = (*tools.flags(item), *marks_of(ruled.asked)) if ruled.asked else ()
         return story_by_rules(ruled, before, after, flags, time.perf_counter() - began)
     if heard is not None:
         context = replace(context, asked=heard.asked)
@@ -93,7 +97,8 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools, heard: Heard 
         context, failure = await ask_judges(metric, context, tools)
         if failure is not None:
             seconds = time.perf_counter() - began
-            return Story(_failed(failure), context.asked, preprocess=before, seconds=seconds)
+            marks = marks_of(context.asked)
+            return Story(_failed(failure), context.asked, preprocess=before, flags=marks, seconds=seconds)
     verdicts = await read_verdicts(context.asked, tools)
     after = await tools.postprocess(context) if metric.postprocess else None
     flipped = (ORDER_FLIP,) if any(one.flip for one in verdicts) else ()
@@ -103,9 +108,15 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools, heard: Heard 
         verdicts,
         before,
         after,
-        (*tools.flags(item), *flipped),
+        (*tools.flags(item), *flipped, *marks_of(context.asked)),
         time.perf_counter() - began,
     )
+
+
+def marks_of(asked: Sequence[AskedJudge]) -> tuple[str, ...]:
+    """What is odd about the judges' replies themselves: whether one ended because its tokens did."""
+    cut = any((one.reply or {}).get("finish_reason") == "length" for one in asked)
+    return (TRUNCATED,) if cut else ()
 
 
 def story_by_rules(
@@ -233,17 +244,28 @@ def conclude(
     verdicts: tuple[Verdict, ...],
     after: ScriptResult | None,
 ) -> Outcome:
-    """The last script's result if it is the metric's end, else the mean of what could be read."""
+    """The last script's result if it is the metric's end, else what the votes that could be read come to."""
     last_script = after or (before if not metric.judges else None)
     if last_script is not None:
         return outcome_of_script(last_script)
     offered = counted(asked, verdicts)
     read = [verdict.value for verdict in offered if verdict.value is not None]
+    if read and len(read) >= metric.quorum:
+        return conclude_votes(read, metric.jury)
     if read:
-        return outcome_of_value(read[0] if len(read) == 1 else mean_of(read))
+        return _below_quorum(metric, len(read), asked)
     if offered:
         return Outcome.unparsed(offered[-1].reason)
     return _failed(next((one.failure for one in reversed(asked) if one.failure), Failure("no_judge")))
+
+
+def _below_quorum(metric: MetricDefinition, read: int, asked: tuple[AskedJudge, ...]) -> Outcome:
+    """An error, to be retried, where judges failed; else unparsed."""
+    failed = next((one.failure for one in asked if one.failure), None)
+    told = f"{read} < {metric.quorum}"
+    if failed:
+        return Outcome.error(QUORUM, f"{told}; {failed.code}: {failed.detail}".rstrip(": "))
+    return Outcome(UNPARSED, reason=QUORUM, detail=told)
 
 
 def with_changes(item: Item, changed: dict[str, dict[str, Any]]) -> Item:

@@ -8,6 +8,7 @@ import msgspec
 from judging.core.jail.job import Failure, Job
 from judging.core.jail.paths import Path, dotted
 from judging.core.jail.pool import Jail
+from judging.core.jail.protocol import ToldFailure, failure_of
 
 Undefined = Literal["strict", "lenient"]
 PieceKind = Literal["text", "value", "undefined", "none"]
@@ -96,12 +97,12 @@ class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     text: str | None
     undefined: list[tuple[str, int | None]]
     none: list[tuple[str, int | None]]
-    failure: tuple[str, str, int | None] | None
+    failure: ToldFailure | None
     pieces: list[tuple[PieceKind, str, str, int | None]] | None
     found: list[str]
 
     def failed(self) -> Failure | None:
-        return Failure(*self.failure) if self.failure else None
+        return failure_of(self.failure)
 
 
 def render(

@@ -348,16 +348,3 @@ def _checked_pattern(pattern: Any) -> str:
     except (re.error, RecursionError, OverflowError) as error:
         raise ParserError("bad_regex", str(error)) from error
     return pattern
-
-
-# --- answers that try to vote ----------------------------------------------------------------------------------
-
-_PLANTED_LABEL = re.compile(
-    rf"(?:评分|得分|打分|(?<![a-z])(?:score|rating))[\s*_]{{0,20}}[:为][\s*_]{{0,20}}{_SIGNED}", re.IGNORECASE
-)
-
-
-def planted_verdict(answer: str) -> bool:
-    """Whether a judged answer holds what a judge's verdict looks like. It proves nothing: reviewers look at it."""
-    text = narrowed(answer)
-    return any(pattern.search(text) for pattern in (_BRACKETED, _VERDICT, _PLANTED_LABEL))

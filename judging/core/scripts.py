@@ -7,6 +7,7 @@ import msgspec
 
 from judging.core.jail.job import Failure, Job
 from judging.core.jail.pool import Jail
+from judging.core.jail.protocol import Int64, ToldFailure, failure_of
 
 Result = bool | int | float | str | None
 ScriptKind = Literal["preprocess", "postprocess"]
@@ -29,11 +30,11 @@ class ScriptOutcome:
 
 
 class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    result: Result
+    result: bool | Int64 | float | str | None
     changed: dict[Literal["data", "response"], dict[str, Any]] | None
     printed: str
     printed_was_cut: bool
-    failure: tuple[str, str, int | None] | None
+    failure: ToldFailure | None
 
 
 def run_preprocess(
@@ -68,7 +69,7 @@ def run_scripts(
 def _outcome(reply: _Reply | None, failure: Failure | None, seconds: float) -> ScriptOutcome:
     if reply is None:
         return ScriptOutcome(None, {}, "", False, failure, seconds)
-    own = Failure(*reply.failure) if reply.failure else None
+    own = failure_of(reply.failure)
     changed = {str(name): fields for name, fields in (reply.changed or {}).items()}
     result = None if own else reply.result
     return ScriptOutcome(result, changed, reply.printed, reply.printed_was_cut, own, seconds)

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from judging.core.juries import Jury
 from judging.core.rules.check import read_program
 from judging.core.values import Outcome, Value
 
@@ -18,6 +19,7 @@ ParserSpec = str | dict[str, str]
 Order = Literal["first", "swapped", "both"]
 
 FORMAT_FAILED = "format_failed"  # flag: the answer lacks the format that a rule program wants
+TRUNCATED = "truncated"  # flag: a judge's reply ended with its limit of tokens
 ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
 
 
@@ -46,7 +48,8 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """A named pipeline. Scripts are source texts; `undefined` is strict or lenient, `sandbox` batch or item.
 
     `rules`: the text of a rule program, in place of judge models that score; the one judge model beside it is whom
-    the program's own lines ask.
+    the program's own lines ask. `jury`: how the judges' votes come to a score where no postprocess says; `quorum`:
+    how many of them must be readable.
     """
 
     name: str
@@ -58,15 +61,27 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     judges: tuple[JudgeModel, ...] = ()
     rules: str = ""
     postprocess: str = ""
+    jury: Jury = "mean"
+    quorum: int = 1
 
     @property
     def calls(self) -> int:
         """Requests for one judgement, if all succeed. Of a rule program one for each line that a judge model scores;
         `@all` counts as one field."""
+        return round(self.calls_over(1))
+
+    def calls_over(self, fields: float) -> float:
+        """The same where the references have so many fields, which `@all` stands for."""
         if self.rules:
             program = read_program(self.rules).program
-            return sum(rule.function.by == "judge" for rule in program.rules) if program else 0
+            judged = [rule for rule in program.rules if rule.function.by == "judge"] if program else []
+            return sum(fields if rule.target.kind == "all" else 1 for rule in judged)
         return sum(judge.calls for judge in self.judges)
+
+    @property
+    def votes(self) -> int:
+        """How many votes on one response there are at most; a comparison in both orders is one."""
+        return sum(judge.repeats for judge in self.judges)
 
     def to_json(self) -> str:
         return msgspec.json.encode(self).decode()
@@ -118,7 +133,8 @@ class Question:
 class AskedJudge:
     """A judge model's request and what came back. `calls` holds every HTTP try, as JSON-able dicts.
 
-    A reply that cannot be used (empty, cut off before a word) stands beside its failure.
+    A reply that cannot be used (empty, cut off before a word) stands beside its failure. `digest` names a request that
+    need not be asked again; `copied`: it was not, the reply is an earlier one's.
     """
 
     judge: int
@@ -133,6 +149,8 @@ class AskedJudge:
     completion_tokens: int | None = None
     endpoint: int | None = None
     swapped: bool = False
+    digest: str = ""
+    copied: bool = False
 
     @property
     def place(self) -> tuple[int, int, bool]:
@@ -161,8 +179,7 @@ class Verdict:
     flip: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RuledLine:
+class RuledLine(msgspec.Struct, frozen=True):
     """A line of a rule program on one field: the line in the program, its score with the reason, the field's value
     as JSON text (None where the answer lacks it), perhaps cut."""
 

@@ -8,7 +8,7 @@ from judging.core.jail.paths import Path, dotted
 
 _SPECIAL = {"loop", "self", "super", "caller", "varargs", "kwargs"}
 _ASKING_TESTS = {"defined", "undefined"}
-_ASKING_FILTERS = {"default", "d"}
+ASKING_FILTERS = {"default", "d"}
 
 PathAndLine = tuple[Path, int]
 
@@ -27,8 +27,24 @@ def path_of(node: nodes.Node) -> Path | None:
 
 
 def expression_name(node: nodes.Node) -> str:
-    """A short name for an expression: its chain, or the first chain in it, or nothing for a constant."""
+    """A short name for an expression: its chain, or the first chain in it, or nothing for a constant.
+
+    Of `a if b else c` it is what may be shown that gives the name, not what is asked.
+    """
+    if isinstance(node, nodes.CondExpr):
+        shown = (expression_name(one) for one in (node.expr1, node.expr2) if one is not None)
+        return next((name for name in shown if name), "")
     return next((dotted(path) for path, _ in _chains(node)), "")
+
+
+def parts_of_text(node: nodes.Filter) -> Iterator[nodes.Node | None]:
+    """What a filter makes a text of: its input, the elements of a list that is written there, what `format` puts in."""
+    yield node.node
+    if node.name == "join" and isinstance(node.node, (nodes.List, nodes.Tuple)):
+        yield from node.node.items
+    if node.name == "format":
+        yield from node.args
+        yield from (one.value for one in node.kwargs)
 
 
 def used_names(tree: nodes.Template, environment: Environment) -> list[PathAndLine]:
@@ -43,7 +59,7 @@ def used_names(tree: nodes.Template, environment: Environment) -> list[PathAndLi
 def asked_names(tree: nodes.Template) -> list[Path]:
     """Names that the template itself asks whether they are there, so that it can do without."""
     asked = [node.node for node in tree.find_all(nodes.Test) if node.name in _ASKING_TESTS]
-    asked += [node.node for node in tree.find_all(nodes.Filter) if node.name in _ASKING_FILTERS and node.node]
+    asked += [node.node for node in tree.find_all(nodes.Filter) if node.name in ASKING_FILTERS and node.node]
     paths = [path for path in map(path_of, asked) if path]
     for compared in tree.find_all(nodes.Compare):
         paths += _asked_by_in(compared)

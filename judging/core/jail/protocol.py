@@ -2,14 +2,15 @@
 
 Both ways: frames of a four-byte big-endian length and that many bytes of JSON. To the worker: the job, then every
 item. From it: one reply to the job, then one to each item, in order: ``[processor seconds, value, failure]`` with
-``failure`` null or ``[code, message, line]``. The codes are ``Failure``'s.
+``failure`` null or ``[code, message, line]``. A worker may forge all of it: codes are among those that workers have,
+and integers have 64 bits, for nothing behind here expects others.
 """
 
 import json
 import struct
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -20,6 +21,11 @@ MOST_MESSAGE = 2000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: it is not cheap
 _HEAD = struct.Struct(">I")
 _BRACKETS_WORTH_A_LOOK = 100  # fewer can't nest deeper than MOST_DEPTH, so the slow walk is spared
+
+
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+FailureCode = Literal["syntax", "load", "exception", "undefined", "timeout", "memory", "output", "result"]
+ToldFailure = tuple[FailureCode, str, Int64 | None]
 
 
 class BrokenProtocol(Exception):
@@ -66,7 +72,7 @@ class Frames:
 
 @lru_cache(maxsize=32)
 def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
-    parts = (float, shape | None, tuple[str, str, int | None] | None)
+    parts = (float, shape | None, ToldFailure | None)
     return msgspec.json.Decoder(tuple.__class_getitem__(parts), strict=True)
 
 
@@ -79,10 +85,15 @@ def read_reply(body: bytes, job: Job[Any]) -> tuple[float, Any, Failure | None]:
     if not 0 <= seconds < 1e9:
         raise BrokenProtocol("an impossible time")
     _check_nesting_and_nul(body)
-    if failure is None:
-        return seconds, value, None
-    code, message, line = failure
-    return seconds, None, Failure(code[:40], message[:MOST_MESSAGE], line)
+    return seconds, value if failure is None else None, failure_of(failure)
+
+
+def failure_of(told: ToldFailure | None) -> Failure | None:
+    """A failure as a worker told it, its message cut."""
+    if told is None:
+        return None
+    code, message, line = told
+    return Failure(code, message[:MOST_MESSAGE], line)
 
 
 def _check_nesting_and_nul(body: bytes) -> None:

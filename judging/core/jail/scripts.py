@@ -17,6 +17,11 @@ from judging.core.jail.modules import IMPORTABLE, LAZY
 FILE = "<script>"
 _MOST_DEPTH = 100
 _PLAIN = (str, int, float, bool, type(None))
+_BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (int, int.__int__),
+    (float, float.__float__),
+    (str, str.__str__),
+)
 _encode = make_encoder(allow_nan=True)
 _CHANGEABLE = (("data", "data"), ("response", "resp"))
 _INT64 = range(-(2**63), 2**63)
@@ -209,16 +214,25 @@ def _first_line(function: Callable[..., Any]) -> int | None:
     return code.co_firstlineno if isinstance(code, CodeType) else None
 
 
+def without_class(value: Any) -> Any:
+    """A number or text of a class of the script's own as the plain one under it, whatever its methods say."""
+    if type(value) in _PLAIN:
+        return value
+    bare = (bare for plain, bare in _BARE if issubclass(type(value), plain))
+    return next(bare, lambda same: same)(value)
+
+
 def checked_result(result: Any, kind: str, most: int) -> Any:
     """The result as one of bool, int of 64 bits, finite float, str within the limit, None."""
+    result = without_class(result)
     if result is None or isinstance(result, bool):
         return result
-    if isinstance(result, int) and int(result) in _INT64:
-        return int(result)
+    if isinstance(result, int) and result in _INT64:
+        return result
     if isinstance(result, float) and math.isfinite(result):
-        return float(result)
+        return result
     if isinstance(result, str) and len(result) <= most and _is_plain(result):
-        return str(result)
+        return result
     raise Failed("result", f"{kind} returned {named_result(result)}")
 
 
@@ -255,7 +269,7 @@ class Before:
     def changed(self, after: dict[str, Any], name: str) -> dict[str, Any]:
         """Fields that were added or have another value; a field that was taken out is None."""
         fields = {
-            key: as_json(value, f"{name}.{key}", 0)
+            _checked_key(key, name): as_json(value, f"{name}.{key}", 0)
             for key, value in dict.items(after)
             if key not in self._values or not self._is_same(key, value)
         }
@@ -272,16 +286,23 @@ class Before:
             return False
 
 
+def _checked_key(key: Any, name: str) -> str:
+    if isinstance(key, str):
+        return str.__str__(key)
+    raise Failed("result", f"{name} has a key that is no text: {named_result(key)}")
+
+
 def as_json(value: Any, path: str, depth: int) -> Any:
     """The value as plain JSON data; Failed names the place of what is none."""
+    value = without_class(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and _is_plain(value):
-        return str(value)
-    if isinstance(value, int) and (depth or int(value) in _INT64):  # an uploaded list may hold larger ones
-        return int(value)
+        return value
+    if isinstance(value, int) and (depth or value in _INT64):  # an uploaded list may hold larger ones
+        return value
     if isinstance(value, float) and math.isfinite(value):
-        return float(value)
+        return value
     if depth < _MOST_DEPTH and isinstance(value, (list, tuple)):
         return [as_json(element, f"{path}[{index}]", depth + 1) for index, element in enumerate(value)]
     if depth < _MOST_DEPTH and isinstance(value, dict) and all(isinstance(key, str) for key in value):

@@ -4,7 +4,7 @@ Constants are never folded: `{% if false %}{{ 'a' * 10**9 }}{% endif %}` costs n
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import GeneratorType, TracebackType
 from typing import Any
 
@@ -17,7 +17,7 @@ from markupsafe import escape
 
 from judging.core.jail.failed import Failed, WireFailure, describe
 from judging.core.jail.jsontext import make_decoder
-from judging.core.jail.names import asked_names, expression_name, used_names
+from judging.core.jail.names import ASKING_FILTERS, asked_names, expression_name, parts_of_text, used_names
 from judging.core.jail.paths import dotted
 
 _DATA_DEFAULTS = ("question", "gt", "history", "ref_answer")
@@ -103,7 +103,44 @@ class Missing(ChainableUndefined):
 
 
 class Generator(CodeGenerator):
-    """Writes each lookup and each substitution with the name and line that it has in the template."""
+    """Writes each lookup and each substitution with the name and line that it has in the template.
+
+    What a filter or a text takes in is noted too where it is None: `{{ data.gt|trim }}` shows the word None as well.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._taken_in: set[int] = set()  # nodes, by id
+
+    def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
+        if id(node) not in self._taken_in:
+            return super().visit(node, *args, **kwargs)
+        self._taken_in.remove(id(node))
+        self.write("environment.taken_in(")
+        super().visit(node, *args, **kwargs)
+        self.write(f", {expression_name(node)!r}, {node.lineno})")
+
+    def _take_in(self, taken: Iterable[nodes.Node | None]) -> None:
+        self._taken_in.update(id(node) for node in taken if node is not None)
+
+    def visit_Filter(self, node: nodes.Filter, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
+        if node.name not in ASKING_FILTERS:
+            self._take_in(parts_of_text(node))
+        super().visit_Filter(node, frame)
+
+    def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: N802
+        if isinstance(node.node, nodes.Getattr) and node.node.attr == "format":
+            self._take_in((*node.args, *(one.value for one in node.kwargs)))
+        super().visit_Call(node, frame, forward_caller=forward_caller)
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802
+        self._take_in(node.nodes)
+        super().visit_Concat(node, frame)
+
+    def visit_Mod(self, node: nodes.BinExpr, frame: Frame) -> None:  # noqa: N802
+        if isinstance(node.left, nodes.Const) and isinstance(node.left.value, str):
+            self._take_in(node.right.items if isinstance(node.right, nodes.Tuple) else [node.right])
+        super().visit_Mod(node, frame)
 
     def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
         if not isinstance(node, nodes.TemplateData):
@@ -120,7 +157,7 @@ class Generator(CodeGenerator):
         )
         self.write(f", {expression_name(node)!r}, {node.lineno}, {reaches_the_page}, {escaped})")
 
-    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
         self.write("environment.attribute(")
         self.visit(node.node, frame)
         self.write(f", {node.attr!r}, {expression_name(node)!r}, {node.lineno})")
@@ -178,10 +215,15 @@ class JailEnvironment(ImmutableSandboxedEnvironment):
             value.dotted, value.line = str(value._undefined_name) if value is obj else name, line
         return value
 
-    def substitute(self, value: Any, name: str, line: int, reaches_the_page: bool, escaped: bool) -> str:
-        """A value as text; in a preview, where it goes straight to the page, with its origin."""
+    def taken_in(self, value: Any, name: str, line: int) -> Any:
+        """The value itself, noted where it is None."""
         if value is None:
             self.notes.none[name, line] = None
+        return value
+
+    def substitute(self, value: Any, name: str, line: int, reaches_the_page: bool, escaped: bool) -> str:
+        """A value as text; in a preview, where it goes straight to the page, with its origin."""
+        self.taken_in(value, name, line)
         text = str(escape(value) if escaped else value)
         if not (self.keep_pieces and reaches_the_page):
             return text

@@ -107,5 +107,23 @@ class Unusable(JudgeError):
 BRANCHES: tuple[type[JudgeError], ...] = (Unreachable, Interrupted, Refused, Busy, Unusable)
 ERROR_CODES: dict[str, type[JudgeError]] = {code: branch for branch in BRANCHES for code in branch.codes}
 
+# What the owner of the settings must put right: no request of any item would fare better until then.
+SETTING_CODES = frozenset(
+    {
+        "bad_url",
+        "bad_header",
+        "bad_ca",
+        "certificate",
+        "bad_key",
+        "forbidden",
+        "quota",
+        "unknown_model",
+        "not_found",
+    }
+    | {"redirected"}
+)
+# These may tell of a single prompt too: they count as long as the endpoint has never answered.
+MAYBE_SETTING_CODES = frozenset({"bad_request", "refused_parameter", "bad_reply"})
+
 # The codes that say "slow down" to whoever holds the slots.
 LIMIT_CODES = frozenset({"rate_limited", "overloaded"})

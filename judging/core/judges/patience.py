@@ -7,11 +7,12 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 import httpx
 
 from judging.core.judges.client import ask
-from judging.core.judges.errors import LIMIT_CODES, JudgeError
+from judging.core.judges.errors import JudgeError
 from judging.core.judges.replying import OnText, Reply
 from judging.core.judges.settings import JudgeSettings, Request, without
 
@@ -24,15 +25,48 @@ _SUSPECTS: tuple[frozenset[str], ...] = (
 )
 
 Sleep = Callable[[float], Awaitable[None]]
-OnLimit = Callable[[JudgeError], None]
+
+
+class Watch(Protocol):
+    """Who has a say before and after each HTTP try: limits, budgets, a run that was paused."""
+
+    async def before(self, request: Request) -> None:
+        """Returns when the try may start. May raise JudgeError, which ends the asking, or anything of its own."""
+        ...
+
+    def after(self, reply: Reply | None, error: JudgeError | None) -> None:
+        """How the try ended; both None if it was cancelled. Called once for each `before` that returned."""
+        ...
+
+    def may_retry(self) -> bool:
+        """Whether one more try of the same request is granted."""
+        ...
+
+
+class Nobody:
+    """The watch of a single question: everything may start at once."""
+
+    async def before(self, request: Request) -> None:
+        return None
+
+    def after(self, reply: Reply | None, error: JudgeError | None) -> None:
+        return None
+
+    def may_retry(self) -> bool:
+        return True
+
+
+NOBODY = Nobody()
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How often and how long one request is tried. Seconds; `tries` counts those of the same request.
 
+    `down_seconds`: how long requests wait for a server that is down before they fail too.
     `suspect_parameters`: look for what a server refuses without naming it. Switch it off once the endpoint
     has answered such a request, or each bad prompt costs four calls more.
+    `hopeless`: so many requests of a run in a row that failed for the endpoint's settings pause it; None: never.
     """
 
     tries: int = 5
@@ -41,6 +75,8 @@ class RetryPolicy:
     longest_retry_after: float = 120.0
     total_seconds: float = 1800.0
     suspect_parameters: bool = True
+    down_seconds: float = float("inf")
+    hopeless: int | None = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +113,19 @@ async def ask_patiently(
     policy: RetryPolicy = RetryPolicy(),
     sleep: Sleep = asyncio.sleep,
     random: Random | None = None,
-    on_limit: OnLimit | None = None,
+    watch: Watch = NOBODY,
     on_text: OnText | None = None,
 ) -> Asked:
-    """The reply to `request`, or the error that it ended with; raises nothing but cancellation.
-
-    `on_limit` hears of each `rate_limited` and `overloaded` at once, so that others slow down too.
-    """
-    asking = _Asking(policy, random or Random(), on_limit, request)
+    """The reply to `request`, or the error that it ended with; raises only cancellation and what `watch` raises."""
+    asking = _Asking(policy, random or Random(), watch, request)
     while True:
+        try:
+            await watch.before(asking.request)
+        except JudgeError as error:
+            return asking.ended(None, error)
         started = time.time(), time.perf_counter()
         try:
-            reply = await ask(client, settings, asking.request, on_text=on_text)
+            reply = await _watched(client, settings, asking.request, watch, on_text)
         except JudgeError as error:
             wait = asking.failed(error, *started)
             if wait is None:
@@ -100,15 +137,28 @@ async def ask_patiently(
             return asking.ended(reply, None)
 
 
+async def _watched(
+    client: httpx.AsyncClient, settings: JudgeSettings, request: Request, watch: Watch, on_text: OnText | None
+) -> Reply:
+    """One try, whose end is told to `watch` however it comes."""
+    reply, failure = None, None
+    try:
+        reply = await ask(client, settings, request, on_text=on_text)
+    except JudgeError as error:
+        failure = error
+        raise
+    finally:
+        watch.after(reply, failure)
+    return reply
+
+
 class _Asking:
     """The decisions between the calls for one request."""
 
-    def __init__(
-        self, policy: RetryPolicy, random: Random, on_limit: OnLimit | None, request: Request
-    ) -> None:
+    def __init__(self, policy: RetryPolicy, random: Random, watch: Watch, request: Request) -> None:
         self.policy = policy
         self.random = random
-        self.on_limit = on_limit
+        self.watch = watch
         self.original = self.request = request
         self.calls: list[Call] = []
         self.tries = 0
@@ -119,8 +169,6 @@ class _Asking:
 
     def failed(self, error: JudgeError, started_unix: float, started: float) -> float | None:
         """Seconds to wait before the next call, whose request may be another; None to give up."""
-        if self.on_limit is not None and error.code in LIMIT_CODES:
-            self.on_limit(error)
         wait = 0.0 if self._adapted(error) else self._wait(error)
         self.note(started_unix, started, error.status, error, wait or 0.0)
         return wait
@@ -165,7 +213,7 @@ class _Asking:
 
     def _wait(self, error: JudgeError) -> float | None:
         self.tries += 1
-        if not error.retry or self.tries >= self.policy.tries:
+        if not error.retry or self.tries >= self.policy.tries or not self.watch.may_retry():
             return None
         wait = self._pause(error.retry_after)
         spent = sum(call.seconds + call.waited for call in self.calls)

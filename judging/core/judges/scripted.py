@@ -17,6 +17,7 @@ import random
 import ssl
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -54,6 +55,7 @@ class Received:
     path: str
     headers: Mapping[str, str]
     raw: bytes
+    at: float = field(default_factory=time.monotonic)
 
     @cached_property
     def body(self) -> dict[str, Any]:
@@ -140,6 +142,8 @@ class Server:
     keep: bool = True
     requests: list[Received] = field(default_factory=list)
     answered: int = 0
+    in_flight: int = 0
+    most_in_flight: int = 0
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listens; returns the address to ask, ending in /v1."""
@@ -170,7 +174,12 @@ class Server:
         if request.method != "POST" or not request.path.endswith("/chat/completions"):
             return _plain(refusal(404, "Not Found"))
         self.answered += 1
-        return await self._respond(request, received)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            return await self._respond(request, received)
+        finally:
+            self.in_flight -= 1
 
     async def _respond(self, request: web.BaseRequest, received: Received) -> web.StreamResponse:
         answer = self._refused(received) or self.script(received)

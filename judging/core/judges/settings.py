@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -62,13 +62,20 @@ def build_request(settings: JudgeSettings, prompt: str) -> Request:
     messages = [{"role": "user", "content": prompt}]
     if settings.system_prompt:
         messages.insert(0, {"role": "system", "content": settings.system_prompt})
+    return request_of(settings, messages, settings.params)
+
+
+def request_of(
+    settings: JudgeSettings, messages: Sequence[Mapping[str, Any]], params: Mapping[str, Any]
+) -> Request:
+    """The JSON body that sends `messages` as they are; without what the server refuses."""
     request: Request = {
         "stream": True,
         "stream_options": {"include_usage": True},
         "separate_reasoning": True,
-        **settings.params,
+        **params,
         "model": settings.model,
-        "messages": messages,
+        "messages": list(messages),
     }
     return without(request, settings.refuses)
 

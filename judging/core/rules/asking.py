@@ -5,8 +5,10 @@ The texts are fenced as in the built-in templates, with their lengths, so that w
 
 from __future__ import annotations
 
+from collections import Counter
+
 from judging.core.replies import parse_score, without_thinking
-from judging.core.rules.program import Rule, RuleText
+from judging.core.rules.program import Program, Rule, RuleText
 from judging.core.rules.scoring import BEST, WORST, Reason, Scored
 from judging.core.rules.values import Value, text_of
 
@@ -118,6 +120,26 @@ def prompt_for(rule: Rule, name: str, answer: Value, reference: Value) -> str:
     if isinstance(rule.argument, RuleText):
         return _BY_RULE[language].format(rule=rule.argument.text.strip("\n"), **texts)
     return _SAME_MEANING[language].format(**texts)
+
+
+def asks_no_more(program: Program, other: Program) -> bool:
+    """Whether every question of `program` is one that `other` asks too, of the same answers."""
+    if program.needs_judge and program.format != other.format:
+        return False
+    return _questions(program) <= _questions(other)
+
+
+def _questions(program: Program) -> Counter[tuple[object, ...]]:
+    """What goes into a prompt beside the answer and the reference."""
+    return Counter(
+        (rule.target, rule.function.code, rule.language, _text_of(rule))
+        for rule in program.rules
+        if rule.function.by == "judge"
+    )
+
+
+def _text_of(rule: Rule) -> str:
+    return rule.argument.text if isinstance(rule.argument, RuleText) else ""
 
 
 def read_reply(content: str) -> Scored | Reason:

@@ -16,14 +16,18 @@ FAILED, NO_SCORE = "code.failed", "code.result"
 # The block keeps its own names: it is run in a module of its own. These lines come after as many empty ones as the
 # block has lines, so that the number of a line tells whose it is.
 _AROUND = """\
+import decimal
+import fractions
 import json
 _own = {{"__name__": __name__, "__builtins__": __builtins__}}
 exec(compile({source!r}, "<script>", "exec", dont_inherit=True), _own)
 _score = _own[{function!r}]
 def preprocess(data, resp):
     score = _score(**json.loads(data["arguments"]))
-    if isinstance(score, (int, float)) and not isinstance(score, bool) and {low} <= score <= {high}:
-        return float(score) if isinstance(score, float) else int(score)
+    if isinstance(score, bool):
+        return "bool " + repr(score)
+    if isinstance(score, (int, float, fractions.Fraction, decimal.Decimal)) and {low} <= score <= {high}:
+        return int(score) if score == int(score) and not isinstance(score, float) else float(score)
     shown = repr(score).encode("utf-8", "replace").decode().replace(chr(0), "?")
     return f"{{type(score).__name__}} {{shown[:200]}}"
 """

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import msgspec
 
 from judging.core.rules.aggregate import aggregate
 from judging.core.rules.plan import Evaluation, Line
@@ -52,7 +54,9 @@ def conclude(evaluation: Evaluation, found: Mapping[int, Scored | Reason]) -> Re
     """`found`: by index of the line what was found for it, a score or the reason why there is none."""
     if evaluation.failure is not None:
         return Result(WORST, (), evaluation.failure)
-    lines = tuple(_told(line, found.get(index)) for index, line in enumerate(evaluation.lines))
+    lines = evaluation.lines
+    if evaluation.questions or evaluation.calls:
+        lines = tuple(_told(line, found.get(index)) for index, line in enumerate(lines))
     failed = [line for line in lines if line.score is None]
     if failed:
         first = next((line for line in failed if line.reason.code != NOT_ASKED), failed[0])
@@ -65,8 +69,8 @@ def _told(line: Line, found: Scored | Reason | None) -> Line:
     if line.reason.code != "pending":
         return line
     if isinstance(found, Scored):
-        return replace(line, score=found.score, reason=found.reason)
-    return replace(line, reason=found or Reason(NOT_ASKED))
+        return msgspec.structs.replace(line, score=found.score, reason=found.reason)
+    return msgspec.structs.replace(line, reason=found or Reason(NOT_ASKED))
 
 
 def _error_of(line: Line) -> LineError:

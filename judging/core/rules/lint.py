@@ -1,22 +1,29 @@
-"""A row's reference held against the program: does it parse, has it the fields, would it score 5 itself?"""
+"""References held against the program: does each parse, has it the fields, of usual types, would it score 5 itself?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from judging.core.rules.conclude import conclude
 from judging.core.rules.formats import NotInFormat, check_depth
-from judging.core.rules.plan import FIELD_MISSING, PENDING, REFERENCE_FORMAT, Line, plan
-from judging.core.rules.program import Program, Rule
-from judging.core.rules.scoring import BEST, Reason
-from judging.core.rules.values import from_python, text_of
+from judging.core.rules.plan import FIELD_MISSING, PENDING, REFERENCE_FORMAT, Call, Evaluation, Line, plan
+from judging.core.rules.program import Code, Program, Rule
+from judging.core.rules.scoring import BEST, Reason, Scored
+from judging.core.rules.values import Number, Value, from_python, text_of
 
-BREAKS_RULE = "reference.breaks_rule"
+BREAKS_RULE, OTHER_TYPE = "reference.breaks_rule", "reference.other_type"
+FIRST_ROWS = 12  # named for each complaint
+
+RunCode = Callable[[Code, list[Call]], list[Scored | Reason]]
+Kinds = tuple[tuple[str, str], ...]  # field, kind of its value
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """`code`: reference.format, .field_missing or .breaks_rule; `line` is the program's line that minds."""
+    """`code`: reference.format, .field_missing, .breaks_rule, .other_type; `line`: the program's line that minds."""
 
     code: str
     line: int
@@ -24,8 +31,131 @@ class Complaint:
     reason: Reason
 
 
+@dataclass(slots=True)
+class Minded:
+    """A complaint of some rows: how many, the first of their lines, and the reason of the very first."""
+
+    code: str
+    line: int
+    name: str
+    reason: Reason
+    rows: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, row: int) -> None:
+        self.rows += 1
+        if len(self.first) < FIRST_ROWS:
+            self.first.append(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """Of `rows` references `minded` have a complaint; complaints by line of the program, the most frequent first."""
+
+    rows: int
+    minded: int
+    complaints: list[Minded]
+
+
+class References:
+    """Looks at references in batches. `run` runs Python blocks; without it they are left out, as judged lines are."""
+
+    def __init__(self, program: Program, run: RunCode | None = None) -> None:
+        self._program, self._run = program, run
+        self._lines = {rule.target.name: rule.place.line for rule in reversed(program.rules)}
+        self._all = next((rule.place.line for rule in program.rules if rule.target.kind == "all"), 0)
+        self._rows = self._minded = 0
+        self._found: dict[tuple[int, str, str], Minded] = {}
+        self._kinds: dict[tuple[str, str], Minded] = {}
+        self._faultless: Counter[Kinds] = (
+            Counter()
+        )  # rows without another complaint, by the kinds of their fields
+
+    def add(self, batch: Sequence[tuple[int, Any]]) -> None:
+        """References (a text, a decoded JSON value or None) with the lines of their rows."""
+        planned = [_planned(self._program, reference) for _row, reference in batch]
+        scored = self._scored([one for one in planned if isinstance(one, Evaluation)])
+        for (row, _reference), one in zip(batch, planned, strict=True):
+            if isinstance(one, Evaluation):
+                lines = next(scored)
+                self._note(row, [_of_line(line) for line in lines if _is_minded(line)], _kinds(lines))
+            else:
+                self._note(row, one, ())
+
+    def found(self) -> Lint:
+        """What was minded so far."""
+        usual = self._usual()
+        odd = [
+            self._odd(name, kind, usual[name]) for name, kind in self._kinds if usual.get(name, kind) != kind
+        ]
+        minded = self._minded + sum(
+            rows
+            for kinds, rows in self._faultless.items()
+            if any(usual[name] != kind for name, kind in kinds)
+        )
+        every = [*self._found.values(), *odd]
+        return Lint(self._rows, minded, sorted(every, key=lambda one: (one.line, -one.rows)))
+
+    def _scored(self, evaluations: list[Evaluation]) -> Any:
+        """The lines of each evaluation, Python blocks run: many calls of a block together."""
+        found: list[dict[int, Scored | Reason]] = [{} for _ in evaluations]
+        by_block: dict[str, list[tuple[int, Call]]] = {}
+        for index, evaluation in enumerate(evaluations):
+            for call in evaluation.calls if self._run else ():
+                by_block.setdefault(call.code.label, []).append((index, call))
+        for calls in by_block.values():
+            assert self._run is not None
+            results = self._run(calls[0][1].code, [call for _index, call in calls])
+            for (index, call), one in zip(calls, results, strict=True):
+                found[index][call.line] = one
+        told = (conclude(one, heard).lines for one, heard in zip(evaluations, found, strict=True))
+        return told
+
+    def _note(self, row: int, complaints: Sequence[Complaint], kinds: Kinds) -> None:
+        self._rows += 1
+        for one in complaints:
+            key = (one.line, one.name, one.code)
+            self._found.setdefault(key, Minded(one.code, one.line, one.name, one.reason)).add(row)
+        for name, kind in kinds:
+            line = self._lines.get(name, self._all)
+            self._kinds.setdefault((name, kind), Minded(OTHER_TYPE, line, name, Reason(OTHER_TYPE))).add(row)
+        if complaints:
+            self._minded += 1
+        else:
+            self._faultless[kinds] += 1
+
+    def _usual(self) -> dict[str, str]:
+        """The kind of value that each field has in most references."""
+        usual: dict[str, tuple[int, str]] = {}
+        for (name, kind), one in self._kinds.items():
+            if one.rows > usual.get(name, (0, ""))[0]:
+                usual[name] = one.rows, kind
+        return {name: kind for name, (_rows, kind) in usual.items()}
+
+    def _odd(self, name: str, kind: str, usual: str) -> Minded:
+        one = self._kinds[name, kind]
+        reason = Reason(OTHER_TYPE, {"name": name, "met": kind, "usual": usual})
+        return Minded(OTHER_TYPE, one.line, name, reason, one.rows, one.first)
+
+
 def check_reference(program: Program, reference: Any) -> list[Complaint]:
-    """What is wrong with a reference (a text, a decoded JSON value or None); judged lines and code are left out."""
+    """What is wrong with one reference; judged lines and code are left out, and so are types."""
+    planned = _planned(program, reference)
+    if not isinstance(planned, Evaluation):
+        return planned
+    return [_of_line(line) for line in planned.lines if _is_minded(line)]
+
+
+def kind_of(value: Value) -> str:
+    """text, number, bool, null, list or object."""
+    if isinstance(value, bool):
+        return "bool"
+    kinds = ((str, "text"), (Number, "number"), (list, "list"), (dict, "object"))
+    return next((kind for of, kind in kinds if isinstance(value, of)), "null")
+
+
+def _planned(program: Program, reference: Any) -> Evaluation | list[Complaint]:
+    """The reference as if it were an answer; complaints where it cannot be one."""
     needing = next((rule for rule in program.rules if _looks_at_reference(rule)), None)
     if reference is None:
         return [_complaint(needing, Reason(FIELD_MISSING, {"why": "none"}))] if needing else []
@@ -37,7 +167,21 @@ def check_reference(program: Program, reference: Any) -> list[Complaint]:
     if evaluation.failure is not None:
         params = {"why": evaluation.failure.code, **evaluation.failure.params}
         return [_complaint(needing, Reason(REFERENCE_FORMAT, params))] if needing else []
-    return [_of_line(line) for line in evaluation.lines if line.score != BEST and line.reason != PENDING]
+    return evaluation
+
+
+def _kinds(lines: Sequence[Line]) -> Kinds:
+    """The kinds of the fields that the lines looked at, each once."""
+    named = [
+        line for line in lines if line.rule.target.kind != "whole" and line.reason.code != "field_missing"
+    ]
+    return tuple(
+        {line.name: kind_of(line.answer) for line in named if line.reason.code != FIELD_MISSING}.items()
+    )
+
+
+def _is_minded(line: Line) -> bool:
+    return line.score != BEST and line.reason.code not in (PENDING.code, "not_asked")
 
 
 def _looks_at_reference(rule: Rule) -> bool:
@@ -50,5 +194,6 @@ def _complaint(rule: Rule, reason: Reason) -> Complaint:
 
 
 def _of_line(line: Line) -> Complaint:
-    code = line.reason.code if line.score is None else BREAKS_RULE
+    known = line.reason.code in (FIELD_MISSING, REFERENCE_FORMAT)
+    code = line.reason.code if known else BREAKS_RULE
     return Complaint(code, line.rule.place.line, line.name, line.reason)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from judging.core.rules.asking import prompt_for
 from judging.core.rules.fields import MISSING, Found, look_up
 from judging.core.rules.formats import Fields, NotInFormat, check_depth, read_fields
@@ -38,8 +40,7 @@ class Call:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """A rule applied to one field. Without a score: `reason.code` is `pending`, or an error of the row.
 
     `answer` and `reference` are the values that were looked at, None where there is none or none was needed.
@@ -177,14 +178,15 @@ class _Planner:
             yield rule.target.written
 
     def _add_line(self, rule: Rule, name: str) -> None:
-        answer = self.answer.value_of(rule.target, name)
-        try:
-            wanted = self.reference.value(rule.target, name) if rule.needs_reference else None
-        except _RowError as error:
-            shown = None if answer is MISSING else answer
-            self.lines.append(Line(rule, name, None, error.reason, shown))
-            return
-        if not rule.needs_reference and rule.function.needs_reference:
+        answer, wanted = self.answer.value_of(rule.target, name), None
+        if rule.needs_reference:
+            try:
+                wanted = self.reference.value(rule.target, name)
+            except _RowError as error:
+                shown = None if answer is MISSING else answer
+                self.lines.append(Line(rule, name, None, error.reason, shown))
+                return
+        elif rule.function.needs_reference:
             wanted = str(rule.argument)
         if answer is MISSING:
             missing = Reason("field_missing", {"name": name})

@@ -1,10 +1,17 @@
-"""Which function of a Python block scores, found in its syntax tree; nothing of the block is compiled or run here."""
+"""Which function of a Python block scores, found in its syntax tree; nothing of the block is compiled or run here.
+
+Compiling would find every error of syntax, but a hostile block can make it take minutes (each `finally` is compiled
+twice, nested ones twice as often again); what stands where it may not is found in the tree instead.
+"""
 
 from __future__ import annotations
 
 import ast
+import symtable
 import warnings
 from typing import NoReturn
+
+from judging.core.rules.python_places import misplaced
 
 REFERENCE, ANSWER = "ref_answer", "model_answer"
 
@@ -31,13 +38,18 @@ def _parsed(source: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(source)
+            tree = ast.parse(source)
+            symtable.symtable(source, "<code>", "exec")  # names: twice a parameter, `nonlocal` of nothing
     except SyntaxError as error:
         _refuse(error.msg, error.lineno or 1, error.offset or 1)
     except (ValueError, OverflowError) as error:  # a NUL, half a character
         _refuse(str(error))
     except (RecursionError, MemoryError):
         _refuse("too deeply nested")
+    for node, what in misplaced(tree):
+        before = source.split("\n")[node.lineno - 1].encode()[: node.col_offset]
+        _refuse(what, node.lineno, len(before.decode()) + 1)
+    return tree
 
 
 def _refuse(detail: str, line: int = 1, column: int = 1) -> NoReturn:

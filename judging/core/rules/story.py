@@ -17,7 +17,8 @@ from judging.core.rules.scoring import Reason, Scored
 from judging.core.rules.values import json_text
 
 Run = Callable[[Call], Awaitable[Scored | Reason]]
-Ask = Callable[[Sequence[Question]], Awaitable[list[AskedJudge]]]
+# One reply a question, in order; None where what was said before is read again, and this was not asked then.
+Ask = Callable[[Sequence[Question]], Awaitable[Sequence[AskedJudge | None]]]
 Found = dict[int, Scored | Reason]
 
 JUDGE = 0  # a rule metric has one judge model; a question's `repeat` is the index of its line
@@ -43,9 +44,12 @@ async def rule_on(program: Program, item: Item, run: Run, ask: Ask | None) -> Ru
         return ruled(evaluation, found)
     if ask is None:
         return ruled(evaluation, found | {one.line: Reason(NO_JUDGE) for one in evaluation.questions})
-    asked = await ask([Question(JUDGE, one.line, one.prompt) for one in evaluation.questions])
-    heard: Found = {one.repeat: read_asked(one) for one in asked}
-    return ruled(evaluation, found | heard, tuple(asked), verdicts_of(asked, heard))
+    replies = await ask([Question(JUDGE, one.line, one.prompt) for one in evaluation.questions])
+    pairs = zip(evaluation.questions, replies, strict=True)
+    asked = [(question.line, one, read_asked(one)) for question, one in pairs if one is not None]
+    heard: Found = {line: said for line, _one, said in asked}
+    verdicts = tuple(_verdict(one, said) for _line, one, said in asked if one.failure is None)
+    return ruled(evaluation, found | heard, tuple(one for _line, one, _said in asked), verdicts)
 
 
 def read_asked(asked: AskedJudge) -> Scored | Reason:
@@ -53,11 +57,6 @@ def read_asked(asked: AskedJudge) -> Scored | Reason:
     if asked.failure is not None:
         return Reason(asked.failure.code, {"detail": asked.failure.detail})
     return read_reply((asked.reply or {}).get("content") or "")
-
-
-def verdicts_of(asked: Sequence[AskedJudge], heard: Found) -> tuple[Verdict, ...]:
-    """What was read from each reply that came."""
-    return tuple(_verdict(one, heard[one.repeat]) for one in asked if one.failure is None)
 
 
 def _verdict(asked: AskedJudge, found: Scored | Reason) -> Verdict:

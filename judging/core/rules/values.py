@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_quoted = json.encoder.encode_basestring
 _MOST_EXPONENT_DIGITS = 1000  # beyond, Python would refuse to count; such a number equals only itself
 
 

@@ -110,6 +110,32 @@ def test_a_name_that_some_rows_leave_none_is_a_warning_with_those_rows(jail: Jai
     assert linted(jail, "{{ data.gt }}").warnings == (Finding("name_none", "data.gt", 1, 2, (20, 30)),)
 
 
+TAKEN_IN = [
+    "{{ data.gt|trim }}",
+    "{{ data.gt|upper|lower }}",
+    "{{ data.gt|string|length }}",
+    "{{ data.gt|default('-') }}",
+    "{{ data.gt|default('-')|trim }}",
+    "{{ data.gt|tojson }}",
+    "{{ data.gt|int }}",
+    "{{ 'Answer: ' ~ data.gt }}",
+    "{{ '%s'|format(data.gt) }}",
+    "{{ '%(x)s'|format(x=data.gt) }}",
+    "{{ '%s, %s' % (data.question, data.gt) }}",
+    "{{ 'it is {}'.format(data.gt) }}",
+    "{{ [data.question, data.gt]|join }}",
+    "{% filter upper %}{{ data.gt }}{% endfilter %}",
+    "{% set x = data.gt|trim %}{{ x }}",
+    "{{ data.gt if data.question else data.level }}",
+    "{{ 'x' if data.question == 'q1' else data.gt }}",
+]
+
+
+@pytest.mark.parametrize("template", TAKEN_IN)
+def test_a_none_that_a_filter_or_a_text_takes_in_is_told_too(template: str, jail: Jail) -> None:
+    assert linted(jail, template).warnings == (Finding("name_none", "data.gt", 1, 2, (20, 30)),)
+
+
 def test_a_standard_name_that_is_none_everywhere_still_exists(jail: Jail) -> None:
     assert found(jail, "{{ data.ref_answer }}") == [("name_none", "data.ref_answer")]
 
@@ -127,6 +153,10 @@ GUARDED = [
     "{% if 'zzz' in data %}{{ data.zzz.deeper }}{% endif %}",
     "{% if data.zzz.deeper is defined %}{{ data.zzz.deeper }}{% endif %}",
     "{{ data.ref_answer or data.question }}",
+    "{{ data.gt|default('-', true)|trim }}",
+    "{{ (data.gt or '-')|trim ~ '.' }}",
+    "{% if data.gt is not none %}{{ data.gt|trim }}{% endif %}",
+    "{{ data.gt if data.gt is not none else '-' }}",
     "{{ data.get('level') or 0 }}",
 ]
 

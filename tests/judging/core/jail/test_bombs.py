@@ -38,7 +38,7 @@ def test_a_timeout_names_the_scripts_line(jail: Jail) -> None:
 
 GREEDY = {
     "one big text": "return len('x' * 10 ** 10)",
-    "a growing list": "kept = []\nwhile True: kept.append('x' * 10 ** 6)",
+    "a growing list": "kept = []\nwhile True: kept.append(bytes(10 ** 6))",
     "a growing number": "return 1 << 10 ** 10",
 }
 

@@ -257,37 +257,6 @@ def test_the_listed_modules_work_behind_the_walls(expression: str, value: object
     )
 
 
-CLEAN = r"""
-import re
-pairs = [("<think>", "</think>"), ("<Think>", "</Think>")]
-def remove_cot(text: str, cot_pairs=None) -> str:
-    ret = text
-    for t0, t1 in cot_pairs or pairs:
-        ret = re.sub(f"{t0}.*?{t1}", "", ret, flags=re.DOTALL)
-    return ret.strip()
-def preprocess(data: dict, resp: dict) -> bool | int | str | float | None:
-    resp["clean"] = remove_cot(resp["content"])
-    return resp["clean"]
-"""
-COMPARE = r"""
-import re
-from typing import Optional
-ans_map = {"A>>B": 1, "A>B": 2, "A=B": 3, "B>A": 4, "B>>A": 5}
-def postprocess(judge_reqs: list[dict], judge_resps: list[dict], judge_models, data, resp, **kwargs) -> Optional[int]:
-    matches = re.findall(r"\[\[(A>>B|A>B|A=B|B>A|B>>A)\]\]", judge_resps[0]["content"])
-    return ans_map.get(matches[-1] if matches else None)
-"""
-
-
-def test_a_script_that_takes_the_thinking_out(jail: Jail) -> None:
-    outcome = preprocess(jail, CLEAN, {}, {"content": "<think>hm\n</think> 24"})
-    assert (outcome.result, outcome.changed["response"]) == ("24", {"clean": "24"})
-
-
-def test_a_script_that_reads_the_last_comparison(jail: Jail) -> None:
-    assert postprocess(jail, COMPARE).result == 2
-
-
 def test_a_dataclass_of_the_scripts_own_works(jail: Jail) -> None:
     before = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    x: int"
     assert result_of(jail, "return P(3).x", before) == 3
@@ -296,3 +265,60 @@ def test_a_dataclass_of_the_scripts_own_works(jail: Jail) -> None:
 def test_seconds_are_the_items_own(jail: Jail) -> None:
     quick, slow = run(jail, script("for _ in range(10 ** 6 * data.n): pass"), 2)
     assert quick.seconds < slow.seconds
+
+
+LIARS = """
+class Text(str):
+    def __len__(self): return 1
+    def __str__(self): return "another"
+class Number(int):
+    def __int__(self): return 10 ** 40
+    def __index__(self): return 10 ** 40
+class Real(float):
+    def __float__(self): return float("inf")
+class Fields(dict):
+    def __iter__(self): return iter(())
+    def items(self): return ()
+"""
+
+
+@pytest.mark.parametrize(("value", "result"), [("Text('x')", "x"), ("Number(7)", 7), ("Real(1.5)", 1.5)])
+def test_a_result_is_what_it_is_and_not_what_its_class_says(value: str, result: object, jail: Jail) -> None:
+    assert result_of(jail, f"return {value}", LIARS) == result
+
+
+def test_a_text_can_not_lie_about_its_length(jail: Jail) -> None:
+    assert failure_of(jail, "return Text('x' * 70000)", LIARS).code == "result"
+
+
+def test_added_fields_are_what_they_are_too(jail: Jail) -> None:
+    (outcome,) = run(jail, script("data.added = Fields(a=Text('x'), b=[Number(1)])", LIARS))
+    assert outcome.changed["data"] == {"added": {"a": "x", "b": [1]}}
+
+
+HOSTILE_VALUES = {
+    "a deep nest": "x = []\nfor _ in range(10 ** 5): x = [x]\ndata.deep = x",
+    "a class that raises when it is shown": "return Raises()",
+    "a class that never ends being shown": "return Endless()",
+    "a generator": "data.x = (n for n in range(3))",
+    "a module": "data.x = traceback",
+    "the function itself": "return preprocess",
+    "a key that is no text": "data[3] = 3",
+    "a dict in the place of the data": "dict.clear(data)\ndict.update(data, {1: object()})",
+}
+CLASSES = """
+import traceback
+class Raises:
+    def __repr__(self): raise SystemExit("no")
+class Endless:
+    def __repr__(self):
+        while True: pass
+"""
+
+
+@pytest.mark.parametrize("body", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES.keys())
+def test_a_value_that_can_not_be_told_is_a_failure_of_its_item_only(body: str, jail: Jail) -> None:
+    source = script(f"if data.n != 1: return data.n\n{body}\nreturn 'told'", CLASSES)
+    first, hostile, last = run(jail, source, 3)
+    assert (first.result, last.result) == (0, 2)
+    assert hostile.failure is not None

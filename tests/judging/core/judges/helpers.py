@@ -6,7 +6,7 @@ from typing import Any
 
 from judging.core.judges.client import ask, open_client
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.patience import Asked, RetryPolicy, ask_patiently
+from judging.core.judges.patience import NOBODY, Asked, RetryPolicy, ask_patiently
 from judging.core.judges.replying import Reply
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 
@@ -42,7 +42,7 @@ class Pauses(list[float]):
         self.append(seconds)
 
 
-def ask_with_patience(url: str, pauses: Pauses | None = None, on_limit: Any = None, **policy: Any) -> Asked:
+def ask_with_patience(url: str, pauses: Pauses | None = None, watch: Any = NOBODY, **policy: Any) -> Asked:
     settings = settings_for(url, params={"temperature": 0, "max_tokens": 9}, timeouts=QUICK)
 
     async def patiently() -> Asked:
@@ -54,7 +54,7 @@ def ask_with_patience(url: str, pauses: Pauses | None = None, on_limit: Any = No
                 policy=RetryPolicy(**policy),
                 sleep=Pauses() if pauses is None else pauses,
                 random=Random(1),
-                on_limit=on_limit,
+                watch=watch,
             )
 
     return asyncio.run(patiently())

@@ -1,6 +1,8 @@
 import pytest
 
-from judging.core.judges.errors import JudgeError
+from judging.core.judges.errors import JudgeError, Unreachable
+from judging.core.judges.patience import Nobody
+from judging.core.judges.replying import Reply
 from judging.core.judges.scripted import (
     Answer,
     ScriptedJudge,
@@ -10,6 +12,7 @@ from judging.core.judges.scripted import (
     refusal,
     server_error,
 )
+from judging.core.judges.settings import Request
 from tests.judging.core.judges.helpers import Pauses, ask_with_patience
 
 
@@ -76,14 +79,45 @@ def test_no_wait_goes_beyond_the_whole_time() -> None:
     assert asked.error is not None
 
 
-def test_others_hear_of_a_limit_at_once() -> None:
-    heard: list[JudgeError] = []
+class Witness(Nobody):
+    """Hears how each try ended, and grants so many retries."""
+
+    def __init__(self, retries: int = 99) -> None:
+        self.retries = retries
+        self.heard: list[str] = []
+
+    def after(self, reply: Reply | None, error: JudgeError | None) -> None:
+        self.heard.append(error.code if error else "replied")
+
+    def may_retry(self) -> bool:
+        self.retries -= 1
+        return self.retries >= 0
+
+
+def test_a_watch_hears_how_each_try_ended() -> None:
+    watch = Witness()
     with ScriptedJudge([rate_limited("2"), refusal(503, "busy"), server_error(), "[[7]]"]) as judge:
-        ask_with_patience(judge.url, on_limit=heard.append)
-    assert [(error.code, error.retry_after) for error in heard] == [
-        ("rate_limited", 2.0),
-        ("overloaded", None),
-    ]
+        ask_with_patience(judge.url, watch=watch)
+    assert watch.heard == ["rate_limited", "overloaded", "server_error", "replied"]
+
+
+def test_without_a_retry_left_the_first_error_is_the_last() -> None:
+    with ScriptedJudge(server_error()) as judge:
+        asked = ask_with_patience(judge.url, watch=Witness(retries=1))
+    assert len(asked.calls) == 2
+
+
+class Closed(Nobody):
+    async def before(self, request: Request) -> None:
+        raise Unreachable("connect", "down")
+
+
+def test_a_watch_may_end_the_asking_before_it_begins() -> None:
+    with ScriptedJudge("[[7]]") as judge:
+        asked = ask_with_patience(judge.url, watch=Closed())
+        assert judge.requests == []
+    assert asked.error is not None
+    assert (asked.error.code, asked.calls) == ("connect", ())
 
 
 @pytest.mark.parametrize(

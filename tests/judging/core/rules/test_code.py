@@ -32,6 +32,19 @@ def test_a_number_from_1_to_5_is_the_score(jail: Jail, expression: str, score: f
 
 
 @pytest.mark.parametrize(
+    ("kind", "expression", "score"),
+    [("fractions", "Fraction(7, 2)", 3.5), ("decimal", "Decimal(4)", 4), ("decimal", "Decimal('4.5')", 4.5)],
+)
+def test_exact_numbers_of_the_standard_library_are_numbers(
+    jail: Jail, kind: str, expression: str, score: float
+) -> None:
+    head = f"from {kind} import *\ndef f(ref_answer, model_answer):"
+    assert ran(jail, f"{head}\n    return {expression}") == Scored(
+        score, Reason("code_returned", {"label": "代码1", "score": f"{score:g}"})
+    )
+
+
+@pytest.mark.parametrize(
     "expression",
     [
         "True",

@@ -77,6 +77,7 @@ RULES: list[tuple[str, list[tuple[str, int, int]]]] = [
     ("# DSL\na:精确匹配\n@whole:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
     ("# DSL\n@all:精确匹配\n@whole:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
 ]
+SCORES = "def f(ref_answer, model_answer):\n    return 5"
 
 
 @pytest.mark.parametrize(("text", "found"), RULES)
@@ -186,3 +187,41 @@ def test_two_functions_with_both_parameters_are_one_too_many() -> None:
 )
 def test_hostile_python_is_a_syntax_error(block: str) -> None:
     assert codes(with_lines("a:python:代码1") + "\n" + CODE.format(block)) == ["python_syntax"]
+
+
+@pytest.mark.parametrize(
+    ("block", "line", "column"),
+    [
+        ("return 5", 5, 1),
+        (f"{SCORES}\n中 = 1; break", 7, 8),
+        (f"{SCORES}\nfor one in []: pass\nelse: continue", 8, 7),
+        (f"{SCORES}\nclass A:\n    def f(self): return 1\n    return 2", 9, 5),
+        (f"{SCORES}\nwhile True:\n    def g(): break", 8, 14),
+        (f"{SCORES}\nyield 3", 7, 1),
+        (f"{SCORES}\ndef g(x=(yield)): pass", 7, 10),
+        (f"{SCORES}\ndef g(): await x", 7, 10),
+        (f"{SCORES}\nasync def g():\n    def h():\n        async with x: pass", 9, 9),
+        (f"{SCORES}\nnonlocal y", 7, 1),
+        (f"{SCORES}\ndef g(a, a): pass", 7, 10),
+    ],
+)
+def test_python_that_only_a_compiler_refuses_is_found_in_its_place(
+    block: str, line: int, column: int
+) -> None:
+    text = f"# DSL\na:python:代码1\n@格式限制:JSON\n<代码1>\n{block}\n</代码1>"
+    assert places(text) == [("python_syntax", line, column)]
+
+
+def test_python_that_is_allowed_is_not_minded() -> None:
+    block = (
+        f"{SCORES}\nasync def g():\n    async for one in x:\n        if await one: break\n        continue\n"
+        "def h():\n    while True:\n        with x: yield 1\n        break\nk = lambda: (yield)"
+    )
+    assert places(with_lines("a:python:代码1") + f"\n<代码1>\n{block}\n</代码1>") == []
+
+
+def test_a_block_that_would_be_compiled_for_minutes_is_read_at_once() -> None:
+    depth = 40
+    nested = "".join(f"{' ' * level}try: pass\n{' ' * level}finally:\n" for level in range(depth))
+    block = f"{SCORES}\n{nested}{' ' * depth}pass"
+    assert places(with_lines("a:python:代码1") + f"\n<代码1>\n{block}\n</代码1>") == []

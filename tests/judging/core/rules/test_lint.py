@@ -1,8 +1,11 @@
+from functools import partial
 from typing import Any
 
 import pytest
 
-from judging.core.rules.lint import check_reference
+from judging.core.jail.pool import Jail
+from judging.core.rules.code import run_code
+from judging.core.rules.lint import Lint, References, check_reference
 from tests.judging.core.rules.programs import program, with_lines
 
 TEXT = with_lines("a:精确匹配", "b:字数限制:3", "c:常量等于:x", "a:模糊匹配")
@@ -53,3 +56,49 @@ def test_too_deep_a_reference_does_not_parse() -> None:
     for _ in range(5000):
         deep = {"a": deep}
     assert complaints(TEXT, deep) == [("reference.format", 2, "reference.format")]
+
+
+def lint_of(text: str, *references: Any, jail: Jail | None = None) -> Lint:
+    looking = References(program(text), partial(run_code, jail) if jail else None)
+    looking.add(list(enumerate(references, 1)))
+    return looking.found()
+
+
+def test_equal_complaints_are_counted_and_their_rows_named() -> None:
+    found = lint_of(TEXT, None, {"a": 1, "b": "x", "c": "x"}, None)
+    (minded,) = found.complaints
+    assert (found.rows, found.minded, minded.rows, minded.first) == (3, 2, 2, [1, 3])
+
+
+def test_a_field_of_another_type_than_in_most_references_is_minded() -> None:
+    found = lint_of(with_lines("a:精确匹配"), {"a": "x"}, {"a": 1}, {"a": "y"}, {"a": None})
+    assert [(one.code, one.line, one.first, one.reason.params["met"]) for one in found.complaints] == [
+        ("reference.other_type", 2, [2], "number"),
+        ("reference.other_type", 2, [4], "null"),
+    ]
+    assert found.minded == 2
+
+
+def test_types_are_looked_at_in_the_fields_that_all_stands_for_too() -> None:
+    found = lint_of(with_lines("b:字数限制:9", "@all:精确匹配"), {"z": [1]}, {"z": [2]}, {"z": True})
+    assert [
+        (one.line, one.name, one.reason.params["usual"]) for one in found.complaints if "z" in one.name
+    ] == [(3, "z", "list")]
+
+
+def test_a_row_is_minded_once_whatever_is_minded_in_it() -> None:
+    found = lint_of(with_lines("a:字数限制:1", "a:精确匹配"), {"a": "x"}, {"a": "y"}, {"a": 1000})
+    assert (found.minded, len(found.complaints)) == (1, 2)
+
+
+def test_repeated_elements_are_another_type_than_a_single_one() -> None:
+    found = lint_of(with_lines("a:精确匹配", form="XML"), "<a>1</a>", "<a>2</a>", "<a>1</a><a>2</a>")
+    assert found.complaints[0].reason.params == {"name": "a", "met": "list", "usual": "text"}
+
+
+def test_python_blocks_score_the_reference_against_itself(jail: Jail) -> None:
+    block = "\n<代码1>\ndef f(ref_answer, model_answer):\n    return 5 if ref_answer else 1 / 0\n</代码1>"
+    text = with_lines("a:Python代码:代码1") + block
+    (minded,) = lint_of(text, {"a": 1}, {"a": 0}, jail=jail).complaints
+    assert (minded.code, minded.reason.code, minded.first) == ("reference.breaks_rule", "code.failed", [2])
+    assert lint_of(text, {"a": 0}).complaints == []

@@ -15,6 +15,7 @@ from tests.judging.core.rules.programs import program
 
 LONG = "一部融合了未来科技和人类情感的科幻巨作,充满视觉震撼和深刻反思的暑期档大片"
 SHORT = "一部融合了未来科技和人类情感,充满视觉震撼和深刻反思的暑期档科幻大片"
+RULE = "模型回答主题和参考答案主题意思接近即可得5分,如主题完全不相同,直接为1分。其它情况根据模型回答相关程度给2-4分。"
 JSON_REFERENCE = f'{{"核心标签": "电影", "主题": "{LONG}"}}'
 JSON_ANSWER = f'{{"核心标签": "电影", "主题": "{SHORT}"}}'
 XML_REFERENCE = f"<核心标签>电影</核心标签>\n<主题>{LONG}</主题>"
@@ -68,8 +69,8 @@ JSON_EXAMPLES: list[tuple[str, str, list[int | None]]] = [
         [5],
     ),
     (
-        "# DSL\n主题:自然语言规则:规则标签1\n@聚合方式:min\n@格式限制:JSON\n<规则标签1>\n相近即可得5分\n</规则标签1>",
-        "# DSL\n主题:rule:rule1\n@aggregate:min\n@format:JSON\n<rule1>\n相近即可得5分\n</rule1>",
+        f"# DSL\n主题:自然语言规则:规则标签1\n@聚合方式:min\n@格式限制:JSON\n<规则标签1>\n{RULE}\n</规则标签1>",
+        f"# DSL\n主题:rule:rule1\n@aggregate:min\n@format:JSON\n<rule1>\n{RULE}\n</rule1>",
         [None],
     ),
 ]
@@ -77,8 +78,14 @@ OTHER_EXAMPLES = [
     (
         "# DSL\n@单个字段:模糊匹配\n@聚合方式:min\n@格式限制:字符串",
         "# DSL\n@whole:fuzzy_match\n@aggregate:min\n@format:text",
-        "核心标签:电影",
-        "核心标签:电影",
+        f'"核心标签:电影,主题:{SHORT}"',
+        f'"核心标签:电影,主题:{LONG}"',
+    ),
+    (
+        "# DSL\n核心标签:精确匹配\n主题:模糊匹配\n主题:字数限制:60\n@聚合方式:min\n@格式限制: JSON",
+        "# DSL\n核心标签:exact_match\n主题:fuzzy_match\n主题:length:60\n@aggregate:min\n@format: JSON",
+        JSON_ANSWER,
+        JSON_REFERENCE,
     ),
     (
         "# DSL\n核心标签:精确匹配\n主题:模糊匹配\n@聚合方式:min\n@格式限制:XML",
@@ -162,6 +169,36 @@ def test_the_other_formats_score_alike_in_both_languages(
     for text in (chinese, english):
         told = judged(text, answer, reference, 3)
         assert (told.format_ok, told.score) == (True, 3)
+
+
+XML_FORMAT = [
+    "# DSL\n核心标签:精确匹配\n@聚合方式:min\n@格式限制:XML",
+    "# DSL\n核心标签:exact_match\n@aggregate:min\n@format:XML",
+]
+
+
+@pytest.mark.parametrize("text", XML_FORMAT)
+def test_the_example_of_a_format_takes_xml_and_nothing_else(text: str) -> None:
+    assert judged(text, XML_ANSWER, XML_REFERENCE, 3).score == 5
+    refused = judged(text, JSON_ANSWER, XML_REFERENCE, 3)
+    assert (refused.format_ok, refused.score, refused.lines) == (False, 1, ())
+
+
+CHINESE = "# DSL\n{}:精确匹配\n@聚合方式:{}\n@格式限制:JSON"
+ENGLISH = "# DSL\n{}:exact_match\n@aggregate:{}\n@format:JSON"
+BY_AGGREGATE = {"min": 1, "max": 5, "mean": 3, "median": 3, "mode": 1}
+
+
+@pytest.mark.parametrize(("aggregate", "score"), BY_AGGREGATE.items())
+def test_every_aggregate_that_the_seed_names_is_taken_over_all_fields(aggregate: str, score: int) -> None:
+    for text in (CHINESE.format("@全部字段", aggregate), ENGLISH.format("@all", aggregate)):
+        assert judged(text, JSON_ANSWER, JSON_REFERENCE, 3).score == score
+
+
+@pytest.mark.parametrize("aggregate", BY_AGGREGATE)
+def test_the_whole_answer_is_one_score_whatever_the_aggregate(aggregate: str) -> None:
+    for text in (CHINESE.format("@单个字段", aggregate), ENGLISH.format("@whole", aggregate)):
+        assert judged(text, JSON_ANSWER, JSON_ANSWER, 3).score == 5
 
 
 def test_the_first_example_takes_the_lowest_of_its_lines() -> None:

@@ -1,0 +1,139 @@
+"""A candidate that is asked for answers: whom to ask, what is sent for a row, and the answer as it is kept.
+
+row ──messages_to_send, params_for──▶ request ──▶ reply ──answer_of──▶ response, like an uploaded one
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from judging.core.judges.replying import Reply
+from judging.core.judges.settings import JudgeSettings, Request, request_of
+from judging.core.story import JudgeModel
+
+MOST_ANSWERS = 100
+
+NUMBERS = ("max_tokens", "temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
+ROW_PARAMETERS = (*NUMBERS, "stop")
+"""Fields of a row that override the candidate's own parameters (spec: datasets, "A row, after reading")."""
+
+_SENT = ("tool_calls", "tool_call_id", "name")  # of a message, beside role and content
+
+ANSWER_EMPTY = "answer_empty"  # flag: the model said nothing
+ANSWER_TRUNCATED = "answer_truncated"  # flag: cut by its limit of tokens
+
+
+class CandidateModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A model that is asked `n` times for an answer to each row: an endpoint's id or an address, never a key.
+
+    Kept as JSON, so that a run's frozen copy is exactly what was asked.
+    """
+
+    name: str
+    endpoint: int | None = None
+    url: str = ""
+    model: str = ""
+    api_key_env: str = ""
+    system_prompt: str | None = None
+    params: dict[str, Any] = {}
+    n: int = 1
+
+    @property
+    def asked(self) -> JudgeModel:
+        """Whom to ask, as the engine's lanes know it. The system prompt is not here: a row may have its own."""
+        return JudgeModel(
+            name=self.name,
+            template="",
+            endpoint=self.endpoint,
+            url=self.url,
+            model=self.model,
+            api_key_env=self.api_key_env,
+            params=self.params,
+        )
+
+    def to_json(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> CandidateModel:
+        """Raises msgspec.ValidationError for a text that is no candidate."""
+        return msgspec.json.decode(text, type=cls)
+
+
+def build_request(
+    settings: JudgeSettings, candidate: CandidateModel, data: Mapping[str, Any], number: int
+) -> Request:
+    """What is sent for answer `number` (from 1) to a row; `data` as `datasets.core.variables.row_data` gives it."""
+    messages = messages_to_send(data["messages"], candidate.system_prompt)
+    return request_of(settings, messages, params_for(candidate, data, number))
+
+
+def messages_to_send(messages: list[dict[str, Any]], system_prompt: str | None) -> list[dict[str, Any]]:
+    """The row's messages in order, without a last one by the assistant: that is the expected answer.
+
+    The candidate's system prompt comes first, unless the row has a system message: the item's own words go before
+    what is said to all.
+    """
+    asked = messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages
+    sent = [_sent(message) for message in asked]
+    if system_prompt and not any(message["role"] == "system" for message in asked):
+        sent.insert(0, {"role": "system", "content": system_prompt})
+    return sent
+
+
+def _sent(message: dict[str, Any]) -> dict[str, Any]:
+    """Only what the protocol knows: servers refuse messages with further keys."""
+    kept = {name: message[name] for name in _SENT if message.get(name) is not None}
+    content = message["content"] if message["content"] or "tool_calls" not in kept else None
+    return {"role": message["role"], "content": content, **kept}
+
+
+def params_for(candidate: CandidateModel, data: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """The candidate's parameters, overlaid by the row's. Of several answers each gets a seed of its own, one more than
+    the answer before, if there is a seed: with the same one they would be the same."""
+    params = {**candidate.params}
+    for name in ROW_PARAMETERS:
+        value = _parameter(name, data.get(name))
+        if value is not None:
+            params[name] = value
+    seed = params.get("seed")
+    if isinstance(seed, int) and not isinstance(seed, bool):
+        params["seed"] = seed + number - 1
+    return params
+
+
+def _parameter(name: str, value: Any) -> Any:
+    """A row's value; a number written as text, as every cell of a CSV is, is a number. None: not given."""
+    if not isinstance(value, str) or name not in NUMBERS:
+        return None if value == "" else value
+    try:
+        number = json.loads(value)
+    except ValueError:
+        return value.strip() or None
+    return number if isinstance(number, int | float) else value
+
+
+def answer_of(reply: Reply) -> dict[str, Any]:
+    """A reply as a response is kept. `finish_reason` only where the answer did not end by itself."""
+    answer: dict[str, Any] = {"content": reply.content if reply.content or not reply.tool_calls else None}
+    if reply.reasoning_content:
+        answer["reasoning_content"] = reply.reasoning_content
+    if reply.tool_calls:
+        answer["tool_calls"] = reply.tool_calls
+    if reply.finish_reason not in (None, "stop", "tool_calls"):
+        answer["finish_reason"] = reply.finish_reason
+    return answer
+
+
+def flags_of(answer: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is odd about an answer that a model gave; it is judged nevertheless."""
+    flags = []
+    if not str(answer.get("content") or "").strip() and not answer.get("tool_calls"):
+        flags.append(ANSWER_EMPTY)
+    if answer.get("finish_reason") == "length":
+        flags.append(ANSWER_TRUNCATED)
+    return tuple(flags)

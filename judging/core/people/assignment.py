@@ -1,0 +1,78 @@
+"""Who gets what next. Pure and seeded: the same state and seed give the same items."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+REPEAT_GAP = 10  # verdicts between an item and its silent repeat, so that one does not remember
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An item that a rater may have: `rank` is its place in the evaluation's drawn order, `free` its free seats."""
+
+    pk: int
+    rank: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A silent repeat: how many verdicts ago its rater gave the original's."""
+
+    pk: int
+    ago: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Which share of a rater's items are gold, and which are silent repeats; each 0…1."""
+
+    gold: float = 0.0
+    repeats: float = 0.0
+
+
+def starting_rank(seed: int, rater: int, items: int) -> int:
+    """Where in the drawn order a rater begins, so that two who begin together do not walk side by side."""
+    return random.Random(f"start:{seed}:{rater}").randrange(items) if items else 0
+
+
+def in_order(found: Sequence[Open], order: str, start: int) -> list[Open]:
+    """Open items as a rater gets them: from the starting rank on and round; by need those that lack most first."""
+
+    def key(one: Open) -> tuple[int, bool, int]:
+        return (-one.free if order == "need" else 0, one.rank < start, one.rank)
+
+    return sorted(found, key=key)
+
+
+def mixed(
+    usual: Sequence[int],
+    gold: Sequence[int],
+    twins: Sequence[Twin],
+    *,
+    count: int,
+    place: int,
+    shares: Shares,
+    seed: int,
+    rater: int,
+) -> list[int]:
+    """The next `count` items of a rater who has had `place` so far; each list is in the order of giving.
+
+    Gold and repeats come at places drawn by the seed, so that nobody can tell them by their place. Gold is given only
+    among usual items; repeats that are left when those have run out are given at the end.
+    """
+    normal, known, again = list(usual), list(gold), [twin.pk for twin in twins if twin.ago >= REPEAT_GAP]
+    chosen: list[int] = []
+    while len(chosen) < count and normal:
+        drawn = random.Random(f"mix:{seed}:{rater}:{place + len(chosen)}").random()
+        if known and drawn < shares.gold:
+            chosen.append(known.pop(0))
+        elif again and drawn > 1 - shares.repeats:
+            chosen.append(again.pop(0))
+        else:
+            chosen.append(normal.pop(0))
+    left = [twin.pk for twin in sorted(twins, key=lambda twin: -twin.ago) if twin.pk not in chosen]
+    return chosen + left[: count - len(chosen)]

@@ -1,0 +1,139 @@
+"""A criterion that people judge by, what its scale takes, and a comparison's verdict seen from either side.
+
+Canonical verdicts name the answers, not the places: `A` is the item's response, `B` its other response, whichever of
+them stood on the left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from judging.core.values import NO_SCORE, Outcome, Value
+
+Scale = Literal["five", "ten", "yes_no", "categories", "text", "steps", "gsb"]
+
+STEPS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
+GSB = ("A>B", "A=B", "B>A")
+BOTH_BAD = "both_bad"
+COMPARING: tuple[Scale, ...] = ("steps", "gsb")
+SCORING: tuple[Scale, ...] = ("five", "ten", "yes_no", "categories", "text")
+
+LEFT_EMPTY, FREE_TEXT = "left_empty", "free_text"  # reasons of judgements without a value
+LONGEST_TEXT = 20_000
+MOST_CATEGORIES = 50
+_TURNED = {"A>>B": "B>>A", "A>B": "B>A", "A=B": "A=B", "B>A": "A>B", "B>>A": "A>>B"}
+_BOUNDS: dict[str, tuple[int, int]] = {"five": (1, 5), "ten": (1, 10), "yes_no": (0, 1)}
+
+
+class Criterion(msgspec.Struct, frozen=True, kw_only=True):
+    """What is judged and how. Its JSON is also a metric's: `min_score` and `max_score` are the scale's ends.
+
+    scale: "five" 1–5, "ten" 1–10, "yes_no", "categories" (one of `categories`), "text" (free), "steps" (A>>B … B>>A),
+    "gsb" (the first answer good, same or bad beside the other). `both_bad` only where two are compared.
+    """
+
+    name: str
+    scale: Scale = "five"
+    guideline: str = ""
+    required: bool = True
+    categories: tuple[str, ...] = ()
+    both_bad: bool = False
+    min_score: float = 1
+    max_score: float = 5
+
+    @property
+    def compares(self) -> bool:
+        """Is it about two answers?"""
+        return self.scale in COMPARING
+
+    @property
+    def choices(self) -> tuple[Value, ...]:
+        """Every value that it takes, in the order of its keys; none for free text."""
+        if self.scale in ("five", "ten"):
+            return tuple(range(1, _BOUNDS[self.scale][1] + 1))
+        if self.scale == "yes_no":
+            return (True, False)
+        if self.compares:
+            return (*(STEPS if self.scale == "steps" else GSB), *((BOTH_BAD,) if self.both_bad else ()))
+        return self.categories
+
+    def to_json(self) -> str:
+        low, high = _BOUNDS.get(self.scale, (1, 5))
+        return msgspec.json.encode(msgspec.structs.replace(self, min_score=low, max_score=high)).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> Criterion:
+        """Raises msgspec.ValidationError for a text that is none."""
+        return msgspec.json.decode(text, type=cls)
+
+
+class ValuesRefused(Exception):
+    """Some values do not fit: {criterion number: code}; the codes: missing, not_on_scale, too_long, unknown."""
+
+    def __init__(self, codes: Mapping[int, str]) -> None:
+        super().__init__(", ".join(f"{number}: {code}" for number, code in codes.items()))
+        self.codes = dict(codes)
+
+
+def problem_of(criterion: Criterion, value: Any) -> str:
+    """Why a value does not fit a criterion, as a code; '' if it does. None or a blank text is no value."""
+    if is_empty(value):
+        return "missing" if criterion.required else ""
+    if criterion.scale == "text":
+        if not isinstance(value, str):
+            return "not_on_scale"
+        return "too_long" if len(value) > LONGEST_TEXT else ""
+    fits = any(type(value) is type(choice) and value == choice for choice in criterion.choices)
+    return "" if fits else "not_on_scale"
+
+
+def is_empty(value: Any) -> bool:
+    """Was nothing given?"""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def accepted(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> dict[int, Value]:
+    """The values that were given, by criterion's number. Raises ValuesRefused naming every one that does not fit."""
+    codes = {number: problem_of(one, values.get(number)) for number, one in criteria.items()}
+    codes |= {number: "unknown" for number in values if number not in criteria}
+    if any(codes.values()):
+        raise ValuesRefused({number: code for number, code in codes.items() if code})
+    return {number: values[number] for number in criteria if not is_empty(values.get(number))}
+
+
+def turned(value: Value) -> Value:
+    """A comparison's verdict with the two sides exchanged; whatever else as it is."""
+    return _TURNED.get(value, value) if isinstance(value, str) else value
+
+
+def canonical(
+    criteria: Mapping[int, Criterion], values: Mapping[int, Value], shown_first: int | None
+) -> dict[int, Value]:
+    """Values in which `A` is what was shown first (left) as values in which `A` is the item's response.
+
+    `shown_first`: 1 the response, 2 the other one, None where there is but one. Its own inverse.
+    """
+    return {
+        number: turned(value) if shown_first == 2 and criteria[number].compares else value
+        for number, value in values.items()
+    }
+
+
+def outcome_of(criterion: Criterion, value: Value | None) -> Outcome:
+    """What a judgement keeps of a value: a free text is no score, but stands in the detail."""
+    if value is None:
+        return Outcome(NO_SCORE, reason=LEFT_EMPTY)
+    if criterion.scale == "text":
+        return Outcome(NO_SCORE, reason=FREE_TEXT, detail=str(value))
+    return Outcome("scored", value)
+
+
+def active_seconds(seconds: Any, most: float = 3600.0) -> float:
+    """A time on an item as a client tells it, made safe: 0 for nonsense, at most an hour."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return 0.0
+    return min(max(float(seconds), 0.0), most)

@@ -1,0 +1,208 @@
+"""Lines of ratings as they come from a file, JSON or CSV: each a checked record, or a code of what is wrong with it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+from uuid import UUID
+
+from judging.core.people.criteria import Criterion
+from judging.core.values import Value
+
+VALUE = "value: "
+_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
+_MOST = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class RatingLine:
+    """A verdict of a file. `item` or, with `row`, `candidate` and perhaps `other`, what it is about; values by name."""
+
+    line: int
+    rater: str
+    values: Mapping[str, Value]
+    key: UUID | None = None
+    item: int | None = None
+    row: int | None = None
+    candidate: str = ""
+    answer: int = 1
+    other: str = ""
+    other_answer: int = 1
+    shown_first: int | None = None
+    seconds: float = 0.0
+    comment: str = ""
+    at: datetime | None = None
+    current: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that cannot be taken: its number, a code, and what the code is about."""
+
+    line: int
+    code: str
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Bad(Exception):
+    def __init__(self, code: str, **params: str) -> None:
+        super().__init__(code)
+        self.code, self.params = code, params
+
+
+def read_lines(text: str, criteria: Sequence[Criterion]) -> Iterator[RatingLine | BadLine]:
+    """Every line of a file, in its order; what begins with `{` is JSON Lines, everything else CSV with a head."""
+    told = _json_records(text) if text.lstrip().startswith("{") else _csv_records(text, criteria)
+    for line, record in told:
+        if isinstance(record, str):
+            yield BadLine(line, record)
+            continue
+        try:
+            yield _rating(line, record)
+        except _Bad as bad:
+            yield BadLine(line, bad.code, bad.params)
+
+
+def _json_records(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    for line, part in enumerate(text.split("\n"), 1):
+        if not part.strip():
+            continue
+        try:
+            record = json.loads(part)
+        except (ValueError, RecursionError):
+            yield line, "not_json"
+            continue
+        yield line, record if isinstance(record, dict) else "not_object"
+
+
+def _csv_records(text: str, criteria: Sequence[Criterion]) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    scales = {one.name: one for one in criteria}
+    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    head: list[str] | None = None
+    try:
+        for cells in reader:
+            if head is None:
+                head = cells
+            elif len(cells) > len(head):
+                yield reader.line_num, "too_many_cells"
+            elif any(cells):
+                yield reader.line_num, _from_cells(dict(zip(head, cells, strict=False)), scales)
+    except csv.Error:
+        yield reader.line_num, "not_csv"
+
+
+def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[str, Any]:
+    """A table's texts as what they mean: empty cells are left out, an apostrophe before a formula is taken off."""
+    plain = {
+        name: _unquoted(cell) for name, cell in cells.items() if cell != "" and not name.startswith(VALUE)
+    }
+    record: dict[str, Any] = {
+        name: _number(cell) if name in _NUMBERS else cell for name, cell in plain.items()
+    }
+    if "current" in record:
+        record["current"] = str(record["current"]).lower() not in _FALSE
+    values = {
+        name.removeprefix(VALUE): cell for name, cell in cells.items() if name.startswith(VALUE) and cell
+    }
+    record["values"] = {name: _value(scales.get(name), _unquoted(cell)) for name, cell in values.items()}
+    return record
+
+
+_NUMBERS = ("item", "row", "answer", "other_answer", "shown_first", "seconds")
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in tuple("=+-@\t\r＝＋－＠") else cell
+
+
+def _number(cell: str) -> Any:
+    try:
+        number = float(cell)
+    except ValueError:
+        return cell
+    return int(number) if math.isfinite(number) and number.is_integer() else number
+
+
+def _value(criterion: Criterion | None, cell: str) -> Any:
+    if criterion is not None and criterion.scale in ("five", "ten"):
+        return _number(cell)
+    if criterion is not None and criterion.scale == "yes_no":
+        low = cell.lower()
+        return True if low in _TRUE else False if low in _FALSE else cell
+    return cell
+
+
+def _rating(line: int, record: dict[str, Any]) -> RatingLine:
+    values = record.get("values")
+    if not isinstance(values, dict) or not all(
+        isinstance(one, bool | int | float | str) for one in values.values()
+    ):
+        raise _Bad("values")
+    rater = record.get("rater")
+    if not isinstance(rater, str) or not rater.strip():
+        raise _Bad("rater")
+    return RatingLine(
+        line=line,
+        rater=rater.strip(),
+        values=values,
+        key=_key(record.get("key")),
+        item=_whole(record, "item"),
+        row=_whole(record, "row"),
+        candidate=_text(record, "candidate"),
+        answer=_whole(record, "answer") or 1,
+        other=_text(record, "other"),
+        other_answer=_whole(record, "other_answer") or 1,
+        shown_first=_whole(record, "shown_first"),
+        seconds=_seconds(record.get("seconds")),
+        comment=_text(record, "comment"),
+        at=_moment(record.get("at")),
+        current=record.get("current") is not False,
+    )
+
+
+def _key(told: Any) -> UUID | None:
+    if told is None:
+        return None
+    try:
+        return UUID(str(told))
+    except ValueError:
+        raise _Bad("key") from None
+
+
+def _whole(record: dict[str, Any], name: str) -> int | None:
+    told = record.get(name)
+    if told is None:
+        return None
+    if isinstance(told, bool) or not isinstance(told, int) or not 0 < told < _MOST:
+        raise _Bad("number", name=name)
+    return told
+
+
+def _text(record: dict[str, Any], name: str) -> str:
+    told = record.get(name)
+    if told is None:
+        return ""
+    if not isinstance(told, str):
+        raise _Bad("text", name=name)
+    return told
+
+
+def _seconds(told: Any) -> float:
+    fine = isinstance(told, int | float) and not isinstance(told, bool) and math.isfinite(told) and told >= 0
+    return min(float(told), 3600.0) if fine else 0.0
+
+
+def _moment(told: Any) -> datetime | None:
+    if told is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(str(told))
+    except ValueError:
+        raise _Bad("moment") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

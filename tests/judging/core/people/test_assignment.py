@@ -1,0 +1,104 @@
+"""Who gets what next: seats are never overfilled, nobody gets an item twice, whoever comes or goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judging.core.people.assignment import Open, Shares, Twin, in_order, mixed, starting_rank
+from judging.core.people.drawing import draw, shares_of, shuffled
+
+NO_SHARES = Shares()
+
+
+def walk(items: int, needed: int, raters: list[int], order: str) -> Counter[tuple[int, int]]:
+    """Raters come in this order, each taking one item; what each has had."""
+    free, had = dict.fromkeys(range(items), needed), Counter[tuple[int, int]]()
+    for rater in raters:
+        there = [Open(pk, pk, left) for pk, left in free.items() if left and not had[pk, rater]]
+        usual = [one.pk for one in in_order(there, order, starting_rank(1, rater, items))]
+        for pk in mixed(usual, [], [], count=1, place=0, shares=NO_SHARES, seed=1, rater=rater):
+            free[pk] -= 1
+            had[pk, rater] += 1
+    return had
+
+
+@given(
+    st.integers(1, 8),
+    st.integers(1, 3),
+    st.lists(st.integers(0, 5), max_size=60),
+    st.sampled_from(["random", "need"]),
+)
+def test_no_item_is_given_beyond_its_need_nor_twice_to_one(
+    items: int, needed: int, raters: list[int], order: str
+) -> None:
+    had = walk(items, needed, raters, order)
+    assert max(had.values(), default=0) <= 1
+    assert max(Counter(pk for pk, _ in had.elements()).values(), default=0) <= needed
+
+
+@given(st.integers(1, 6), st.integers(1, 3))
+def test_as_many_raters_as_are_needed_fill_every_seat(items: int, needed: int) -> None:
+    had = walk(items, needed, [*range(needed)] * items, "random")
+    assert had.total() == items * needed
+
+
+def test_by_need_those_that_lack_most_come_first() -> None:
+    there = [Open(1, 0, 1), Open(2, 1, 3), Open(3, 2, 2)]
+    assert [one.pk for one in in_order(there, "need", 0)] == [2, 3, 1]
+
+
+def test_at_random_a_rater_goes_round_from_the_own_start() -> None:
+    there = [Open(pk, pk, 1) for pk in range(4)]
+    assert [one.pk for one in in_order(there, "random", 2)] == [2, 3, 0, 1]
+
+
+def test_gold_comes_only_among_usual_items() -> None:
+    shares = Shares(gold=1.0)
+    asked = {"count": 3, "place": 0, "shares": shares, "seed": 1, "rater": 1}
+    assert mixed([1, 2, 3], [9], [], **asked) == [9, 1, 2]
+    assert mixed([], [9], [], **asked) == []
+
+
+def test_a_repeat_waits_some_verdicts_and_comes_at_the_end_at_last() -> None:
+    shares = Shares(repeats=1.0)
+    asked = {"count": 1, "place": 0, "shares": shares, "seed": 1, "rater": 1}
+    assert mixed([1], [], [Twin(8, 3)], **asked) == [1]
+    assert mixed([1], [], [Twin(8, 10)], **asked) == [8]
+    assert mixed([], [], [Twin(8, 3)], **asked) == [8]
+
+
+@given(st.integers(0, 99))
+def test_about_the_wanted_share_is_gold(seed: int) -> None:
+    chosen = mixed(
+        range(1000),
+        range(1000, 2000),
+        [],
+        count=1000,
+        place=0,
+        shares=Shares(gold=0.1),
+        seed=seed,
+        rater=1,
+    )
+    assert 50 < sum(pk >= 1000 for pk in chosen) < 160
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=50), st.integers(1, 50), st.integers(0, 9))
+def test_a_sample_has_the_wanted_size_and_says_its_probability(
+    strata: list[str], size: int, seed: int
+) -> None:
+    drawn = draw(strata, size, seed, stratified=True)
+    wanted = min(size, len(strata))
+    assert len(drawn) == len({one.place for one in drawn}) == wanted
+    assert abs(sum(1 / one.probability for one in drawn) - len(strata)) < 1e-6 or wanted < len(set(strata))
+
+
+def test_a_small_stratum_is_drawn_from_where_the_size_allows_it() -> None:
+    assert shares_of({"a": 98, "b": 1, "c": 1}, 10) == {"a": 8, "b": 1, "c": 1}
+
+
+def test_ranks_are_all_there() -> None:
+    assert sorted(shuffled(50, 3)) == list(range(50))
+    assert shuffled(50, 3) != shuffled(50, 4)
