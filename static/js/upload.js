@@ -1,6 +1,9 @@
 // An upload form that shows how far it is. Without this module the form works as a plain one.
 import { bytes } from "./drop.js";
 
+// As files.py has it.
+const ENDING = /(\.(jsonl?|ndjson|csv|tsv|txt|md|xlsx?|ods|docx?|odt|pptx?|rtf|pdf|png|jpe?g|gif|webp|html?|xml|ya?ml|zip|tar|rar|7z|parquet|arrow|sqlite3?|db))?(\.(gz|tgz|bz2|xz|zst))?$/i;
+
 for (const form of document.querySelectorAll("form[data-upload]")) attend(form);
 
 function attend(form) {
@@ -10,7 +13,7 @@ function attend(form) {
   file.addEventListener("change", () => {
     tell(form, tooLarge(form, file) ? [form.dataset.tooLarge] : []);
     if (!name || (name.value && name.value !== suggested)) return;
-    suggested = (file.files[0]?.name ?? "").replace(/(\.(jsonl|ndjson|json|csv|txt))?(\.gz)?$/i, "");
+    suggested = (file.files[0]?.name ?? "").replace(ENDING, "");
     name.value = suggested;
   });
   form.addEventListener("submit", (event) => {

@@ -1,0 +1,42 @@
+"""The one door to human evaluations and to what raters hold in them.
+
+Raters know only of evaluations in which they rate, and only their own items; everything else does not exist for them.
+"""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest
+
+from evalsite import access
+from evalsite.access import May
+from judging.people.models import Assignment, Evaluation
+
+
+def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evaluation:
+    """An evaluation of the project called `slug`, by the number of its run; for May.RATE one's own only.
+
+    Raises Http404 or PermissionDenied.
+    """
+    project = access.get_project(request, slug, may)
+    found = Evaluation.objects.select_related("run__version__dataset").filter(run__project=project, run=pk)
+    if may == May.RATE:
+        found = found.filter(raters__user=access.signed_in(request), raters__left_at=None)
+    evaluation = found.first()
+    if evaluation is None:
+        raise Http404
+    evaluation.run.project = project
+    return evaluation
+
+
+def get_own_assignment(request: HttpRequest, slug: str, pk: int) -> Assignment:
+    """An item in the asking rater's hands, or that was. Raises Http404 for anything else, PermissionDenied
+    for a member who does not rate."""
+    project = access.get_project(request, slug, May.RATE)
+    own = Assignment.objects.filter(
+        pk=pk, evaluation__run__project=project, rater__user=access.signed_in(request)
+    )
+    parts = ("evaluation__run", "rater", "item__row", "item__response", "item__other_response", "rating")
+    assignment = own.select_related(*parts).first()
+    if assignment is None:
+        raise Http404
+    return assignment

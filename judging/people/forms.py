@@ -1,0 +1,339 @@
+"""The forms of a new human evaluation: what, by which criteria, by whom."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from datasets.models import Candidate, Version
+from evalsite.accounts.models import User
+from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
+from judging.people.gathering import Choice
+from judging.people.messages import SCALES, value_label
+from judging.people.models import Order, Scheme
+from judging.people.offers import AS_IT_STANDS, SINGLE, Offer, candidates_of, others
+from judging.people.organising import Terms
+from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
+
+MOST_CRITERIA = 10
+
+
+class _Bounded:
+    """A number beyond 64 bits is no choice; SQLite would stumble over it."""
+
+    def clean(self, value: Any) -> Any:
+        try:
+            return super().clean(value)  # type: ignore[misc]
+        except OverflowError:
+            raise forms.ValidationError(
+                gettext("Choose one of those offered."), code="invalid_choice"
+            ) from None
+
+
+class OneCandidate(_Bounded, forms.ModelChoiceField):  # type: ignore[type-arg]
+    """Names a candidate."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return str(obj.name)
+
+
+class OneVersion(_Bounded, VersionChoice):
+    """Names a version."""
+
+
+class RaterChoice(_Bounded, forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Names a person by full name and user name."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        full = obj.get_full_name()
+        return f"{full} ({obj.username})" if full else str(obj.username)
+
+
+class EvaluationForm(forms.Form):
+    """What is rated and on which terms, without the criteria."""
+
+    kind = forms.ChoiceField(label=_("Rated is"), widget=forms.RadioSelect)
+    candidates = CandidateChoice(
+        Candidate.objects.none(),
+        label=_("Candidates"),
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text=_("Raters never see these names; the sides are shuffled."),
+    )
+    baseline = OneCandidate(Candidate.objects.none(), label=_("Baseline"), required=False, empty_label="–")
+    other_version = OneVersion(
+        Version.objects.none(), label=_("The other version"), required=False, empty_label="–"
+    )
+    pairs_per_item = forms.IntegerField(
+        label=_("Pairs on each row"), min_value=1, max_value=50, initial=1, required=False
+    )
+    sample_size = forms.IntegerField(
+        label=_("Rows drawn at random"),
+        min_value=1,
+        max_value=200_000,
+        required=False,
+        help_text=_(
+            "Empty: all rows. A sample drawn here may later correct a judge model's scores: its probability is kept."
+        ),
+    )
+    stratify_by = forms.ChoiceField(
+        label=_("In proportion by"),
+        required=False,
+        help_text=_("Each value of this field gets its share of the sample, one row at least."),
+    )
+    overlap = forms.IntegerField(
+        label=_("Raters for each item"),
+        min_value=1,
+        max_value=50,
+        initial=1,
+        help_text=_("With two or more, it can be seen how far they agree."),
+    )
+    order = forms.ChoiceField(label=_("Order"), choices=Order.choices, initial=Order.RANDOM)
+    repeat_share = forms.IntegerField(
+        label=_("Silent repeats, %"),
+        min_value=0,
+        max_value=50,
+        initial=0,
+        help_text=_(
+            "So many items come once more to the same rater, sides exchanged: does the verdict stay the same?"
+        ),
+    )
+    gold_share = forms.IntegerField(
+        label=_("Gold items, %"),
+        min_value=0,
+        max_value=50,
+        initial=0,
+        help_text=_(
+            "This share of a rater's items has known answers, which you add on the evaluation's page. They show how "
+            "a rater does and are in no other figure."
+        ),
+    )
+    lease_minutes = forms.IntegerField(
+        label=_("Minutes that a rater may hold an item"), min_value=2, max_value=10_080, initial=30
+    )
+    shows_reference = forms.BooleanField(
+        label=_("Raters see the expected answer beside what they rate"), required=False
+    )
+    raters = RaterChoice(
+        User.objects.none(), label=_("Raters"), widget=forms.CheckboxSelectMultiple, required=False
+    )
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=200,
+        help_text=_("Raters see this name: it must not tell which models they rate."),
+    )
+    guideline = forms.CharField(
+        label=_("Guideline for everything"),
+        required=False,
+        max_length=50_000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=_("Markdown. Each criterion has its own as well."),
+    )
+    seed = forms.IntegerField(label=_("Seed of the draw"), min_value=0, max_value=SEEDS - 1, required=False)
+
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        version: Version,
+        offered: list[Offer],
+        raters: QuerySet[User],
+        name: str,
+        fields: list[str],
+    ) -> None:
+        candidates = candidates_of(version)
+        self.version = version
+        initial = {
+            "kind": offered[0].code,
+            "candidates": list(candidates),
+            "raters": [one.pk for one in raters if not one.is_superuser] or [one.pk for one in raters],
+            "name": name,
+            "seed": random.randrange(SEEDS),
+        }
+        super().__init__(data, initial=initial)
+        some = self.fields
+        some["kind"].choices = [(one.code, one.name) for one in offered]  # type: ignore[attr-defined]
+        some["candidates"].queryset = candidates  # type: ignore[attr-defined]
+        some["baseline"].queryset = candidates  # type: ignore[attr-defined]
+        some["other_version"].queryset = others(version)  # type: ignore[attr-defined]
+        some["raters"].queryset = raters  # type: ignore[attr-defined]
+        some["stratify_by"].choices = [  # type: ignore[attr-defined]
+            ("", _("no field")),
+            *((field, field) for field in fields),
+        ]
+        self.offered = {one.code: one for one in offered}
+
+    def kind_boxes(self) -> list[tuple[Any, Offer]]:
+        """Each way to choose, with what it means."""
+        return [(box, self.offered[str(box.data["value"])]) for box in self["kind"]]
+
+    @property
+    def chosen_kind(self) -> str:
+        """What is chosen, or proposed."""
+        sent = self.data.get("kind") if self.is_bound else None
+        return sent if sent in self.offered else str(self.initial["kind"])
+
+    @property
+    def compares(self) -> bool:
+        return self.offered[self.chosen_kind].compares
+
+    def clean(self) -> dict[str, Any]:
+        sent = super().clean() or {}
+        kind, chosen = sent.get("kind"), list(sent.get("candidates") or [])
+        if kind == AS_IT_STANDS or kind == Scheme.VERSIONS:
+            sent["candidates"] = chosen = []
+        if kind in (SINGLE, Scheme.REFERENCE) and not chosen:
+            self.add_error("candidates", gettext("Choose at least one candidate."))
+        if kind in (Scheme.EVERY_PAIR, Scheme.BALANCED, Scheme.BASELINE) and len(chosen) < 2:
+            self.add_error("candidates", gettext("Choose at least two candidates to compare."))
+        if kind == Scheme.BASELINE and sent.get("baseline") not in chosen:
+            self.add_error("baseline", gettext("Choose one of the candidates as the baseline."))
+        if kind == Scheme.VERSIONS and not sent.get("other_version"):
+            self.add_error("other_version", gettext("Choose the version to compare with."))
+        for field in ("name", "guideline"):
+            named = names_in(str(sent.get(field) or ""), [one.name for one in candidates_of(self.version)])
+            if named:
+                self.add_error(field, names_a_model(named))
+        return sent
+
+    def clean_seed(self) -> int:
+        seed = self.cleaned_data["seed"]
+        return random.randrange(SEEDS) if seed is None else int(seed)
+
+    def choice(self) -> Choice:
+        """What is to be rated, after is_valid."""
+        sent, kind = self.cleaned_data, self.cleaned_data["kind"]
+        return Choice(
+            version=self.version,
+            candidates=list(sent["candidates"]),
+            scheme="" if kind in (SINGLE, AS_IT_STANDS) else kind,
+            baseline=sent["baseline"] if kind == Scheme.BASELINE else None,
+            other_version=sent["other_version"] if kind == Scheme.VERSIONS else None,
+            pairs_per_item=sent["pairs_per_item"] or 1,
+            sample_size=sent["sample_size"],
+            stratify_by=sent["stratify_by"],
+            seed=sent["seed"],
+        )
+
+    def terms(self) -> Terms:
+        """How it is rated, after is_valid."""
+        sent = self.cleaned_data
+        return Terms(
+            overlap=sent["overlap"],
+            order=sent["order"],
+            lease_minutes=sent["lease_minutes"],
+            gold_share=sent["gold_share"] / 100,
+            repeat_share=sent["repeat_share"] / 100,
+            shows_reference=sent["shows_reference"],
+            guideline=sent["guideline"],
+        )
+
+
+def names_in(text: str, names: list[str]) -> str:
+    """The first of the models' names that a text tells; '' if it tells none. Very short names are not looked for."""
+    folded = text.casefold()
+    return next((name for name in names if len(name) > 2 and name.casefold() in folded), "")
+
+
+def names_a_model(name: str) -> str:
+    """The sentence for it."""
+    return gettext(
+        "Raters read this, and it names the candidate %(name)s. Put it so that it tells no model."
+    ) % {"name": name}
+
+
+class CriterionForm(forms.Form):
+    """One criterion."""
+
+    name = forms.CharField(
+        label=_("Criterion"), max_length=100, required=False, help_text=_("Empty: this one is left out.")
+    )
+    scale = forms.ChoiceField(label=_("Scale"), choices=list(SCALES.items()))
+    categories = forms.CharField(
+        label=_("Categories"),
+        required=False,
+        max_length=5000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("One on each line; only for the scale of categories."),
+    )
+    both_bad = forms.BooleanField(label=_("“Both bad” may be said"), required=False)
+    required = forms.BooleanField(label=_("Required"), required=False)
+    guideline = forms.CharField(
+        label=_("Guideline"),
+        required=False,
+        max_length=50_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("Markdown: when to give what. Raters open it by a key."),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        sent = super().clean() or {}
+        names = [line.strip() for line in str(sent.get("categories", "")).splitlines() if line.strip()]
+        sent["categories"] = list(dict.fromkeys(names))
+        if sent.get("scale") == "categories" and not 2 <= len(sent["categories"]) <= MOST_CATEGORIES:
+            self.add_error(
+                "categories", gettext("Name two categories at least and fifty at most, one on each line.")
+            )
+        return sent
+
+    def criterion(self) -> Criterion:
+        """After is_valid."""
+        sent = self.cleaned_data
+        return Criterion(
+            name=sent["name"],
+            scale=sent["scale"],
+            guideline=sent["guideline"],
+            required=sent["required"],
+            categories=tuple(sent["categories"]) if sent["scale"] == "categories" else (),
+            both_bad=sent["both_bad"] and sent["scale"] in COMPARING,
+        )
+
+
+CriteriaForms = forms.formset_factory(
+    CriterionForm, extra=0, max_num=MOST_CRITERIA, validate_max=True, absolute_max=20
+)
+
+
+def proposed_criteria(compares: bool) -> list[dict[str, Any]]:
+    """What an empty form begins with."""
+    if compares:
+        return [{"name": gettext("Preference"), "scale": "steps", "both_bad": True, "required": True}]
+    return [{"name": gettext("Quality"), "scale": "five", "required": True}]
+
+
+class GoldForm(forms.Form):
+    """One gold item: the row, the answers, and what is right for each criterion. Or a file of many."""
+
+    row = forms.IntegerField(label=_("Row"), min_value=1, max_value=2**31 - 1, required=False)
+    a = OneCandidate(Candidate.objects.none(), label=_("Answer A of"), required=False, empty_label=None)
+    b = OneCandidate(Candidate.objects.none(), label=_("Answer B of"), required=False, empty_label=None)
+    file = forms.FileField(
+        label=_("Or a file"),
+        required=False,
+        help_text=_(
+            'JSON Lines: {"row": 3, "a": "…", "b": "…", "values": {"…": "A>B"}}; A is the answer called a.'
+        ),
+    )
+
+    def __init__(
+        self, *args: Any, candidates: QuerySet[Candidate], criteria: dict[int, Criterion], **more: Any
+    ) -> None:
+        super().__init__(*args, **more)
+        self.criteria = {f"value_{number}": one for number, one in criteria.items() if one.scale != "text"}
+        for field in ("a", "b"):
+            self.fields[field].queryset = candidates  # type: ignore[attr-defined]
+        for name, one in self.criteria.items():
+            choices = [("", "–"), *((str(place), value_label(one, v)) for place, v in enumerate(one.choices))]
+            self.fields[name] = forms.ChoiceField(label=one.name, choices=choices, required=False)
+        self.initial.setdefault("b", candidates.values_list("pk", flat=True)[1:2].first())
+        self.order_fields(["row", "a", "b", *self.criteria, "file"])
+
+    def values(self) -> dict[str, Any]:
+        """{criterion's name: value} of what was chosen, after is_valid."""
+        chosen = {name: self.cleaned_data[name] for name in self.criteria if self.cleaned_data[name]}
+        return {self.criteria[name].name: self.criteria[name].choices[int(at)] for name, at in chosen.items()}

@@ -1,0 +1,93 @@
+"""A verdict as judgements of its run, and the run's counters with them. Call with the evaluation locked."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+from django.db.models import F, QuerySet
+
+from judging.core.people.criteria import outcome_of
+from judging.core.values import NO_SCORE, SCORED, Value
+from judging.people.looking import criteria_of
+from judging.people.models import Assignment, Evaluation, Rating
+from judging.runs.models import Judgement, Run
+from judging.runs.plain import storable
+
+
+def judgements_add(
+    evaluation: Evaluation, assignment: Assignment, rating: Rating, values: Mapping[int, Value]
+) -> None:
+    """One judgement a criterion. Gold and silent repeats have none: they tell of the rater, not of the answer."""
+    item, criteria = assignment.item, criteria_of(evaluation)
+    if not item.counts:
+        return
+    metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
+    first, made = evaluation.next_position, []
+    for place, number in enumerate(sorted(criteria)):
+        outcome = outcome_of(criteria[number], values.get(number))
+        made.append(
+            Judgement(
+                run_id=evaluation.run_id,
+                position=first + place,
+                run_metric_id=metrics[number],
+                row_id=item.row_id,
+                candidate_id=item.response.candidate_id,
+                response_id=item.response_id,
+                other_response_id=item.other_response_id,
+                rater_id=assignment.rater.user_id,
+                shown_first=assignment.shown_first,
+                drawn_with=item.drawn_with,
+                attempt=rating.attempt,
+                state=outcome.state,
+                value=storable(outcome.value_json),
+                score=outcome.score,
+                reason=outcome.reason,
+                detail=storable(outcome.detail) or "",
+                seconds=rating.seconds,
+                finished_at=time.time(),
+            )
+        )
+    Judgement.objects.bulk_create(made)
+    evaluation.next_position = first + len(made)
+    evaluation.save(update_fields=["next_position"])
+    rating.first_position = first
+    rating.save(update_fields=["first_position"])
+    _count(evaluation, Counter(one.state for one in made), 1, extra=rating.extra)
+
+
+def judgements_withdraw(evaluation: Evaluation, rating: Rating) -> None:
+    """A verdict counts no more; its judgements stay as history."""
+    _mark(evaluation, rating, current=False)
+
+
+def judgements_restore(evaluation: Evaluation, rating: Rating) -> None:
+    """An earlier verdict counts again."""
+    _mark(evaluation, rating, current=True)
+
+
+def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
+    if rating.first_position is None:
+        return
+    found = judgements_of(evaluation, rating)
+    states = Counter(found.values_list("state", flat=True))
+    found.update(current=current)
+    _count(evaluation, states, 1 if current else -1, extra=rating.extra)
+
+
+def judgements_of(evaluation: Evaluation, rating: Rating) -> QuerySet[Judgement]:
+    """A verdict's judgements: they stand one after another in the run."""
+    first = rating.first_position or 0
+    last = first + len(criteria_of(evaluation)) - 1
+    return Judgement.objects.filter(run=evaluation.run_id, position__range=(first, last))
+
+
+def _count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
+    """The run's counters. What nobody had asked for adds to what was asked for, or the run would be overfull."""
+    Run.objects.filter(pk=evaluation.run_id).update(
+        scored=F("scored") + sign * states[SCORED],
+        no_score=F("no_score") + sign * states[NO_SCORE],
+        total=F("total") + (sign * states.total() if extra else 0),
+        revision=F("revision") + 1,
+    )

@@ -1,0 +1,173 @@
+"""Who holds which item: leases, their end, and what a rater gets next. Seats are counted on the item."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from evalsite.accounts.models import User
+from judging.core.people.assignment import Open, Shares, Twin, in_order, mixed, starting_rank
+from judging.core.people.pairs import side_for
+from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
+
+MOST_AT_ONCE = 10
+_SHOWN = ("item__row", "item__response", "item__other_response", "rater")
+
+
+def locked(evaluation: Evaluation | int) -> Evaluation:
+    """The evaluation as it is now, held until the transaction ends."""
+    pk = evaluation if isinstance(evaluation, int) else evaluation.pk
+    return Evaluation.objects.select_for_update(of=("self",)).select_related("run").get(pk=pk)
+
+
+@transaction.atomic
+def claim(*, evaluation: Evaluation, user: User, count: int = 2) -> list[Assignment]:
+    """The next items of a rater, at most `count`: those held already come first, their leases renewed.
+
+    Empty if the evaluation is closed, the user does not rate in it, or nothing is left. With item, row, responses.
+    """
+    evaluation = locked(evaluation)
+    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
+    if rater is None or not evaluation.open:
+        return []
+    count = min(count, MOST_AT_ONCE)
+    free_expired(evaluation, spare=rater)
+    held = _renewed(evaluation, rater, count)
+    if len(held) < count:
+        _take_back(evaluation, rater, count - len(held))
+    wanted = count - Assignment.objects.filter(rater=rater, state=AssignmentState.LEASED).count()
+    for item in _next_items(evaluation, rater, wanted) if wanted > 0 else []:
+        assign(evaluation, rater, item)
+    return list(_leased(rater).select_related(*_SHOWN)[:count])
+
+
+def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(rater=rater, state=AssignmentState.LEASED).order_by("place")
+
+
+def lease_end(evaluation: Evaluation) -> datetime:
+    """When a lease that begins now ends."""
+    return timezone.now() + timedelta(minutes=evaluation.lease_minutes)
+
+
+def free_expired(evaluation: Evaluation, spare: EvaluationRater | None = None) -> int:
+    """Give back what others hold beyond their lease. How many. A rater who is here again keeps what is still free."""
+    expired = Assignment.objects.filter(
+        evaluation=evaluation, state=AssignmentState.LEASED, lease_until__lt=timezone.now()
+    )
+    return release(list(expired.exclude(rater=spare) if spare else expired))
+
+
+def release(assignments: list[Assignment]) -> int:
+    """Give items back: their seats are free, drafts stay. Call with the evaluation locked."""
+    for one in assignments:
+        Assignment.objects.filter(pk=one.pk).update(state=AssignmentState.RELEASED)
+        free_seat(one)
+    return len(assignments)
+
+
+def free_seat(assignment: Assignment) -> None:
+    """The item's seat is free again; one held beyond what the item needs, or of gold or a repeat, had none."""
+    if not assignment.extra:
+        Item.objects.filter(pk=assignment.item_id, needed__gt=0).update(free=F("free") + 1)
+
+
+def take_seat(assignment: Assignment) -> bool:
+    """Hold a seat of the item; False, and the assignment is an extra one, if all are held. Gold has no seats."""
+    item = Item.objects.get(pk=assignment.item_id)
+    taken = not item.needed or bool(Item.objects.filter(pk=item.pk, free__gt=0).update(free=F("free") - 1))
+    assignment.extra = not taken
+    Assignment.objects.filter(pk=assignment.pk).update(extra=not taken)
+    return taken
+
+
+def _renewed(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
+    held = list(_leased(rater).values_list("pk", flat=True)[:count])
+    Assignment.objects.filter(pk__in=held).update(lease_until=lease_end(evaluation))
+    return held
+
+
+def _take_back(evaluation: Evaluation, rater: EvaluationRater, count: int) -> None:
+    """What this rater held once and nobody else has taken since comes first: there may be a draft."""
+    left = Assignment.objects.filter(rater=rater, state=AssignmentState.RELEASED, item__free__gt=0)
+    for one in left.order_by("place")[:count]:
+        if take_seat(one):
+            Assignment.objects.filter(pk=one.pk).update(
+                state=AssignmentState.LEASED, lease_until=lease_end(evaluation)
+            )
+
+
+def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[Item]:
+    chosen = mixed(
+        _usual(evaluation, rater, count),
+        _gold(evaluation, rater, count),
+        _twins(evaluation, rater),
+        count=count,
+        place=rater.place,
+        shares=Shares(evaluation.gold_share, evaluation.repeat_share),
+        seed=evaluation.seed,
+        rater=rater.pk,
+    )
+    found = Item.objects.in_bulk(chosen)
+    return [found[pk] for pk in chosen]
+
+
+def _usual(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
+    """Items with a free seat that this rater never had, in the order of giving."""
+    unseen = Item.objects.filter(evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
+    start = starting_rank(evaluation.seed, rater.pk, evaluation.items_count)
+    if evaluation.order == Order.NEED:
+        most = unseen.order_by("-free").values_list("free", flat=True).first()
+        unseen = unseen.filter(free=most) if most else unseen
+    later = unseen.filter(rank__gte=start).order_by("rank")[:count]
+    found = list(later) or []
+    if len(found) < count:
+        found += list(unseen.filter(rank__lt=start).order_by("rank")[: count - len(found)])
+    opened = [Open(item.pk, item.rank, item.free) for item in found]
+    return [one.pk for one in in_order(opened, evaluation.order, start)]
+
+
+def _gold(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
+    if not evaluation.gold_share:
+        return []
+    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None)
+    return list(gold.exclude(assignments__rater=rater).order_by("rank").values_list("pk", flat=True)[:count])
+
+
+def _twins(evaluation: Evaluation, rater: EvaluationRater) -> list[Twin]:
+    """Repeats of what this rater gave a verdict on, longest ago first, with how many items ago that was."""
+    if not evaluation.repeat_share:
+        return []
+    given = Assignment.objects.filter(rater=rater, state=AssignmentState.GIVEN)
+    places = dict(given.filter(item__repeats__isnull=False).values_list("item", "place"))
+    twins = Item.objects.filter(repeat_of__in=places).exclude(assignments__rater=rater)
+    found = [Twin(pk, rater.place - places[of]) for pk, of in twins.values_list("pk", "repeat_of") if of]
+    return sorted(found, key=lambda twin: (-twin.ago, twin.pk))
+
+
+def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assignment:
+    """Lease an item to a rater who has not had it. Call with the evaluation locked."""
+    rater.place += 1
+    rater.save(update_fields=["place"])
+    side = side_for(item.first_side, item.dealt) if item.first_side else None
+    if item.repeat_of_id:  # the other way round, or the hand would remember
+        side = _other_side(item.repeat_of_id, rater) or side
+    made = Assignment.objects.create(
+        evaluation=evaluation,
+        item=item,
+        rater=rater,
+        place=rater.place,
+        shown_first=side,
+        lease_until=lease_end(evaluation),
+    )
+    Item.objects.filter(pk=item.pk).update(dealt=F("dealt") + 1)
+    take_seat(made)
+    return made
+
+
+def _other_side(item_id: int, rater: EvaluationRater) -> int | None:
+    side = Assignment.objects.filter(item=item_id, rater=rater).values_list("shown_first", flat=True).first()
+    return 3 - side if side else None

@@ -1,0 +1,80 @@
+"""Codes of this room as sentences and names in the reader's language."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from judging.core.people.criteria import Criterion
+from judging.core.people.rating_lines import BadLine
+from judging.core.values import Value
+from judging.people.desk_words import value_name, value_problem
+
+SCALES: dict[str, str | Promise] = {
+    "five": gettext_lazy("1 to 5"),
+    "ten": gettext_lazy("1 to 10"),
+    "yes_no": gettext_lazy("yes or no"),
+    "categories": gettext_lazy("categories"),
+    "text": gettext_lazy("free text"),
+    "steps": gettext_lazy("which is better, in five steps"),
+    "gsb": gettext_lazy("good, same or bad (GSB)"),
+}
+
+
+def problems_of(codes: Mapping[int, str]) -> dict[int, str]:
+    """{criterion number: what is wrong with its value}."""
+    return {number: value_problem(code) for number, code in codes.items()}
+
+
+def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -> str:
+    """A value as people read it; a comparison's two answers are called by `names`, else A and B."""
+    if criterion.compares and len(names) > 1 and str(value) in _NAMED:
+        return str(_NAMED[str(value)]) % {"a": names[0], "b": names[1]}
+    return value_name(criterion, value)
+
+
+_NAMED: dict[str, str | Promise] = {
+    "A>>B": gettext_lazy("%(a)s much better"),
+    "A>B": gettext_lazy("%(a)s better"),
+    "B>A": gettext_lazy("%(b)s better"),
+    "B>>A": gettext_lazy("%(b)s much better"),
+}
+
+
+def values_of(text: str) -> dict[int, Any]:
+    """A rating's values from their JSON text, by criterion number."""
+    return {int(number): value for number, value in json.loads(text or "{}").items()}
+
+
+_BAD_LINES: dict[str, str | Promise] = {
+    "not_json": gettext_lazy("This line is not JSON."),
+    "not_object": gettext_lazy("This line is no JSON object."),
+    "not_csv": gettext_lazy("The file is no CSV from here on: a quotation mark is not closed."),
+    "too_many_cells": gettext_lazy("This line has more cells than the head."),
+    "values": gettext_lazy(
+        "“values” must be an object of the criteria's names with a number, a text, true or false."
+    ),
+    "rater": gettext_lazy("It does not say who rated: “rater” is missing."),
+    "key": gettext_lazy("“key” is no UUID; leave it out if there is none."),
+    "number": gettext_lazy("“%(name)s” must be a whole number from 1."),
+    "text": gettext_lazy("“%(name)s” must be a text."),
+    "moment": gettext_lazy("“at” is no time such as 2026-05-31T12:00:00+08:00."),
+    "no_rater": gettext_lazy("No rater here is called “%(name)s”. Add the person to the raters first."),
+    "no_item": gettext_lazy("It does not say what was rated: give the item, or row and candidate."),
+    "no_such_item": gettext_lazy("The evaluation has no such item."),
+    "no_criterion": gettext_lazy("There is no criterion called “%(name)s”."),
+    "value_missing": gettext_lazy("The criterion “%(name)s” is required."),
+    "value_not_on_scale": gettext_lazy("The value of “%(name)s” is not on its scale."),
+    "value_too_long": gettext_lazy("The text of “%(name)s” is too long."),
+    "side": gettext_lazy("“shown_first” is 1 (the candidate stood left), 2 (the other), or nothing."),
+    "rated_already": gettext_lazy("This rater has rated this item already; the earlier verdict stays."),
+}
+
+
+def bad_line_sentence(bad: BadLine) -> str:
+    """What is wrong with a line of a file of ratings."""
+    return str(_BAD_LINES[bad.code]) % dict(bad.params)

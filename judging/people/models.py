@@ -1,0 +1,218 @@
+"""Human evaluations: what is rated, by whom, who holds which item, and every verdict as it was given.
+
+A person's verdict is a Judgement like a judge model's; these tables say how it came about.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from datasets.models import Candidate, Response, Row, Version
+from evalsite.accounts.models import User
+from judging.runs.models import Run
+
+
+class OpensAs(models.TextChoices):
+    SINGLE = "single", _("one answer at a time")
+    SIDE_BY_SIDE = "side_by_side", _("side by side")
+
+
+class Scheme(models.TextChoices):
+    """Which answers are set side by side."""
+
+    NONE = "", _("none")
+    EVERY_PAIR = "every_pair", _("every pair of candidates")
+    BALANCED = "balanced", _("some pairs an item, every candidate equally often")
+    BASELINE = "baseline", _("each candidate beside a baseline")
+    REFERENCE = "reference", _("each candidate beside the reference")
+    VERSIONS = "versions", _("the reference beside another version's")
+
+
+class Order(models.TextChoices):
+    RANDOM = "random", _("at random")
+    NEED = "need", _("those that lack most ratings first")
+
+
+class Evaluation(models.Model):
+    """The human side of a run of kind "people"; its criteria are the run's metrics (JSON of core.people.Criterion).
+
+    Its row is locked by whatever changes who holds what: that makes two raters, and two tabs, wait for each other.
+    """
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="evaluation")
+    opens_as = models.CharField(max_length=12, choices=OpensAs.choices, default=OpensAs.SINGLE)
+    scheme = models.CharField(max_length=12, choices=Scheme.choices, blank=True, default="")
+    pairs_per_item = models.PositiveSmallIntegerField(null=True)
+    baseline = models.ForeignKey(Candidate, on_delete=models.PROTECT, null=True, related_name="+")
+    other_version = models.ForeignKey(Version, on_delete=models.PROTECT, null=True, related_name="+")
+    guideline = models.TextField(blank=True, default="", help_text="Markdown, for all criteria")
+    shows_reference = models.BooleanField(default=False)
+    overlap = models.PositiveSmallIntegerField(default=1, help_text="raters an item")
+    order = models.CharField(max_length=8, choices=Order.choices, default=Order.RANDOM)
+    seed = models.BigIntegerField(default=0)
+    stratify_by = models.CharField(max_length=200, blank=True, default="", help_text="a field of the rows")
+    gold_share = models.FloatField(default=0)
+    repeat_share = models.FloatField(default=0)
+    lease_minutes = models.PositiveIntegerField(default=30)
+    items_count = models.PositiveIntegerField(default=0, help_text="without gold and repeats")
+    next_position = models.PositiveIntegerField(default=0, help_text="of the next judgement within the run")
+    closed_at = models.DateTimeField(null=True)
+
+    @property
+    def open(self) -> bool:
+        return self.closed_at is None
+
+
+class Item(models.Model):
+    """One thing to rate: an answer, or two. Gold (its answers known) and silent repeats make no judgements."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, db_index=False, related_name="items")
+    number = models.PositiveIntegerField(help_text="from 1")
+    rank = models.PositiveIntegerField(help_text="place in the drawn order of giving")
+    row = models.ForeignKey(Row, on_delete=models.PROTECT, db_index=False, related_name="+")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, db_index=False, related_name="+")
+    other_response = models.ForeignKey(
+        Response, on_delete=models.PROTECT, db_index=False, null=True, related_name="+"
+    )
+    gold = models.TextField(blank=True, default="", help_text="known answers: JSON {criterion number: value}")
+    repeat_of = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="repeats")
+    stratum = models.CharField(max_length=200, blank=True, default="")
+    drawn_with = models.FloatField(null=True, help_text="probability; null: not drawn at random")
+    first_side = models.PositiveSmallIntegerField(null=True, help_text="left for its first rater: 1 or 2")
+    needed = models.PositiveSmallIntegerField(
+        default=1, help_text="ratings; 0: one of each rater who gets it"
+    )
+    free = models.PositiveSmallIntegerField(default=1, help_text="seats that nobody holds")
+    given = models.PositiveSmallIntegerField(default=0)
+    dealt = models.PositiveSmallIntegerField(default=0, help_text="how many raters have had it")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["evaluation", "number"], name="item_number_once")]
+        indexes = [
+            # not partial: SQLite uses no partial index for a bound parameter
+            models.Index(fields=["evaluation", "rank"], name="item_by_rank"),
+            models.Index(fields=["evaluation", "needed", "rank"], name="item_by_need"),
+            models.Index(fields=["response"], name="item_of_response"),
+            models.Index(fields=["other_response"], name="item_of_other"),
+        ]
+
+    @property
+    def counts(self) -> bool:
+        """Is it one of those that the evaluation is about, neither gold nor a repeat?"""
+        return not self.gold and self.repeat_of_id is None
+
+
+class EvaluationRater(models.Model):
+    """A person who rates in an evaluation; known to the others by the pseudonym only."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="raters")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="evaluations")
+    pseudonym = models.CharField(max_length=40)
+    joined_at = models.DateTimeField(auto_now_add=True)
+    left_at = models.DateTimeField(null=True)
+    place = models.PositiveIntegerField(default=0, help_text="how many items it has had")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "user"], name="evaluation_rater_once"),
+            models.UniqueConstraint(fields=["evaluation", "pseudonym"], name="evaluation_pseudonym_once"),
+        ]
+
+
+class AssignmentState(models.TextChoices):
+    LEASED = "leased", _("being rated")
+    GIVEN = "given", _("rated")
+    SKIPPED = "skipped", _("skipped")
+    RELEASED = "released", _("given back")
+    TAKEN_AWAY = "taken", _("taken away")
+
+
+class Assignment(models.Model):
+    """An item in one rater's hands. It stays when the lease ends, with its draft: the rater may get it again."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, db_index=False, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="assignments", db_index=False)
+    rater = models.ForeignKey(
+        EvaluationRater, on_delete=models.CASCADE, related_name="assignments", db_index=False
+    )
+    state = models.CharField(max_length=8, choices=AssignmentState.choices, default=AssignmentState.LEASED)
+    place = models.PositiveIntegerField(help_text="in its rater's order, from 1")
+    shown_first = models.PositiveSmallIntegerField(null=True, help_text="left: 1 response, 2 other")
+    lease_until = models.DateTimeField()
+    attempt = models.PositiveSmallIntegerField(default=0, help_text="verdicts given so far")
+    rating = models.ForeignKey(
+        "Rating",
+        on_delete=models.SET_NULL,
+        db_index=False,
+        null=True,
+        related_name="+",
+        help_text="that counts",
+    )
+    draft = models.TextField(blank=True, default="", help_text="JSON {values, comment}, as shown")
+    extra = models.BooleanField(default=False, help_text="beyond the ratings that the item needs")
+    seconds = models.FloatField(default=0)
+    given_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "rater"], name="assignment_once")]
+        indexes = [
+            models.Index(fields=["rater", "state", "place"], name="assignment_of_rater"),
+            models.Index(fields=["evaluation", "state", "lease_until"], name="assignment_by_lease"),
+        ]
+
+
+class RatingKind(models.TextChoices):
+    VERDICT = "verdict", _("verdict")
+    CHANGE = "change", _("change")
+    SKIP = "skip", _("skip")
+    UNDO = "undo", _("undo")
+
+
+class Rating(models.Model):
+    """What a rater did with an item. Appended, never changed; `key` is the client's, so a double submit makes one."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="ratings")
+    rater = models.ForeignKey(EvaluationRater, on_delete=models.CASCADE, related_name="ratings")
+    kind = models.CharField(max_length=8, choices=RatingKind.choices)
+    attempt = models.PositiveSmallIntegerField(help_text="which verdict of the assignment; 0: none")
+    key = models.UUIDField(unique=True)
+    of = models.OneToOneField(
+        "self",
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="undone_by",
+        help_text="what an undo takes back",
+    )
+    values = models.TextField(blank=True, default="", help_text="canonical: JSON {criterion number: value}")
+    comment = models.TextField(blank=True, default="")
+    reason = models.CharField(max_length=40, blank=True, default="", help_text="why it was skipped: a code")
+    seconds = models.FloatField(default=0)
+    extra = models.BooleanField(default=False)
+    imported = models.BooleanField(default=False)
+    first_position = models.PositiveIntegerField(null=True, help_text="of its judgements in the run")
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assignment", "attempt"],
+                condition=Q(kind__in=("verdict", "change")),
+                name="rating_attempt_once",
+            )
+        ]
+
+    repeated = False
+    """Of what a service returns: was it there before, so that nothing new was made?"""
+
+
+class Adjudication(models.Model):
+    """What an adjudicator decided where raters differ. Appended beside the ratings; the newest counts."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="adjudications")
+    values = models.TextField(help_text="canonical: JSON {criterion number: value}")
+    reason = models.TextField()
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)

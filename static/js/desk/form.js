@@ -1,0 +1,109 @@
+// The verdict's form by keyboard: one criterion is current, digits and arrows choose on its scale.
+export class VerdictForm {
+  constructor(form) {
+    this.form = form;
+    this.criteria = [...form.querySelectorAll(".criterion")];
+    this.at = 0;
+    for (const [place, criterion] of this.criteria.entries()) {
+      criterion.addEventListener("focusin", () => this.select(place, false));
+      criterion.addEventListener("change", () => this.complain(criterion, ""));
+    }
+    form.addEventListener("keydown", (event) => this.inField(event));
+  }
+
+  get current() {
+    return this.criteria[this.at];
+  }
+
+  /** Shows what is kept of an item: {criterion's number: place among the choices, or text}. */
+  fill(values, comment) {
+    this.form.reset();
+    for (const criterion of this.criteria) {
+      const value = values[criterion.dataset.criterion] ?? "";
+      const text = criterion.querySelector("textarea");
+      if (text) text.value = value;
+      for (const radio of radios(criterion)) radio.checked = radio.value === String(value);
+      this.complain(criterion, "");
+    }
+    this.form.elements.comment.value = comment;
+    this.select(0, false);
+  }
+
+  get values() {
+    const found = {};
+    for (const criterion of this.criteria) {
+      const text = criterion.querySelector("textarea");
+      const value = text ? text.value : radios(criterion).find((radio) => radio.checked)?.value;
+      if (value !== undefined && value !== "") found[criterion.dataset.criterion] = value;
+    }
+    return found;
+  }
+
+  get fields() {
+    const fields = { comment: this.form.elements.comment.value };
+    for (const [number, value] of Object.entries(this.values)) fields[`v${number}`] = value;
+    return fields;
+  }
+
+  /** Says what is missing beside the first criterion that lacks a value; true if there is none. */
+  complete(word) {
+    const values = this.values;
+    const lacking = this.criteria.filter((one) => "required" in one.dataset && !(values[one.dataset.criterion] ?? "").trim());
+    for (const criterion of lacking) this.complain(criterion, word);
+    if (lacking.length) this.select(this.criteria.indexOf(lacking[0]), true);
+    return !lacking.length;
+  }
+
+  complain(criterion, text) {
+    criterion.querySelector("[data-error]").textContent = text;
+  }
+
+  problems(errors) {
+    for (const criterion of this.criteria) this.complain(criterion, errors[criterion.dataset.criterion] ?? "");
+  }
+
+  select(place, enter = true) {
+    this.at = Math.max(0, Math.min(place, this.criteria.length - 1));
+    for (const criterion of this.criteria) criterion.classList.toggle("current", criterion === this.current);
+    if (enter) this.current.scrollIntoView({ block: "nearest" });
+    if (enter) this.current.querySelector("textarea")?.focus();
+  }
+
+  digit(key) {
+    const radio = radios(this.current).find((one) => one.dataset.digit === key);
+    if (!radio) return;
+    this.choose(radio);
+    const values = this.values;
+    const open = this.criteria.findIndex((one, place) => place > this.at && !(one.dataset.criterion in values));
+    if (open > 0 && radios(this.criteria[open]).length) this.select(open);
+  }
+
+  /** One step along the scale; from nothing, off its middle for a comparison and to its middle for a score. */
+  move(step) {
+    const compares = ["steps", "gsb"].includes(this.current.querySelector(".scale")?.dataset.scale);
+    const scale = radios(this.current).filter((one) => !compares || one.dataset.digit !== "0");
+    if (!scale.length) return;
+    const now = scale.findIndex((one) => one.checked);
+    const middle = Math.floor((scale.length - 1) / 2);
+    const next = now >= 0 ? now + step : middle + (compares ? step : 0);
+    this.choose(scale[Math.max(0, Math.min(next, scale.length - 1))]);
+  }
+
+  choose(radio) {
+    radio.checked = true;
+    radio.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  inField(event) {
+    if (!event.target.matches("textarea") || event.isComposing || event.keyCode === 229) return;
+    if (event.key === "Escape") event.target.blur();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      this.form.requestSubmit();
+    }
+  }
+}
+
+function radios(criterion) {
+  return [...criterion.querySelectorAll("input[type=radio]")];
+}

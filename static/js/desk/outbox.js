@@ -1,0 +1,136 @@
+// What is to be sent: kept in the browser until the server has it, in order. Sent twice it still counts once, since
+// the server knows each entry by its key.
+const FIRST_PAUSE = 1000;
+const LONGEST_PAUSE = 30000;
+
+export class Outbox {
+  /** `store`: name in the browser's storage. `hears`: {stored, refused, waiting, empty}, told what becomes of entries. */
+  constructor(store, hears) {
+    this.store = store;
+    this.hears = hears;
+    this.token = document.querySelector("input[name=csrfmiddlewaretoken]").value;
+    this.pause = FIRST_PAUSE;
+    this.flying = "";
+    this.memory = [];
+    window.addEventListener("online", () => this.flush());
+    window.addEventListener("beforeunload", (event) => {
+      if (this.memory.length) event.preventDefault(); // the browser keeps nothing here
+    });
+  }
+
+  get entries() {
+    try {
+      return [...JSON.parse(localStorage.getItem(this.store) ?? "[]"), ...this.memory];
+    } catch {
+      return this.memory;
+    }
+  }
+
+  set entries(list) {
+    try {
+      if (list.length) localStorage.setItem(this.store, JSON.stringify(list));
+      else localStorage.removeItem(this.store);
+      this.memory = [];
+    } catch {
+      this.memory = list;
+    }
+  }
+
+  add(entry) {
+    const whole = { key: newKey(), ...entry };
+    this.entries = [...this.entries, whole];
+    this.flush();
+    return whole.key;
+  }
+
+  /** Takes an entry back that has not left yet. False if it may have reached the server. */
+  takeBack(key) {
+    if (this.flying === key || !this.entries.some((entry) => entry.key === key && !entry.tried)) return false;
+    this.drop(key);
+    return true;
+  }
+
+  drop(key) {
+    this.entries = this.entries.filter((entry) => entry.key !== key);
+  }
+
+  /** Sends what waits, one after the other; of several tabs one does. */
+  async flush() {
+    if (this.busy) return;
+    this.busy = true;
+    clearTimeout(this.timer);
+    try {
+      if (navigator.locks) await navigator.locks.request(this.store, () => this.sendAll());
+      else await this.sendAll();
+    } finally {
+      this.busy = false;
+      this.flying = "";
+    }
+  }
+
+  async sendAll() {
+    const some = this.entries.length > 0;
+    for (let entry = this.entries[0]; entry; entry = this.entries[0]) {
+      this.flying = entry.key;
+      this.entries = this.entries.map((one) => (one.key === entry.key ? { ...one, tried: true } : one));
+      const came = await this.send(entry);
+      if (came.wait) return this.waitAndTryAgain(came.wait);
+      this.pause = FIRST_PAUSE;
+      this.drop(entry.key);
+      this.flying = "";
+      if (came.ok) this.hears.stored(entry, came.said);
+      else this.hears.refused(entry, came.said);
+    }
+    if (some) this.hears.empty();
+  }
+
+  waitAndTryAgain(why) {
+    this.hears.waiting(why, this.entries.length);
+    this.timer = setTimeout(() => this.flush(), this.pause);
+    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
+  }
+
+  async send(entry, fresh = false) {
+    let response;
+    try {
+      response = await fetch(entry.url, {
+        method: "POST",
+        body: new URLSearchParams({ ...entry.fields, key: entry.key }),
+        headers: { Accept: "application/json", "X-CSRFToken": this.token },
+        redirect: "manual",
+        signal: AbortSignal.timeout(20000),
+      });
+    } catch {
+      return { wait: "waiting" };
+    }
+    if (response.type === "opaqueredirect" || response.status === 401) return { wait: "signedOut" };
+    if (response.status === 403 && !fresh) {
+      const known = await this.freshToken(entry);
+      if (known) return known === "fresh" ? this.send(entry, true) : { wait: known };
+    }
+    if (response.status >= 500 || response.status === 403 || response.status === 429) return { wait: "refused" };
+    const said = await response.json().catch(() => ({}));
+    this.token = said.token ?? this.token;
+    return { ok: response.ok, said };
+  }
+
+  /** After signing in again the page's token is not accepted any more: "fresh" if there is another, or why not. */
+  async freshToken(entry) {
+    const response = await fetch(entry.tokens, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
+    if (response?.type === "opaqueredirect") return "signedOut";
+    const said = response?.ok ? await response.json().catch(() => ({})) : {};
+    if (!said.token || said.token === this.token) return "";
+    this.token = said.token;
+    return "fresh";
+  }
+}
+
+/** A name that nobody else gives (a UUID, version 4); also where the page is not served over HTTPS. */
+export function newKey() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}

@@ -1,0 +1,67 @@
+// Reading two answers: scrolling together, marked differences, tabs on a phone.
+const plain = new WeakMap();
+let together = true;
+
+export function attend(article) {
+  const sides = [...article.querySelectorAll(".desk-side")];
+  for (const side of sides) {
+    side.addEventListener("scroll", () => follow(side, sides.filter((other) => other !== side)), { passive: true });
+  }
+  for (const tab of article.querySelectorAll("button[data-tab]")) {
+    tab.addEventListener("click", () => show(article, tab.dataset.tab));
+  }
+}
+
+function follow(side, others) {
+  if (!together || side.led) {
+    side.led = false; // it was moved by the other, which must not be moved by it in turn
+    return;
+  }
+  const share = side.scrollTop / Math.max(1, side.scrollHeight - side.clientHeight);
+  for (const other of others) {
+    const top = Math.round(share * (other.scrollHeight - other.clientHeight));
+    if (Math.abs(other.scrollTop - top) < 1) continue;
+    other.led = true;
+    other.scrollTop = top;
+  }
+}
+
+/** Lets the answers scroll together or apart; true if together from now on. */
+export function toggleTogether() {
+  together = !together;
+  return together;
+}
+
+export function show(article, letter) {
+  article.querySelector(".desk-sides").dataset.tab = letter;
+  for (const tab of article.querySelectorAll("button[data-tab]")) {
+    tab.setAttribute("aria-pressed", String(tab.dataset.tab === letter));
+  }
+}
+
+/** Marks where the answers differ, or shows them as they were; true if they are marked now. */
+export async function toggleDifference(article) {
+  const texts = [...article.querySelectorAll(".desk-side [data-text]")];
+  if (texts.length < 2) return false;
+  if (texts.some((text) => plain.has(text))) {
+    for (const text of texts) {
+      if (plain.has(text)) text.replaceChildren(...plain.get(text));
+      plain.delete(text);
+    }
+    return false;
+  }
+  const response = await fetch(article.dataset.differenceUrl, { headers: { Accept: "application/json" } });
+  if (!response.ok) return false;
+  const { sides } = await response.json();
+  for (const [place, text] of texts.entries()) {
+    plain.set(text, [...text.childNodes]);
+    text.innerHTML = sides[place];
+  }
+  return true;
+}
+
+export function toggleReasoning(article) {
+  const folded = [...article.querySelectorAll("details.reasoning")];
+  const open = folded.some((one) => !one.open);
+  for (const one of folded) one.open = open;
+}

@@ -1,0 +1,87 @@
+"""Raters, tabs and retries at the same moment, each with a connection of its own: nothing lost, nothing doubled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from evalsite.accounts.models import Project, Role, User
+from judging.people import desk
+from judging.people.models import Assignment, Item, Rating
+from judging.runs.models import Judgement
+from tests.conftest import member
+from tests.judging.people.make import give, make_evaluation
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def at_once(work: Callable[[Any], Any], over: list[Any]) -> list[Any]:
+    """Each piece of work in a thread of its own, all begun together."""
+    begun = Barrier(len(over))
+
+    def one(what: Any) -> Any:
+        try:
+            begun.wait()
+            return work(what)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(over)) as pool:
+        return list(pool.map(one, over))
+
+
+@pytest.fixture
+def eight(project: Project) -> list[User]:
+    return [member(f"rater{number}", project, Role.RATER) for number in range(8)]
+
+
+def test_eight_raters_at_once_give_exactly_what_is_needed(project: Project, eight: list[User]) -> None:
+    evaluation = make_evaluation(project, eight, rows=12, overlap=2)
+
+    def rate_all(user: User) -> None:
+        while held := desk.claim(evaluation=evaluation, user=user):
+            give(held[0], "A>B")
+
+    at_once(rate_all, eight)
+    assert set(Item.objects.values_list("free", "given")) == {(0, 2)}
+    assert Judgement.objects.filter(run=evaluation.run_id, current=True).count() == 24
+    assert Rating.objects.filter(extra=True).count() == 0
+
+
+def test_nobody_gets_an_item_twice_however_often_the_page_is_loaded(
+    project: Project, eight: list[User]
+) -> None:
+    evaluation = make_evaluation(project, eight[:2], rows=6, overlap=1)
+    at_once(lambda user: desk.claim(evaluation=evaluation, user=user, count=2), eight[:2] * 4)
+    assert Assignment.objects.count() == 4
+    assert max(Counter(Assignment.objects.values_list("item", "rater")).values()) == 1
+
+
+def test_a_verdict_sent_six_times_at_once_is_one(project: Project, eight: list[User]) -> None:
+    evaluation = make_evaluation(project, eight[:1], rows=1)
+    held, key = desk.claim(evaluation=evaluation, user=eight[0])[0], uuid4()
+    made = at_once(lambda _: give(held, "A>B", key=key).pk, list(range(6)))
+    assert (len(set(made)), Rating.objects.count(), Judgement.objects.count()) == (1, 1, 1)
+
+
+def test_two_tabs_at_once_make_one_verdict(project: Project, eight: list[User]) -> None:
+    evaluation = make_evaluation(project, eight[:1], rows=1)
+    held = desk.claim(evaluation=evaluation, user=eight[0])[0]
+    made = at_once(lambda value: give(held, value).repeated, ["A>B", "both_bad"])
+    assert sorted(made) == [False, True]
+    assert Item.objects.get().given == 1
+
+
+def test_undo_in_two_tabs_at_once_takes_back_two(project: Project, eight: list[User]) -> None:
+    evaluation = make_evaluation(project, eight[:1], rows=3)
+    for held in desk.claim(evaluation=evaluation, user=eight[0], count=3):
+        give(held, "A>B")
+    at_once(lambda _: desk.undo(evaluation=evaluation, user=eight[0], key=uuid4()), [1, 2])
+    assert Judgement.objects.filter(run=evaluation.run_id, current=True).count() == 1

@@ -1,0 +1,110 @@
+"""Nothing that a rater can ask for tells a model: no page, no fragment, no JSON, no header, no error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from datasets.models import Candidate, Response
+from evalsite.accounts.models import Project, User
+from judging.people import desk
+from judging.people.models import Assignment, Evaluation
+from tests.conftest import ClientOf
+from tests.judging.people.make import give, make_evaluation
+from tests.make import a_version
+
+pytestmark = pytest.mark.django_db
+SECRETS = ("Qwen3-Secret", "GPT-Hidden", "gpt-model-field", "finish-why")
+
+
+@pytest.fixture
+def evaluation(project: Project, rita: User) -> Evaluation:
+    """Candidates whose names are nowhere in their answers, responses that name their model in further fields."""
+    version = a_version(project, rows=4)
+    for place, one in enumerate(version.candidates.order_by("pk")):
+        Candidate.objects.filter(pk=one.pk).update(name=SECRETS[place])
+    for number, answer in enumerate(Response.objects.filter(row__version=version)):
+        told = {
+            "content": f"answer {number}",
+            "model": SECRETS[2],
+            "finish_reason": SECRETS[3],
+            "reasoning_content": "hm",
+        }
+        Response.objects.filter(pk=answer.pk).update(raw=json.dumps(told))
+    return make_evaluation(project, [rita], version=version, gold_share=0.2, repeat_share=0.5)
+
+
+def asked(client: Client, evaluation: Evaluation, user: User) -> Iterator[Any]:
+    """Every address that a rater has, and some that are forbidden or broken."""
+    base = f"/p/physics/desk/{evaluation.run_id}/"
+    held, other = desk.claim(evaluation=evaluation, user=user)
+    give(held, "A>B")
+    own = f"{base}{other.pk}/"
+    body = {"value-0": "A>B", "key": str(uuid4()), "shown": str(other.shown_first)}
+    for address in ("/", "/p/physics/", "/p/physics/rating/", base, f"{base}items/", f"{base}mine/", own):
+        yield client.get(address)
+    for address in (
+        f"{own}difference/",
+        f"{base}999999/",
+        f"{base}{held.pk}/",
+        "/p/physics/evaluations/",
+        "/nowhere/",
+    ):
+        yield client.get(address)
+    for address in (f"{own}verdict/", f"{own}draft/", f"{own}skip/", f"{base}undo/"):
+        yield client.post(address, {})
+        yield client.post(address, body)
+        yield client.post(address, json.dumps({"values": 7}), content_type="application/json")
+    for address in ("", "items/", "items/1/", "ratings.jsonl", "differences/", "gold/"):
+        yield client.get(f"/p/physics/evaluations/{evaluation.run_id}/{address}")
+    for address in ("", "judgements/", "report/", "export/jsonl/"):
+        yield client.get(f"/p/physics/runs/{evaluation.run_id}/{address}")
+    yield client.get(f"/p/physics/datasets/{evaluation.run.version.dataset_id}/1/")
+
+
+def whole(response: Any) -> str:
+    """Headers and body."""
+    body = b"".join(response.streaming_content) if response.streaming else response.content
+    return f"{dict(response.headers)}{body.decode()}"
+
+
+def test_no_answer_to_a_rater_names_a_model(evaluation: Evaluation, rita: User, client_of: ClientOf) -> None:
+    told = [
+        (response.request["PATH_INFO"], whole(response))
+        for response in asked(client_of(rita), evaluation, rita)
+    ]
+    assert [(path, secret) for path, text in told for secret in SECRETS if secret in text] == []
+    assert any("answer 0" in text or "answer 1" in text for _, text in told)
+
+
+def test_the_rating_sees_an_item_and_nobody_elses(
+    evaluation: Evaluation, rita: User, bob: User, client_of: ClientOf
+) -> None:
+    held = desk.claim(evaluation=evaluation, user=rita)[0]
+    address = f"/p/physics/desk/{evaluation.run_id}/{held.pk}/"
+    assert client_of(rita).get(address).status_code == 200
+    assert client_of(bob).get(address).status_code == 403
+
+
+def test_anothers_item_is_not_there(
+    project: Project, evaluation: Evaluation, rita: User, adam: User, client_of: ClientOf
+) -> None:
+    held = desk.claim(evaluation=evaluation, user=rita)[0]
+    response = client_of(adam).get(f"/p/physics/desk/{evaluation.run_id}/{held.pk}/")
+    assert response.status_code == 404
+    assert Assignment.objects.filter(rater__user=adam).count() == 0
+
+
+def test_gold_and_repeats_look_like_any_item(evaluation: Evaluation, rita: User, client_of: ClientOf) -> None:
+    client, base = client_of(rita), f"/p/physics/desk/{evaluation.run_id}/"
+    texts = []
+    while held := desk.claim(evaluation=evaluation, user=rita, count=1):
+        texts.append(whole(client.get(f"{base}{held[0].pk}/")))
+        give(held[0], "A>B")
+    assert len(texts) == 6
+    assert not [word for word in ("gold", "repeat", "Gold", "drawn") if any(word in text for text in texts)]

@@ -1,0 +1,98 @@
+"""Raters come, go, lose their lease and come back: seats are counted right whatever happens in between."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from evalsite.accounts.models import Project, Role, User
+from judging.people import desk, running
+from judging.people.errors import DeskRefused
+from judging.people.models import Assignment, AssignmentState, Evaluation, Item
+from judging.runs.models import Judgement
+from tests.conftest import member
+from tests.judging.people.make import give, make_evaluation
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.sampled_from(
+            ["claim", "give", "late", "skip", "undo", "expire", "leave", "join", "close", "reopen"]
+        ),
+    ),
+    max_size=40,
+)
+
+
+def step(evaluation: Evaluation, user: User, what: str, by: User) -> None:
+    """One thing that a rater or an organiser does, if it can be done."""
+    own = Assignment.objects.filter(rater__evaluation=evaluation, rater__user=user).order_by("pk")
+    rater = evaluation.raters.filter(user=user).first()
+    if what == "claim":
+        desk.claim(evaluation=evaluation, user=user)
+    elif what in ("give", "late", "skip"):
+        state = AssignmentState.RELEASED if what == "late" else AssignmentState.LEASED
+        held = own.filter(state=state).first()
+        if held and what == "skip":
+            desk.skip(assignment=held, reason="unclear", key=uuid4())
+        elif held:
+            give(held, "A>B")
+    elif what == "undo":
+        desk.undo(evaluation=evaluation, user=user, key=uuid4())
+    elif what == "expire":
+        own.update(lease_until=timezone.now() - timedelta(minutes=1))
+    elif what == "leave" and rater:
+        running.rater_leave(rater=rater, by=by)
+    elif what == "join":
+        running.rater_add(evaluation=evaluation, user=user, by=by)
+    elif what in ("close", "reopen"):
+        (running.evaluation_close if what == "close" else running.evaluation_reopen)(
+            evaluation=evaluation, by=by
+        )
+
+
+def check(evaluation: Evaluation) -> None:
+    for item in Item.objects.filter(evaluation=evaluation, needed__gt=0):
+        there = Assignment.objects.filter(item=item)
+        seated = there.filter(state__in=("leased", "given"), extra=False).count()
+        assert item.free + seated == item.needed, item.number
+        assert item.given == there.filter(state="given").count()
+    given_ = Assignment.objects.filter(evaluation=evaluation, state="given", item__needed__gt=0)
+    current = Judgement.objects.filter(run=evaluation.run_id, current=True)
+    evaluation.run.refresh_from_db()
+    assert current.count() == given_.count() == evaluation.run.scored
+    extra = given_.filter(extra=True).count()
+    assert evaluation.run.total == evaluation.items_count * evaluation.overlap + extra
+
+
+class ComingAndGoing(TestCase):
+    """Any order of what raters and organisers do."""
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(STEPS)
+    def test_seats_verdicts_and_counters_always_agree(self, steps: list[tuple[int, str]]) -> None:
+        project = Project.objects.create(name="P", slug=f"p{uuid4().hex[:8]}")
+        users = [member(f"u{number}{uuid4().hex[:6]}", project, Role.RATER) for number in range(4)]
+        evaluation = make_evaluation(project, users[:2], rows=3, overlap=2, repeat_share=0.4)
+        for number, what in steps:
+            with contextlib.suppress(DeskRefused):
+                step(evaluation, users[number], what, users[0])
+        check(evaluation)
+
+
+@pytest.mark.django_db
+def test_a_verdict_given_after_the_session_was_lost_is_taken_when_signed_in_again(
+    project: Project, rita: User
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=1)
+    held, key = desk.claim(evaluation=evaluation, user=rita)[0], uuid4()
+    give(held, "A>B", key=key)  # it was stored, but its answer never came back
+    assert give(Assignment.objects.get(pk=held.pk), "A>B", key=key).repeated
+    assert Judgement.objects.count() == 1

@@ -1,0 +1,182 @@
+"""The desk over HTTP: with its script as JSON, without it by forms."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from evalsite.accounts.models import Project, User
+from judging.people import desk
+from judging.people.models import Assignment, Evaluation, EvaluationRater, Rating
+from tests.conftest import ClientOf
+from tests.judging.people.make import QUALITY, give, make_evaluation
+
+pytestmark = pytest.mark.django_db
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def evaluation(project: Project, rita: User) -> Evaluation:
+    return make_evaluation(project, [rita], rows=3)
+
+
+@pytest.fixture
+def held(evaluation: Evaluation, rita: User) -> Assignment:
+    return desk.claim(evaluation=evaluation, user=rita)[0]
+
+
+def path(evaluation: Evaluation, *parts: object) -> str:
+    return f"/p/physics/desk/{evaluation.run_id}/" + "".join(f"{part}/" for part in parts)
+
+
+def sent(assignment: Assignment, **more: Any) -> dict[str, Any]:
+    return {"v0": "1", "shown": assignment.shown_first, "key": str(uuid4()), "seconds": "3.5", **more}
+
+
+def test_by_forms_alone_a_verdict_leads_to_the_next_item(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    client = client_of(rita)
+    answer = client.post(path(evaluation, held.pk, "verdict"), sent(held), follow=True)
+    assert Rating.objects.get().seconds == 3.5
+    assert f'id="item-{held.pk}"' not in answer.text
+
+
+def test_by_forms_alone_a_missing_choice_is_said_and_nothing_typed_is_lost(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    values = sent(held, v0="", comment="wordy")
+    answer = client_of(rita).post(path(evaluation, held.pk, "verdict"), values)
+    assert answer.status_code == 422
+    assert "Please choose." in answer.text
+
+
+def test_the_script_hears_progress_and_a_fresh_token(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    said = client_of(rita).post(path(evaluation, held.pk, "verdict"), sent(held), headers=JSON).json()
+    assert (said["left"], said["open"], said["sentence"]) == (2, True, "")
+    assert len(said["token"]) == 64
+
+
+def test_the_same_verdict_sent_twice_is_stored_once(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    client, values = client_of(rita), sent(held)
+    for _ in range(2):
+        assert client.post(path(evaluation, held.pk, "verdict"), values, headers=JSON).status_code == 200
+    assert Rating.objects.count() == 1
+
+
+@pytest.mark.parametrize("nonsense", ["9", "-1", "x", "1.0", "\u0663"])
+def test_a_choice_that_is_none_is_refused(
+    nonsense: str, held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    values = sent(held, v0=nonsense)
+    answer = client_of(rita).post(path(evaluation, held.pk, "verdict"), values, headers=JSON)
+    assert answer.status_code == 422
+    assert list(answer.json()["errors"]) == ["0"]
+
+
+def test_a_verdict_for_a_closed_evaluation_is_kept_as_a_draft_and_said(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    Evaluation.objects.update(closed_at=timezone.now())
+    answer = client_of(rita).post(path(evaluation, held.pk, "verdict"), sent(held), headers=JSON)
+    assert answer.status_code == 409
+    held.refresh_from_db()
+    assert json.loads(held.draft)["values"] == {"0": "A>B"}
+
+
+def test_a_verdict_of_somebody_who_was_taken_off_is_kept_as_a_draft(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    EvaluationRater.objects.update(left_at=timezone.now())
+    answer = client_of(rita).post(path(evaluation, held.pk, "verdict"), sent(held), headers=JSON)
+    assert (answer.status_code, answer.json()["code"]) == (409, "left")
+
+
+def test_what_the_page_has_is_not_sent_again(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    said = client_of(rita).get(path(evaluation, "items"), {"have": str(held.pk)}, headers=JSON).json()
+    assert held.pk not in [item["id"] for item in said["items"]]
+    assert len(said["items"]) == 2
+
+
+def test_a_draft_is_there_again_on_the_next_page(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    client = client_of(rita)
+    client.post(path(evaluation, held.pk, "draft"), {"v0": "4", "comment": "so far"}, headers=JSON)
+    assert "so far" in client.get(path(evaluation)).text
+
+
+def test_undo_brings_the_item_back_to_the_script(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    give(held, "A>B")
+    said = client_of(rita).post(path(evaluation, "undo"), {"key": str(uuid4())}, headers=JSON).json()
+    assert [item["id"] for item in said["items"]] == [held.pk]
+
+
+def test_the_list_of_earlier_ones_shows_what_was_said(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    give(held, "A>>B")
+    page = client_of(rita).get(path(evaluation, "mine")).text
+    assert "A much better" in page
+    assert "question" in page
+
+
+def test_marked_differences_hold_both_answers(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    said = client_of(rita).get(path(evaluation, held.pk, "difference"), headers=JSON).json()
+    assert all("<mark>" in side for side in said["sides"])
+
+
+def test_of_one_answer_there_is_nothing_to_mark(project: Project, rita: User, client_of: ClientOf) -> None:
+    evaluation = make_evaluation(project, [rita], side_by_side=False, criteria=[QUALITY])
+    held = desk.claim(evaluation=evaluation, user=rita)[0]
+    said = client_of(rita).get(path(evaluation, held.pk, "difference"), headers=JSON).json()
+    assert said["sides"] == ['<div class="text"></div>\n'] * 2
+
+
+def test_an_item_of_another_evaluation_is_not_there(
+    held: Assignment, project: Project, rita: User, client_of: ClientOf
+) -> None:
+    other = make_evaluation(project, [rita])
+    assert client_of(rita).get(path(other, held.pk)).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["alice", "bob", "charlie"])
+def test_who_does_not_rate_finds_no_desk(
+    name: str, evaluation: Evaluation, cast: dict[str, User], client_of: ClientOf
+) -> None:
+    assert client_of(cast[name]).get(path(evaluation)).status_code in (403, 404)
+
+
+def test_without_a_csrf_token_nothing_is_taken(held: Assignment, evaluation: Evaluation, rita: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(rita)
+    answer = client.post(path(evaluation, held.pk, "verdict"), sent(held), headers=JSON)
+    assert answer.status_code == 403
+    assert not Rating.objects.exists()
+
+
+def test_a_verdict_refused_for_a_lost_session_is_taken_after_signing_in_again(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    client, values = client_of(rita), sent(held)
+    client.logout()
+    assert client.post(path(evaluation, held.pk, "verdict"), values, headers=JSON).status_code == 302
+    client.force_login(rita)
+    for _ in range(2):
+        client.post(path(evaluation, held.pk, "verdict"), values, headers=JSON)
+    assert Rating.objects.count() == 1
