@@ -8,8 +8,7 @@ from django.core.checks import CheckMessage, Error, Info, Warning, register
 from django.utils.translation import gettext as _
 
 from judging.core.jail.job import Layer
-from judging.core.jail.keeper import JailBroken
-from judging.jails import make_jail, minimum_level
+from judging.jails import JailStatus, status
 
 ALL_WALLS = 3
 TAG = "jail"
@@ -18,14 +17,15 @@ TAG = "jail"
 @register(TAG, deploy=True)
 def jail_holds(app_configs: object = None, **options: Any) -> list[CheckMessage]:
     """What holds of the isolation on this machine, found by trying."""
-    with make_jail() as jail:
-        try:
-            return told(jail.level, jail.missing, minimum_level())
-        except JailBroken as error:
-            text = _("Templates and scripts can't run: %(error)s") % {"error": error}
-            return [
-                Error(text, hint=_("It needs Linux, and the right to start processes."), id="judging.E002")
-            ]
+    return of_status(status(again=True))
+
+
+def of_status(found: JailStatus) -> list[CheckMessage]:
+    """A try as messages, for a check or a page."""
+    if found.level is None:
+        text = _("Templates and scripts can't run: %(error)s") % {"error": found.problem}
+        return [Error(text, hint=_("It needs Linux, and the right to start processes."), id="judging.E002")]
+    return told(found.level, found.missing, found.minimum)
 
 
 def told(level: int, missing: tuple[Layer, ...], minimum: int) -> list[CheckMessage]:

@@ -13,12 +13,12 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q
 
 from datasets.importing import import_or_wait
-from datasets.models import Version
+from datasets.models import Candidate, Version
 from datasets.services import dataset_upload
 from evalsite import engine
 from evalsite.accounts.models import Project
-from judging.core.metrics_file import MetricsFileError, read_metrics_file
-from judging.core.pipeline import MetricDefinition
+from judging.core.judges.patience import RetryPolicy
+from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.messages import metrics_file_sentences
 from judging.reports.services import report_document
 from judging.runs.export import write_jsonl
@@ -28,6 +28,8 @@ from judging.runs.reconcile import free_dead_leases
 from judging.runs.services import ChosenMetric, run_create, run_resume
 
 PROJECT = "command-line"
+# A command ends, though its judge is down or its key is wrong; a run in the browser waits for whoever mends it.
+PATIENCE = RetryPolicy(down_seconds=20, hopeless=None)
 
 
 class CannotStart(Exception):
@@ -64,16 +66,17 @@ def begin(file: Path, metrics_path: Path, name: str) -> Run:
     """Upload and read the file, make the run for this process alone. Raises CannotStart."""
     if name and Run.objects.filter(name=name).exists():
         raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
-    metrics, label = read_metrics(metrics_path)
+    asked_for = read_metrics(metrics_path)
     project, _ = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
-    version = upload(project, file, label)
+    version = upload(project, file, asked_for.data_name)
     try:
         return run_create(
             project=project,
             name=name,
             version=version,
-            candidates=list(version.candidates.order_by("pk")),
-            metrics=[ChosenMetric(metric) for metric in metrics],
+            candidates=list(Candidate.uploaded.filter(version=version).order_by("pk")),
+            metrics=[ChosenMetric(metric) for metric in asked_for.metrics],
+            asked=asked_for.candidates,
             user=None,
             only_worker=engine.owner(),
         )
@@ -81,28 +84,24 @@ def begin(file: Path, metrics_path: Path, name: str) -> Run:
         raise CannotStart(" ".join(error.messages)) from None
 
 
-def read_metrics(path: Path) -> tuple[tuple[MetricDefinition, ...], str]:
-    """The metrics of a file and its `data_name`. Raises CannotStart with every error and its line."""
+def read_metrics(path: Path) -> MetricsFile:
+    """What a metrics file asks for. Raises CannotStart with every error and its line."""
     try:
         file = read_metrics_file(path.read_text(encoding="utf-8-sig"), path.parent)
     except UnicodeDecodeError:
         raise CannotStart(f"{path} is not UTF-8.") from None
     except MetricsFileError as error:
         raise CannotStart(f"{path}:\n" + "\n".join(metrics_file_sentences(error))) from None
-    if file.candidates:
-        raise CannotStart(
-            f"{path}: candidates are models to be asked for answers, which evalsite does not do yet. "
-            "Upload answers (model_outputs) and leave candidates out."
-        )
-    missing = sorted({name for name in key_names(file.metrics) if not os.environ.get(name)})
+    missing = sorted({name for name in key_names(file) if not os.environ.get(name)})
     if missing:
         raise CannotStart(f"{path}: keys are read from the environment, but {', '.join(missing)} is not set.")
-    return file.metrics, file.data_name
+    return file
 
 
-def key_names(metrics: tuple[MetricDefinition, ...]) -> set[str]:
-    """The environment variables that hold the judges' keys."""
-    return {judge.api_key_env for metric in metrics for judge in metric.judges if judge.api_key_env}
+def key_names(file: MetricsFile) -> set[str]:
+    """The environment variables that hold the keys of judges and candidates."""
+    judges = {judge.api_key_env for metric in file.metrics for judge in metric.judges}
+    return (judges | {candidate.api_key_env for candidate in file.candidates}) - {""}
 
 
 def upload(project: Project, file: Path, label: str) -> Version:
@@ -140,7 +139,7 @@ def go_on(name_or_id: str) -> Run:
 def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> Evaluation:
     """Judge until the run has ended or `stop` is set; write both files then."""
     while not stop.is_set() and not Run.objects.get(pk=run.pk).ended:
-        work(engine.owner(), stop=stop, only=run.pk)
+        work(engine.owner(), stop=stop, only=run.pk, policy=PATIENCE)
         stop.wait(0.2)
     run = Run.objects.get(pk=run.pk)
     report = report_document(run)

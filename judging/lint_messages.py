@@ -64,8 +64,8 @@ def _name_missing(found: Finding) -> str:
 
 def _name_none(found: Finding) -> str:
     text = ngettext(
-        "“%(name)s” has no value in %(rows)s row; the judge reads “None” there.",
-        "“%(name)s” has no value in %(rows)s rows; the judge reads “None” there.",
+        "“%(name)s” has no value (None) in %(rows)s row, and the prompt uses it there.",
+        "“%(name)s” has no value (None) in %(rows)s rows, and the prompt uses it there.",
         found.rows,
     )
     return text % {"name": found.name, "rows": found.rows}

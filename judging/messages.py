@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
 REASONS: dict[str, StrPromise] = {
+    "quorum": gettext_lazy(
+        "Fewer votes could be read than the metric wants, so there is no score. "
+        "Retry what failed, or ask for a smaller quorum and score again."
+    ),
+    "jury_tied": gettext_lazy(
+        "The judges are tied: no value has more votes than every other. "
+        "An odd number of votes, the median or the mean decides."
+    ),
+    "answer_failed": gettext_lazy(
+        "The model under test gave no answer, so there was nothing to judge. Retrying asks it again."
+    ),
     # no connection came about
     "bad_url": gettext_lazy(
         "The endpoint's address is no http or https address. "
@@ -106,6 +117,9 @@ REASONS: dict[str, StrPromise] = {
         "The judge's last score lies outside the metric's scale, so it was not taken."
     ),
     "none_returned": gettext_lazy("The metric's last script returned None: no score was meant."),
+    # people
+    "left_empty": gettext_lazy("The rater left this criterion empty; it is not required."),
+    "free_text": gettext_lazy("A free text: it is kept, but it is no score."),
     # the prompt
     "prompt_undefined": gettext_lazy(
         "The template uses a name that this row or response does not have. "
@@ -167,6 +181,10 @@ REASONS: dict[str, StrPromise] = {
     ),
     "parser_undefined": gettext_lazy("The metric's regular expression could not be used. Correct it."),
     # the run itself
+    "budget_calls": gettext_lazy("Paused: the run has sent as many requests as its budget allows."),
+    "budget_tokens": gettext_lazy("Paused: the run has used as many tokens as its budget allows."),
+    "budget_money": gettext_lazy("Paused: the run has spent the money that its budget allows."),
+    "settled": gettext_lazy("Ended early: every mean is known as exactly as was asked for."),
     "waiting": gettext_lazy("Not judged yet."),
     "no_judge": gettext_lazy("The metric has no judge model and no script that gives a result. Add one."),
     "key_missing": gettext_lazy(
@@ -240,6 +258,9 @@ FILE_PROBLEMS: dict[str, StrPromise] = {
     "empty_scale": gettext_lazy("The scale ends at %(high)s, which is not above its beginning, %(low)s."),
     "duplicate_metric": gettext_lazy("There is a metric called “%(name)s” already; names must differ."),
     "duplicate_candidate": gettext_lazy("There is a candidate called “%(name)s” already; names must differ."),
+    "quorum_too_high": gettext_lazy(
+        "“%(key)s” is %(value)s, but there are only %(votes)s votes: one of each judge model and repeat."
+    ),
     "unknown_source": gettext_lazy("The source “%(value)s” is not known; only URL is."),
     "both_orders_without_comparison": gettext_lazy(
         "“both_orders” works with comparisons only: add “parse: comparison”, or leave it out."
@@ -289,6 +310,9 @@ def reason_sentence(code: str, detail: str = "") -> str:
     sentence = str(REASONS.get(code) or code)
     if not detail:
         return sentence
+    if code == "answer_failed":  # its detail is another code with words
+        inner, _colon, words_of_it = detail.partition(": ")
+        return f"{sentence} {reason_sentence(inner, words_of_it)}"
     words = {"sentence": sentence, "detail": detail}
     if code in ERROR_CODES:
         return _("%(sentence)s Details: %(detail)s") % words

@@ -1,17 +1,38 @@
 """All models of the app; each is defined in its room."""
 
 from judging.metrics.models import Endpoint, Metric, MetricVersion, TemplateLint
+from judging.people.models import Adjudication, Assignment, Evaluation, EvaluationRater, Item, Rating
 from judging.review.models import Override
-from judging.runs.models import Chunk, Judgement, JudgeReply, Reading, Run, RunCandidate, RunMetric
+from judging.runs.load_models import CachedReply, EndpointLoad, EndpointShare
+from judging.runs.models import (
+    Chunk,
+    Generation,
+    Judgement,
+    JudgeReply,
+    Reading,
+    Run,
+    RunCandidate,
+    RunMetric,
+)
 
 __all__ = [
+    "Adjudication",
+    "Assignment",
+    "CachedReply",
     "Chunk",
     "Endpoint",
+    "EndpointLoad",
+    "EndpointShare",
+    "Evaluation",
+    "EvaluationRater",
+    "Generation",
+    "Item",
     "JudgeReply",
     "Judgement",
     "Metric",
     "MetricVersion",
     "Override",
+    "Rating",
     "Reading",
     "Run",
     "RunCandidate",

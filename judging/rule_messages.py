@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason
@@ -157,6 +157,9 @@ REASONS: dict[str, StrPromise] = {
         "The reference has no field at all, so “%(name)s” stands for none. Correct the row."
     ),
     "reference.format": gettext_lazy("The reference does not have the program's format. Correct the row."),
+    "reference.other_type": gettext_lazy(
+        "“%(name)s” is %(met)s in these rows and %(usual)s in most others. Correct the rows."
+    ),
     "code.failed": gettext_lazy("The Python block failed. Correct it, or look at the values it was given."),
     "code.result": gettext_lazy(
         "The Python block did not return a number from 1 to 5 (True and False are none)."
@@ -183,6 +186,15 @@ HELP: dict[str, StrPromise] = {
     "contains": gettext_lazy("5 if the reference (or the argument) is a part of the answer, else 1."),
     "rule": gettext_lazy("A whole number from 1 to 5 from the judge model, by a rule in your own words."),
     "python": gettext_lazy("The number from 1 to 5 that a Python function of yours returns."),
+}
+
+KINDS: dict[str, StrPromise] = {
+    "text": pgettext_lazy("kind of value", "a text"),
+    "number": pgettext_lazy("kind of value", "a number"),
+    "bool": pgettext_lazy("kind of value", "true or false"),
+    "null": pgettext_lazy("kind of value", "null"),
+    "list": pgettext_lazy("kind of value", "a list"),
+    "object": pgettext_lazy("kind of value", "an object"),
 }
 
 ARGUMENTS: dict[str, StrPromise] = {
@@ -226,6 +238,9 @@ def reason_sentence(reason: Reason) -> str:
     sentence = REASONS.get(variant) or REASONS.get(reason.code)
     if sentence is None:
         return judge_sentence(reason.code, reason.params.get("detail", ""))
+    if reason.code == "reference.other_type":
+        kinds = {name: KINDS[reason.params[name]] for name in ("met", "usual")}
+        return str(sentence) % {**reason.params, **kinds}
     return _with_details(str(sentence) % reason.params, reason)
 
 

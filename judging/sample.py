@@ -16,14 +16,23 @@ from evalsite.accounts.models import Project, User
 from evalsite.accounts.services import LOCAL_ADMINISTRATOR, project_create
 from judging.core.builtin import builtin
 from judging.core.judges.demo import MODEL
+from judging.core.people.criteria import Criterion
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.people.gathering import Choice
+from judging.people.models import Scheme
+from judging.people.organising import evaluation_create
 from judging.runs.services import ChosenMetric, run_create
 
 SLUG = "sample"
 NAME = "Sample project · 示例项目"
 DATASET = "Everyday questions · 日常问答"
 RUN = "Sample evaluation · 示例评测"
+EVALUATION = "Try rating · 试试评分"
+RATED_ROWS = 12
+PREFERENCE = "Preference · 偏好"
+PREFERENCE_GUIDELINE = """Which answer would you rather have been given? A right answer beats a wrong one; of two right
+ones the clearer is better. 你更愿意得到哪个回答？正确的胜过错误的；两个都正确时，更清楚的更好。"""
 ENDPOINT = "Demo judge · 演示裁判"
 # Metric name, built-in template, scale.
 METRICS = (
@@ -77,6 +86,25 @@ def make(url: str) -> None:
         candidates=list(version.candidates.order_by("pk")),
         metrics=metrics,
         user=administrator,
+    )
+    make_evaluation(project, administrator, version)
+
+
+def make_evaluation(project: Project, user: User, version: Version) -> None:
+    """Open and empty: whoever looks round may try what raters do. No verdict is made up."""
+    evaluation_create(
+        project=project,
+        name=EVALUATION,
+        choice=Choice(
+            version,
+            candidates=list(version.candidates.order_by("pk")),
+            scheme=Scheme.EVERY_PAIR,
+            sample_size=RATED_ROWS,
+            seed=1,
+        ),
+        criteria=[Criterion(name=PREFERENCE, scale="steps", both_bad=True, guideline=PREFERENCE_GUIDELINE)],
+        raters=[user],
+        user=user,
     )
 
 

@@ -23,6 +23,8 @@ NAMES: dict[str, Promise | str] = {
     "max_score": gettext_lazy("Highest score"),
     "undefined": gettext_lazy("A name that a row does not have"),
     "sandbox": gettext_lazy("Scripts run"),
+    "jury": gettext_lazy("Several judges, or repeats, come to"),
+    "quorum": gettext_lazy("Votes that must be readable"),
     "endpoint": gettext_lazy("Endpoint"),
     "url": gettext_lazy("Address"),
     "model": gettext_lazy("Model"),
@@ -34,6 +36,7 @@ NAMES: dict[str, Promise | str] = {
     "system_prompt": gettext_lazy("System prompt"),
     "template": gettext_lazy("Prompt template"),
     "preprocess": "preprocess",
+    "rules": gettext_lazy("Rule program"),
     "postprocess": "postprocess",
 }
 

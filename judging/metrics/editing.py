@@ -19,11 +19,12 @@ from judging.messages import FILE_PROBLEMS, reason_sentence
 from judging.metrics import samples, trying
 from judging.metrics.forms import MetricForms, starting_definition, typed_definition
 from judging.metrics.judge_forms import failure_sentence
-from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.models import Endpoint, Metric, MetricVersion
 from judging.metrics.preview import Prompt, preview_prompt
 from judging.metrics.samples import Offered, Sample
 from judging.metrics.scripting import ScriptRun, script_runs
 from judging.metrics.trying import Text, Trial
+from judging.runs.budget import MILLION, cost_of_reply
 from judging.runs.past_replies import PastReply, tried_on_metric
 
 
@@ -102,6 +103,8 @@ class Tried:
     trial: Trial
     sample: Sample | None
     sentence: str
+    money: float | None = None  # None where the endpoint has no prices
+    currency: str = ""
 
     @property
     def request_json(self) -> str:
@@ -115,7 +118,7 @@ def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Trial]:
         return
     form = forms.judges[look.judge]
     if not form.is_valid():
-        yield Trial({}, code="form_errors")
+        yield Trial({}, code="no_endpoint" if "endpoint" in form.errors else "form_errors")
         return
     judge: JudgeModel = form.result()
     settings, code, detail = trying.settings_for(judge)
@@ -126,7 +129,23 @@ def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Trial]:
 
 
 def tried(look: Look, trial: Trial) -> Tried:
-    return Tried(trial, look.sample, reason_sentence(trial.code, trial.detail) if trial.code else "")
+    sentence = reason_sentence(trial.code, trial.detail) if trial.code else ""
+    money, currency = _cost(look, trial)
+    return Tried(trial, look.sample, sentence, money, currency)
+
+
+def _cost(look: Look, trial: Trial) -> tuple[float | None, str]:
+    """What the reply has cost by the prices of the endpoint that was asked, and their currency."""
+    if trial.asked is None or trial.asked.reply is None:
+        return None, ""
+    asked = look.definition.judges[look.judge].endpoint
+    endpoint = Endpoint.objects.filter(pk=asked).first() if asked else None
+    if endpoint is None or endpoint.price_read is None or endpoint.price_written is None:
+        return None, ""
+    spent = cost_of_reply(
+        trial.asked.reply, False, (float(endpoint.price_read), float(endpoint.price_written))
+    )
+    return spent.money / MILLION, endpoint.currency
 
 
 def events(look: Look, forms: MetricForms) -> Iterator[bytes]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django import forms
@@ -18,7 +19,29 @@ from judging.messages import reason_sentence
 from judging.metrics.fields import REMOVE, JsonObjectField, SecretField
 from judging.metrics.models import Endpoint
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
 SECRETS = ("key", "headers", "proxy")
+PRICES = ("price_read", "price_written")
+# What the form shows and the endpoint holds under the same name.
+PLAIN = (
+    "name",
+    "url",
+    "model",
+    "ca_pem",
+    "params",
+    "concurrency",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "price_read",
+    "price_written",
+    "currency",
+    "connect_seconds",
+    "first_byte_seconds",
+    "idle_seconds",
+    "whole_seconds",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +59,24 @@ class EndpointData:
     concurrency: int
     first_byte_seconds: int
     whole_seconds: int
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    price_read: Decimal | None = None
+    price_written: Decimal | None = None
+    currency: str = ""
+    connect_seconds: int = 10
+    idle_seconds: int = 120
+
+
+def _price(label: StrPromise) -> forms.DecimalField:
+    return forms.DecimalField(
+        label=label,
+        min_value=Decimal(0),
+        max_digits=12,
+        decimal_places=4,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
 
 
 class EndpointForm(forms.Form):
@@ -101,8 +142,42 @@ class EndpointForm(forms.Form):
         initial=16,
         help_text=gettext_lazy("At most; fewer when the server says that it is too much."),
     )
+    requests_per_minute = forms.IntegerField(
+        label=gettext_lazy("Requests a minute"),
+        min_value=1,
+        max_value=1_000_000,
+        required=False,
+        help_text=gettext_lazy("At most, by all workers together. Empty: as many as come."),
+    )
+    tokens_per_minute = forms.IntegerField(
+        label=gettext_lazy("Tokens a minute"),
+        min_value=100,
+        max_value=2_000_000_000,
+        required=False,
+        help_text=gettext_lazy(
+            "Read and written together; what a call will need is guessed, and set right by its reply."
+        ),
+    )
+    price_read = _price(gettext_lazy("Price of a million tokens read"))
+    price_written = _price(gettext_lazy("Price of a million tokens written"))
+    currency = forms.CharField(
+        label=gettext_lazy("Currency"),
+        max_length=8,
+        required=False,
+        help_text=gettext_lazy("Such as USD or CNY."),
+        widget=forms.TextInput(attrs={"spellcheck": "false"}),
+    )
+    connect_seconds = forms.IntegerField(
+        label=gettext_lazy("Seconds to connect"), min_value=1, max_value=300, initial=10
+    )
     first_byte_seconds = forms.IntegerField(
         label=gettext_lazy("Seconds until the reply begins"), min_value=1, max_value=3600, initial=120
+    )
+    idle_seconds = forms.IntegerField(
+        label=gettext_lazy("Seconds between two pieces of a reply"),
+        min_value=1,
+        max_value=3600,
+        initial=120,
     )
     whole_seconds = forms.IntegerField(
         label=gettext_lazy("Seconds for a whole reply"), min_value=1, max_value=7200, initial=600
@@ -110,17 +185,7 @@ class EndpointForm(forms.Form):
 
     def __init__(self, data: Any = None, *, endpoint: Endpoint | None = None) -> None:
         self.endpoint = endpoint
-        names = (
-            "name",
-            "url",
-            "model",
-            "ca_pem",
-            "params",
-            "concurrency",
-            "first_byte_seconds",
-            "whole_seconds",
-        )
-        initial = {name: getattr(endpoint, name) for name in names} if endpoint else None
+        initial = {name: getattr(endpoint, name) for name in PLAIN} if endpoint else None
         super().__init__(data, initial=initial)
         for name in SECRETS:
             if not self.stored(name):
@@ -200,6 +265,8 @@ class EndpointForm(forms.Form):
         values = self.cleaned_data
         if values.get("first_byte_seconds", 0) > values.get("whole_seconds", 10**9):
             self.add_error("whole_seconds", _("A whole reply cannot take less time than its beginning."))
+        if any(values.get(name) is not None for name in PRICES) and not values.get("currency"):
+            self.add_error("currency", _("Say in which currency the prices are."))
         if self.endpoint and "url" in values and self._goes_elsewhere():
             for name in ("key", "headers"):
                 if self.stored(name) and not values.get(name) and not values.get(f"remove_{name}"):
@@ -215,13 +282,14 @@ class EndpointForm(forms.Form):
             self.cleaned_data["url"]
         )
 
+    def clean_currency(self) -> str:
+        return str(self.cleaned_data["currency"]).strip().upper()
+
     def result(self) -> EndpointData:
         """Only of a valid form."""
         values = self.cleaned_data
         return EndpointData(
-            **{name: values[name] for name in ("name", "url", "model", "ca_pem", "params", "concurrency")},
-            first_byte_seconds=values["first_byte_seconds"],
-            whole_seconds=values["whole_seconds"],
+            **{name: values[name] for name in PLAIN},
             key=self._secret("key", ""),
             headers=self._secret("headers", {}),
             proxy=self._secret("proxy", ""),

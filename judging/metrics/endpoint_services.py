@@ -11,15 +11,19 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
 from evalsite.secrets import encrypt
-from judging.metrics.endpoint_forms import EndpointData
+from judging.metrics.endpoint_forms import PLAIN, EndpointData
 from judging.metrics.models import Endpoint
 
 
 def endpoint_create(*, project: Project, data: EndpointData, user: User | None) -> Endpoint:
     """A new endpoint. Raises ValidationError if the project has one of that name."""
     endpoint = Endpoint(project=project, created_by=user)
-    return _written(endpoint, data)
+    with transaction.atomic():
+        made = _written(endpoint, data)
+        record(Action.ENDPOINT_CREATED, project=project, thing=made, by=user, url=made.url, model=made.model)
+    return made
 
 
 def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
@@ -27,26 +31,25 @@ def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
 
     What a test found is forgotten where it may no longer hold.
     """
-    secrets = (data.key, data.headers, data.proxy)
+    secrets = {"key": data.key, "headers": data.headers, "proxy": data.proxy}
+    changed = sorted(
+        [name for name in PLAIN if getattr(endpoint, name) != getattr(data, name)]
+        + [name for name, secret in secrets.items() if secret is not None]
+    )
     elsewhere = (endpoint.url, endpoint.model) != (data.url, data.model)
-    if elsewhere or endpoint.ca_pem != data.ca_pem or any(secret is not None for secret in secrets):
+    if elsewhere or endpoint.ca_pem != data.ca_pem or any(secret is not None for secret in secrets.values()):
         endpoint.probe, endpoint.probed_at = {}, None
     if elsewhere:
         endpoint.refuses = []
-    return _written(endpoint, data)
+    with transaction.atomic():
+        written = _written(endpoint, data)
+        if changed:
+            record(Action.ENDPOINT_CHANGED, project=endpoint.project, thing=written, changed=changed)
+    return written
 
 
 def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
-    for name in (
-        "name",
-        "url",
-        "model",
-        "ca_pem",
-        "params",
-        "concurrency",
-        "first_byte_seconds",
-        "whole_seconds",
-    ):
+    for name in PLAIN:
         setattr(endpoint, name, getattr(data, name))
     if data.key is not None:
         endpoint.key_encrypted = encrypt(data.key)
@@ -65,14 +68,18 @@ def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
     return endpoint
 
 
+@transaction.atomic
 def endpoint_archive(*, endpoint: Endpoint) -> None:
     """Out of the lists; runs and metrics that use it keep it."""
-    Endpoint.objects.filter(pk=endpoint.pk, archived_at=None).update(archived_at=timezone.now())
+    if Endpoint.objects.filter(pk=endpoint.pk, archived_at=None).update(archived_at=timezone.now()):
+        record(Action.ENDPOINT_ARCHIVED, project=endpoint.project, thing=endpoint)
 
 
+@transaction.atomic
 def endpoint_restore(*, endpoint: Endpoint) -> None:
     """Back into the lists."""
-    Endpoint.objects.filter(pk=endpoint.pk).update(archived_at=None)
+    if Endpoint.objects.filter(pk=endpoint.pk, archived_at__isnull=False).update(archived_at=None):
+        record(Action.ENDPOINT_RESTORED, project=endpoint.project, thing=endpoint)
 
 
 def endpoint_remember_test(*, endpoint: Endpoint, found: dict[str, Any]) -> None:

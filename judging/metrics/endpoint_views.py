@@ -30,7 +30,7 @@ def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, May.USE_ENDPOINTS)
     archived = request.GET.get("archived") == "1"
     found = selectors.endpoints_of(project, archived=archived)
-    return render(request, "endpoints/list.html", {"endpoints": found, "archived": archived})
+    return render(request, "endpoints/list.html", {"lines": found, "archived": archived})
 
 
 @login_required

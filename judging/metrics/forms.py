@@ -9,7 +9,7 @@ import msgspec
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from evalsite.accounts.models import Project
 from judging.core.builtin import BUILTINS
@@ -41,6 +41,23 @@ class MetricForm(forms.Form):
             ("batch", gettext_lazy("batch by batch (fast)")),
             ("item", gettext_lazy("each item in a process of its own")),
         ],
+    )
+    jury = forms.ChoiceField(
+        label=gettext_lazy("Several judges, or repeats, come to"),
+        required=False,
+        choices=[
+            ("mean", gettext_lazy("the mean of their scores")),
+            ("median", gettext_lazy("the median")),
+            ("majority", gettext_lazy("what most of them say")),
+        ],
+        help_text=gettext_lazy("Without a postprocess. Where two values lead, a majority has no score."),
+    )
+    quorum = forms.IntegerField(
+        label=gettext_lazy("Votes that must be readable"),
+        required=False,
+        min_value=1,
+        max_value=10_000,
+        help_text=gettext_lazy("With fewer there is no score. 1: whatever comes counts."),
     )
     preprocess = CodeField(
         rows=8,
@@ -98,6 +115,15 @@ class MetricForms:
         if valid and not self.judges and not scripts and not self.before.rules:
             self.metric.add_error(None, reason_sentence("no_judge"))
             return False
+        votes = self.result().votes if valid else 0
+        if valid and self.judges and self.result().quorum > votes:
+            sentence = ngettext(
+                "There is only %(votes)s vote: one of each judge model and repeat.",
+                "There are only %(votes)s votes: one of each judge model and repeat.",
+                votes,
+            )
+            self.metric.add_error("quorum", sentence % {"votes": votes})
+            return False
         return valid
 
     @property
@@ -114,6 +140,8 @@ class MetricForms:
             max_score=values["max_score"],
             undefined=values["undefined"],
             sandbox=values["sandbox"] or "batch",
+            jury=values["jury"] or self.before.jury,
+            quorum=values["quorum"] or self.before.quorum,
             preprocess=values["preprocess"],
             postprocess=values["postprocess"],
             judges=tuple(judge.result() for judge in self.judges),

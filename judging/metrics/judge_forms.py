@@ -124,6 +124,8 @@ class JudgeForm(forms.Form):
         choice = self.fields["endpoint"]
         assert isinstance(choice, EndpointField)
         choice.queryset = endpoints
+        if typed is None and not self.address and not self.initial.get("endpoint") and len(endpoints) == 1:
+            self.initial["endpoint"] = endpoints[0].pk  # nothing to choose from
         if before and self.address:
             choice.required = False
             place = {"model": before.model, "url": before.url}

@@ -49,7 +49,7 @@ class LintShown:
     waits: bool = False
     done: int = 0
     problem: str = ""
-    worker_missing: bool = False
+    worker_missing: str = ""  # see engine.obstacle
 
     @property
     def findings(self) -> list[FoundShown]:
@@ -93,6 +93,6 @@ def lint_shown(
             "waits": waits,
             "done": found.subjects_done,
             "problem": reason_sentence(found.problem) if found.problem else "",
-            "worker_missing": waits and not at_once and not engine.worker_alive(engine.DATA),
+            "worker_missing": engine.obstacle(engine.DATA) if waits and not at_once else "",
         }
     return LintShown(version, judge, size, **more)

@@ -22,6 +22,15 @@ class Endpoint(models.Model):
     params = models.JSONField(default=dict, help_text="generation parameters, sent with every request")
     refuses = models.JSONField(default=list, help_text="what the server was found to refuse")
     concurrency = models.PositiveIntegerField(default=16)
+    requests_per_minute = models.PositiveIntegerField(null=True, help_text="null: as many as come")
+    tokens_per_minute = models.PositiveIntegerField(null=True)
+    price_read = models.DecimalField(
+        max_digits=12, decimal_places=4, null=True, help_text="of a million tokens read"
+    )
+    price_written = models.DecimalField(max_digits=12, decimal_places=4, null=True)
+    currency = models.CharField(max_length=8, blank=True, default="")
+    connect_seconds = models.PositiveIntegerField(default=10)
+    idle_seconds = models.PositiveIntegerField(default=120)
     first_byte_seconds = models.PositiveIntegerField(default=120)
     whole_seconds = models.PositiveIntegerField(default=600)
     probed_at = models.DateTimeField(null=True)
@@ -61,16 +70,21 @@ class MetricVersion(models.Model):
 
 
 class TemplateLint(models.Model):
-    """What lint found about one template, after one preprocess, over all rows of a version; kept so that it is found
-    out once. The texts are kept until it is done, for the worker that does it."""
+    """What lint found about one template or rule program, after one preprocess, over all rows of a version; kept so
+    that it is found out once. The texts are kept until it is done, for the worker that does it."""
+
+    class Kind(models.TextChoices):
+        TEMPLATE = "template"
+        RULES = "rules"
 
     version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
-    template_hash = models.CharField(max_length=64, help_text="SHA-256")
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEMPLATE)
+    template_hash = models.CharField(max_length=64, help_text="SHA-256 of the kind's text")
     preprocess_hash = models.CharField(max_length=64)
     template = models.TextField(blank=True, default="")
     preprocess = models.TextField(blank=True, default="")
     result = models.TextField(
-        blank=True, default="", help_text="JSON of core.lint.findings.Lint; empty: not done"
+        blank=True, default="", help_text="JSON of the Lint of its kind; empty: not done"
     )
     problem = models.CharField(
         max_length=40, blank=True, default="", help_text="why it could not be done: a code"

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
 from judging.core.pipeline import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
@@ -28,6 +29,7 @@ def metric_create(*, project: Project, definition: MetricDefinition, user: User 
         with transaction.atomic():
             metric = Metric.objects.create(project=project, name=definition.name, created_by=user)
             _append(metric, 1, definition, user)
+            record(Action.METRIC_CREATED, project=project, thing=metric, by=user, version=1)
     except IntegrityError:
         raise _taken(definition.name) from None
     return metric
@@ -49,7 +51,7 @@ def metric_edit(
             if MetricDefinition.from_json(newest.definition) == definition:
                 return newest
             Metric.objects.filter(pk=metric.pk).update(name=definition.name)
-            return _append(locked, newest.number + 1, definition, user)
+            return _changed(locked, newest.number + 1, definition, user)
     except IntegrityError:
         raise _taken(definition.name) from None
 
@@ -59,7 +61,7 @@ def metric_restore_version(*, version: MetricVersion, user: User | None) -> Metr
     with transaction.atomic():
         metric = Metric.objects.select_for_update().get(pk=version.metric_id)
         definition = renamed(MetricDefinition.from_json(version.definition), metric.name)
-        return _append(metric, newest_version(metric).number + 1, definition, user)
+        return _changed(metric, newest_version(metric).number + 1, definition, user)
 
 
 def metric_copy(*, metric: Metric, user: User | None) -> Metric:
@@ -71,18 +73,36 @@ def metric_copy(*, metric: Metric, user: User | None) -> Metric:
     return metric_create(project=metric.project, definition=renamed(definition, name), user=user)
 
 
+@transaction.atomic
 def metric_archive(*, metric: Metric) -> None:
     """Out of the lists; runs keep what they froze."""
-    Metric.objects.filter(pk=metric.pk, archived_at=None).update(archived_at=timezone.now())
+    if Metric.objects.filter(pk=metric.pk, archived_at=None).update(archived_at=timezone.now()):
+        record(Action.METRIC_ARCHIVED, project=metric.project, thing=metric)
 
 
+@transaction.atomic
 def metric_restore(*, metric: Metric) -> None:
     """Back into the lists."""
-    Metric.objects.filter(pk=metric.pk).update(archived_at=None)
+    if Metric.objects.filter(pk=metric.pk, archived_at__isnull=False).update(archived_at=None):
+        record(Action.METRIC_RESTORED, project=metric.project, thing=metric)
 
 
 def renamed(definition: MetricDefinition, name: str) -> MetricDefinition:
     return msgspec.structs.replace(definition, name=name)
+
+
+def _changed(metric: Metric, number: int, definition: MetricDefinition, user: User | None) -> MetricVersion:
+    names = {"before": metric.name} if metric.name != definition.name else {}
+    record(
+        Action.METRIC_CHANGED,
+        project=metric.project,
+        thing=metric,
+        name=definition.name,
+        by=user,
+        version=number,
+        **names,
+    )
+    return _append(metric, number, definition, user)
 
 
 def _append(metric: Metric, number: int, definition: MetricDefinition, user: User | None) -> MetricVersion:

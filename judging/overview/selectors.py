@@ -10,7 +10,7 @@ from django.db.models.functions import RowNumber
 from datasets.models import Version, VersionState
 from evalsite.accounts.models import Project
 from judging.metrics.models import Endpoint, Metric
-from judging.runs.models import Run, RunState
+from judging.runs.models import PEOPLE, Run, RunState
 
 RUNS_ON_A_CARD = 3
 
@@ -25,10 +25,11 @@ class Step:
 
 
 def latest_runs(projects: QuerySet[Project], limit: int) -> dict[int, list[Run]]:
-    """{project id: its newest `limit` runs}; archived ones and projects without runs left out."""
+    """{project id: its newest `limit` runs of workers}; archived ones and projects without runs left out."""
     newest_first = Window(RowNumber(), partition_by=F("project_id"), order_by=F("pk").desc())
     runs = (
         Run.objects.filter(project__in=projects.values("pk"), archived_at=None)
+        .exclude(kind=PEOPLE)
         .annotate(place=newest_first)
         .filter(place__lte=limit)
         .select_related("project", "version__dataset")
@@ -46,7 +47,7 @@ def project_steps(project: Project) -> list[Step]:
     versions = Version.objects.filter(
         usable, dataset__project=project, dataset__archived_at=None, state=VersionState.READY
     )
-    runs = Run.objects.filter(project=project, archived_at=None)
+    runs = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
     counts = {
         "dataset": versions.values("dataset").distinct().count(),
         "endpoint": Endpoint.objects.filter(project=project, archived_at=None).count(),

@@ -12,10 +12,12 @@ from django.utils import timezone
 from datasets.core.formats.names import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
+from judging.core.pipeline import TRUNCATED
 from judging.core.statistics.columns import Metric
 from judging.core.statistics.gather import Judgement as Told
 from judging.core.values import SCORED
 from judging.review.models import Override
+from judging.runs.filters import Filters, matching
 from judging.runs.models import Judgement, JudgeReply, Run, RunMetric
 from judging.runs.rereading import definition_now
 
@@ -69,6 +71,11 @@ def _metrics(run: Run) -> list[RunMetric]:
 def candidates_of(run: Run) -> dict[int, str]:
     """The names of the run's candidates, in the order of its data, by key."""
     return dict(run.run_candidates.order_by("candidate").values_list("candidate_id", "candidate__name"))
+
+
+def truncated_of(run: Run) -> int:
+    """Current judgements with a judge's reply that ended with its limit of tokens."""
+    return matching(run, Filters(flag=TRUNCATED)).count()
 
 
 def retries_of(run: Run) -> int:

@@ -56,6 +56,12 @@ def rule_lines(run: Run) -> dict[str, RuleFigures]:
     return found
 
 
+def truncated(run: Run) -> int:
+    """Judgements with a judge's reply that ended with its limit of tokens; kept with the report's figures."""
+    found: int = _figures(run)["truncated"]
+    return found
+
+
 def left_out(run: Run) -> dict[str, int | None]:
     """Rows of the version that the run does not judge, and why.
 
@@ -74,9 +80,9 @@ def left_out(run: Run) -> dict[str, int | None]:
 
 
 def _figures(run: Run) -> dict[str, Any]:
-    """A core report with `overridden` and `retries` added, from the cache where it still holds."""
+    """A core report with `overridden`, `retries` and `truncated` added, from the cache where it still holds."""
     state = (run.revision, selectors.count_overrides(run))
-    key = f"report.2:{run.pk}:{run.created_at.timestamp()}"
+    key = f"report.3:{run.pk}:{run.created_at.timestamp()}"
     kept: _Kept | None = cache.get(key)
     if kept is None or not _still_holds(kept, state, run):
         started = time.monotonic()
@@ -102,7 +108,12 @@ def _work_out(run: Run) -> dict[str, Any]:
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():
             cell["overridden"] = counts.get((candidate, metric), 0)
-    return {**document, "retries": selectors.retries_of(run), "rule_lines": rule_figures(run)}
+    return {
+        **document,
+        "retries": selectors.retries_of(run),
+        "truncated": selectors.truncated_of(run),
+        "rule_lines": rule_figures(run),
+    }
 
 
 def _cost(run: Run, retries: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from judging.reports import selectors, words
 from judging.reports.drawing import means_chart, spread_chart
 from judging.reports.links import Links
 from judging.reports.rule_lines import RuleFigures, rule_table
-from judging.reports.services import report_document, rule_lines
+from judging.reports.services import report_document, rule_lines, truncated
 from judging.reports.tables import (
     Table,
     distribution_table,
@@ -53,7 +53,8 @@ class MetricShown:
 
 @dataclass(frozen=True, slots=True)
 class ReportShown:
-    """The page: what was left out, each metric, what it cost. `scored`: judgements with a value."""
+    """The page: what was left out, each metric, what it cost. `scored`: judgements with a value; `truncated`:
+    those with a judge's reply that was cut off."""
 
     document: dict[str, Any]
     left_out: list[str]
@@ -61,6 +62,7 @@ class ReportShown:
     metrics: list[MetricShown]
     scored: int
     responses: int
+    truncated: int
 
 
 def report_shown(run: Run) -> ReportShown:
@@ -75,6 +77,7 @@ def report_shown(run: Run) -> ReportShown:
         metrics=[_metric(place, metric, document, links, lines) for place, metric in enumerate(metrics, 1)],
         scored=sum(cell["scored"] for cell in cells),
         responses=sum(cell["responses"] for cell in cells),
+        truncated=truncated(run),
     )
 
 

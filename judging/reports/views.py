@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.http import content_disposition_header
 
 from judging.core.statistics.columns import Kind
@@ -19,7 +19,7 @@ from judging.reports.services import report_document
 from judging.reports.shown import report_shown
 from judging.reports.words import decimal, signed
 from judging.runs.access import get_run
-from judging.runs.models import Run
+from judging.runs.models import PEOPLE, Run
 
 ITEMS_PER_PAGE = 100
 QUESTION_CHARACTERS = 200
@@ -39,6 +39,8 @@ _CHART = re.compile(r"(means|spread)-(\d+)\.svg")
 def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """All figures of a run, as far as it is."""
     run = get_run(request, slug, pk)
+    if run.kind == PEOPLE:
+        return redirect("people:detail", slug, pk)
     return render(request, "reports/report.html", {"run": run, "report": report_shown(run)})
 
 

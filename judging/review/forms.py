@@ -12,16 +12,20 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from judging.core.pipeline import MetricDefinition
+from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
 from judging.core.rules.check import read_program
 from judging.core.values import Value
 from judging.runs.filters import LOWER, RULE_SCORES, SORTS, Filters, reasons
 from judging.runs.models import JudgementState, Run
+from judging.runs.rereading import definition_now
 
 FLAGS = {
     "planted_verdict": _("planted verdict suspected"),
     "order_flip": _("winner changed with the order"),
     "format_failed": _("answer lacks the program's format"),
+    ANSWER_EMPTY: _("empty answer"),
+    ANSWER_TRUNCATED: _("answer cut by its limit of tokens"),
+    "truncated": _("judge's reply cut off"),
 }
 _ANY = [("", _("any"))]
 LARGEST = sys.float_info.max
@@ -85,7 +89,7 @@ class FilterForm(forms.Form):
 
 def rule_lines_of(run: Run, metric: str) -> list[tuple[str, str]]:
     """(number, what stands there) of each line of the run's one rule program, or of the one that is asked for."""
-    definitions = [MetricDefinition.from_json(one.definition) for one in run.metrics.order_by("number")]
+    definitions = [definition_now(one) for one in run.metrics.order_by("number")]
     programs = [one.rules for one in definitions if one.rules and metric in ("", one.name)]
     program = read_program(programs[0]).program if len(programs) == 1 else None
     if program is None:

@@ -12,11 +12,12 @@ from django.db.models import F, FloatField, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
+from judging.review.forms import FLAGS
 from judging.review.models import Override
 from judging.review.telling import shown_json
 from judging.runs.export import data_of
 from judging.runs.filters import Filters, matching
-from judging.runs.models import Judgement, JudgeReply, Run
+from judging.runs.models import Judgement, JudgeReply, Run, RunMetric
 
 PER_PAGE = 50
 _SHOWN = 300  # characters of a question or an answer in a line of the list
@@ -61,6 +62,10 @@ class Line:
     value: str
     question: str
     answer: str
+
+    @property
+    def flags(self) -> list[str]:
+        return flag_names(self.judgement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +160,11 @@ def answer_text(raw: str) -> str:
         return ""
 
 
+def flag_names(judgement: Judgement) -> list[str]:
+    """What is odd about it, in words."""
+    return [str(FLAGS.get(flag, flag)) for flag in judgement.flags.split(",") if flag]
+
+
 def place_of(judgement: Judgement, filters: Filters) -> Place:
     """Where the judgement stands in the list of `filters`."""
     name = filters.sort.removeprefix("-")
@@ -186,6 +196,19 @@ def replies_of(judgement: Judgement) -> QuerySet[JudgeReply]:
 def overrides_of(judgement: Judgement) -> QuerySet[Override]:
     """What reviewers put instead, the newest, which counts, first."""
     return Override.objects.filter(judgement=judgement).select_related("by").order_by("-pk")
+
+
+def overrides_before(judgement: Judgement) -> QuerySet[Override]:
+    """Overrides of earlier attempts, the newest first. They count for those attempts only."""
+    earlier = attempts(judgement).filter(attempt__lt=judgement.attempt)
+    found = Override.objects.filter(judgement__in=earlier.order_by())
+    return found.select_related("by", "judgement").order_by("-pk")
+
+
+def overridden_now(run_metric: RunMetric) -> int:
+    """How many of a metric's current judgements a reviewer has overridden."""
+    current = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
+    return current.filter(pk__in=Override.objects.values("judgement")).count()
 
 
 def attempts(judgement: Judgement) -> QuerySet[Judgement]:

@@ -6,10 +6,11 @@ from django.db import transaction
 from django.db.models import F
 
 from evalsite.accounts.models import User
+from evalsite.audit import Action, record
 from judging.core.values import Outcome, Value
 from judging.review.models import Override
 from judging.runs.models import Judgement, Run
-from judging.runs.store import storable
+from judging.runs.plain import storable
 
 
 @transaction.atomic
@@ -22,6 +23,18 @@ def override_add(*, judgement: Judgement, value: Value, reason: str, by: User) -
         score=outcome.score,
         reason=storable(reason) or "",
         by=by,
+    )
+    run = judgement.run
+    record(
+        Action.OVERRIDE_ADDED,
+        project=run.project,
+        thing=judgement,
+        name=run.name,
+        by=by,
+        run=run.pk,
+        row=judgement.row.line,
+        value=outcome.value_json,
+        reason=made.reason,
     )
     Run.objects.filter(pk=judgement.run_id).update(revision=F("revision") + 1)
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from judging.runs.export import (
     script_seen,
     verdicts_by_place,
 )
-from judging.runs.models import Judgement, JudgeReply
+from judging.runs.models import Generation, Judgement, JudgeReply
 
 _OF_EVERY_ROW = ("messages", "ref_answer", "question", "gt", "history")
 _OF_EVERY_RESPONSE = ("content", "reasoning_content", "tool_calls")
@@ -61,6 +62,16 @@ class Asked:
     def shown(self) -> str:
         """What was read, for people; '' if nothing was."""
         return shown(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTry:
+    """One try at the answer, where the run asked for it."""
+
+    generation: Generation
+    request_json: str
+    calls: list[Call]
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +124,20 @@ class Story:
     why: str
     rules: list[RuleLine]
     rules_failure: str
+    tries: list[AnswerTry]
 
 
-def story_of(judgement: Judgement, replies: list[JudgeReply], metric: MetricDefinition, form: str) -> Story:
+def story_of(
+    judgement: Judgement,
+    replies: list[JudgeReply],
+    metric: MetricDefinition,
+    form: str,
+    tries: Sequence[Generation] = (),
+) -> Story:
     """Everything that the page shows of one judgement; the sentences are in the reader's language."""
     data, response = data_of(judgement.row.raw, form), response_data(judgement.response.raw)
     verdicts, rules = verdicts_by_place(judgement.verdicts), _rules(judgement.rules)
+    asked_for = _rules(judgement.asked_by.rules) if judgement.asked_by else rules
     return Story(
         messages=data["messages"],
         reference=_text(reference(data)),
@@ -128,7 +147,7 @@ def story_of(judgement: Judgement, replies: list[JudgeReply], metric: MetricDefi
         answer_fields_json=_others(
             response, _OF_EVERY_RESPONSE[:2] if response["tool_calls"] else _OF_EVERY_RESPONSE
         ),
-        asked=[_asked(one, metric, verdicts.get(place_of(one), {}), rules) for one in replies],
+        asked=[_asked(one, metric, verdicts.get(place_of(one), {}), asked_for) for one in replies],
         both=[
             Both(metric.judges[one["judge"]].name, shown(one["value"]), one["flip"])
             for (_, _, order), one in verdicts.items()
@@ -139,6 +158,17 @@ def story_of(judgement: Judgement, replies: list[JudgeReply], metric: MetricDefi
         why=reason_sentence(judgement.reason, judgement.detail) if judgement.reason else "",
         rules=rules,
         rules_failure=_rules_failure(judgement.rules),
+        tries=[_try(one) for one in tries],
+    )
+
+
+def _try(one: Generation) -> AnswerTry:
+    request = _loads(one.request) or {}
+    return AnswerTry(
+        one,
+        _pretty(request),
+        [_call(call) for call in _loads(one.calls) or []],
+        reason_sentence(one.error, one.detail) if one.error else "",
     )
 
 

@@ -19,14 +19,15 @@ from django.views.decorators.http import require_POST
 from evalsite.access import May
 from evalsite.accounts.models import User
 from judging.core.pipeline import MetricDefinition
+from judging.markdown import html_of
+from judging.people.beside import said_of
 from judging.review import selectors, services
 from judging.review.forms import FLAGS, FilterForm, OverrideForm
-from judging.review.markdown import html_of
 from judging.review.telling import shown_json, story_of
 from judging.runs.access import get_judgement, get_run
 from judging.runs.export import csv_lines, jsonl_lines
 from judging.runs.filters import Filters, counts_by_state
-from judging.runs.models import Judgement, JudgementState, Run
+from judging.runs.models import INFER, Generation, Judgement, JudgementState, Run
 
 TABS = ("rendered", "raw", "request", "reply", "script")
 DOWNLOADS = {"jsonl": (jsonl_lines, "application/x-ndjson"), "csv": (csv_lines, "text/csv; charset=utf-8")}
@@ -139,7 +140,9 @@ def _page(
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else TABS[0]
     replies = list(selectors.replies_of(found))
-    story = story_of(found, replies, metric, run.version.format)
+    asked = Generation.objects.filter(response=found.response_id).order_by("-attempt")
+    tries = list(asked) if run.kind == INFER else []
+    story = story_of(found, replies, metric, run.version.format, tries)
     before, after = selectors.neighbours(found, filters)
     context: dict[str, Any] = {
         "run": run,
@@ -154,15 +157,25 @@ def _page(
         "previous_url": _address(run, before, filters, tab),
         "next_url": _address(run, after, filters, tab),
         "overrides": [(one, shown_json(one.value)) for one in selectors.overrides_of(found)],
+        "overrides_before": [
+            (one, shown_json(one.value), _as_typed(one.value)) for one in selectors.overrides_before(found)
+        ],
         "attempts": [(one, shown_json(one.value)) for one in selectors.attempts(found)],
         "others": [(one, shown_json(one.value)) for one in selectors.other_runs(found)],
         "flags": [(flag, FLAGS.get(flag, flag)) for flag in found.flags.split(",") if flag],
         "override_form": form or _override_form(found, metric),
         "form_sent": form is not None,
+        "people": said_of(found.response_id),
     }
     if tab == "rendered":
         context |= _rendered(story)
     return render(request, "review/judgement.html", context, status=status)
+
+
+def _as_typed(value: str) -> str:
+    """A stored value as the override's form takes it."""
+    plain = json.loads(value)
+    return plain if isinstance(plain, str) else value
 
 
 def _rendered(story: Any) -> dict[str, Any]:

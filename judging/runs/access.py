@@ -6,14 +6,17 @@ from django.http import Http404, HttpRequest
 
 from evalsite import access
 from evalsite.access import May
-from judging.runs.models import Judgement, Run, RunMetric
+from judging.runs.models import PEOPLE, Judgement, Run, RunMetric
 
 
 def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEMENTS) -> Run:
-    """A run of the project called `slug`. Raises Http404 or PermissionDenied."""
+    """A run of the project called `slug`. Raises Http404 or PermissionDenied.
+
+    A human evaluation is steered by judging.people, so for May.RUN it is none here.
+    """
     project = access.get_project(request, slug, may)
     run = Run.objects.select_related("version__dataset", "created_by").filter(project=project, pk=pk).first()
-    if run is None:
+    if run is None or (run.kind == PEOPLE and may == May.RUN):
         raise Http404
     run.project = project
     return run

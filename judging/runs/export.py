@@ -15,6 +15,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
+from django.db.models import Count, Max
+
 from datasets.core.formats.names import Format
 from datasets.core.variables import response_data, row_data
 from datasets.models import Candidate
@@ -23,7 +25,8 @@ from judging.core.rules.scoring import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
 from judging.runs.filters import ANYTHING, Filters, matching
-from judging.runs.models import Judgement, JudgeReply, Reading, Run
+from judging.runs.generation_told import generation_of, generation_seen, tries_at
+from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Reading, Run
 
 BATCH = 100
 RECORD_BYTES = 2 * 2**20  # spec: commands
@@ -38,6 +41,7 @@ class Told:
     judgement: Judgement
     replies: list[JudgeReply]
     metric: MetricDefinition
+    generation: Generation | None = None  # the try at its answer, where a run asked for it
 
 
 def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Iterator[Told]:
@@ -55,17 +59,21 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
     order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt")
     ids = array("q", matching(run, filters).order_by(*order).values_list("pk", flat=True).iterator())
     parts = Judgement.objects.select_related("row", "response")
-    parts = parts if texts else parts.defer("row__raw", "response__raw")
+    deferred = ["row__raw"] if run.kind == INFER else ["row__raw", "response__raw"]
+    parts = parts if texts else parts.defer(*deferred)
     for start in range(0, len(ids), BATCH):
         batch = list(ids[start : start + BATCH])
         found = parts.in_bulk(batch)
         replies = _replies([one.asked_by_id or pk for pk, one in found.items()])
+        tries = tries_at(found.values()) if run.kind == INFER else {}
         for pk in batch:
             judgement = found[pk]
             judgement.run_metric = metrics[judgement.run_metric_id]
             judgement.candidate = candidates[judgement.candidate_id]
             asked = replies.get(judgement.asked_by_id or pk, [])
-            yield Told(judgement, asked, definitions[judgement.run_metric_id, judgement.reading_id])
+            metric = definitions[judgement.run_metric_id, judgement.reading_id]
+            generation = generation_of(judgement, tries.get(judgement.response_id, []))
+            yield Told(judgement, asked, metric, generation)
 
 
 def _replies(judgements: list[int]) -> dict[int, list[JudgeReply]]:
@@ -103,6 +111,7 @@ def record(one: Told) -> dict[str, Any]:
         "postprocess": _without_changes(script_seen(judgement.postprocess)),
         "rules": [rule_seen(line) for line in rule_lines(judgement.rules)],
         "flags": judgement.flags.split(",") if judgement.flags else [],
+        **({"generation": generation_seen(one.generation, judgement)} if one.generation else {}),
     }
 
 
@@ -204,6 +213,9 @@ def table_columns(run: Run) -> list[str]:
     """The columns of a table; as many judges as the metric with the most asks for."""
     metrics = [MetricDefinition.from_json(one.definition) for one in run.metrics.all()]
     judges = max((metric.calls for metric in metrics), default=0)
+    if any(metric.calls_over(2) > metric.calls for metric in metrics):  # as many as an answer had fields
+        counts = JudgeReply.objects.filter(judgement__run=run).values("judgement").annotate(n=Count("pk"))
+        judges = max(judges, counts.aggregate(most=Max("n"))["most"] or 0)
     fixed = ["line", "model", "response", "metric", "attempt", "state", "value", "reason", "flags", "seconds"]
     asked = [
         f"{name}_{n}" for n in range(1, judges + 1) for name in ("judge", "verdict", "reply", "reasoning")
@@ -215,7 +227,7 @@ def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int
     """The same judgements as rows of `table_columns`, safe to open in a spreadsheet."""
     width = len(table_columns(run))
     for one in told(run, filters, texts=True):
-        cells = [_cell(value) for value in _row(one, run.version.format)][:width]
+        cells = [cell(value) for value in _row(one, run.version.format)][:width]
         yield cells + [None] * (width - len(cells))
 
 
@@ -242,7 +254,7 @@ def reference(data: dict[str, Any]) -> Any:
     return data["gt"] if data["ref_answer"] is None else data["ref_answer"]
 
 
-def _cell(value: Any) -> str | int | float | None:
+def cell(value: Any) -> str | int | float | None:
     """A number as it is; a text cut to a cell, and never a formula."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value

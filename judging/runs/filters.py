@@ -4,6 +4,7 @@ within it and of every download, and the queries that it becomes."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +62,7 @@ class Filters:
 
 
 ANYTHING = Filters()
+_DETAILS_LOOKED_AT = 1_000
 
 
 class AnswerText(Func):
@@ -75,7 +77,7 @@ class AnswerText(Func):
     def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
         # PostgreSQL's json refuses NUL and half characters, which a response may hold as escapes.
         template = (
-            r"CASE WHEN %(expressions)s ~* '\\u(0000|d[89a-f])' THEN %(expressions)s "
+            r"CASE WHEN %(expressions)s = '' OR %(expressions)s ~* '\\u(0000|d[89a-f])' THEN %(expressions)s "
             r"ELSE (%(expressions)s)::json ->> 'content' END"
         )
         return self.as_sql(compiler, connection, template=template, **extra)
@@ -96,7 +98,7 @@ def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> Q
     if filters.reason:
         found = found.filter(reason=filters.reason)
     if filters.flag:
-        found = found.filter(flags__contains=filters.flag)
+        found = found.filter(_flagged(filters.flag))
     if filters.line is not None:
         found = found.filter(
             row__in=Row.objects.filter(version=run.version_id, line=filters.line).values("pk")
@@ -106,6 +108,12 @@ def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> Q
     if filters.rule.isdecimal():
         found = found.filter(_rule_line(int(filters.rule), filters.rule_score))
     return found.filter(_scores(filters))
+
+
+def _flagged(flag: str) -> Q:
+    """Whole codes: one may end like another."""
+    ends = Q(flags=flag) | Q(flags__startswith=f"{flag},") | Q(flags__endswith=f",{flag}")
+    return ends | Q(flags__contains=f",{flag},")
 
 
 def _rule_line(line: int, score: str) -> Q:
@@ -196,3 +204,15 @@ def reasons(run: Run) -> list[tuple[str, str, int]]:
     found = matching(run, ANYTHING, by_figures=True).filter(state__in=ended).order_by()
     counted = found.values_list("state", "reason").annotate(count=Count("pk"))
     return sorted(counted, key=lambda one: (-one[2], one[1]))
+
+
+def common_details(run: Run) -> dict[str, tuple[str, int]]:
+    """For each reason of an error the most frequent words, and how often they were met among the first errors."""
+    if not run.errors:
+        return {}
+    errors = matching(run, Filters(state=JudgementState.ERROR)).exclude(detail="").order_by()
+    met = Counter(errors.values_list("reason", "detail")[:_DETAILS_LOOKED_AT])
+    found: dict[str, tuple[str, int]] = {}
+    for (reason, detail), count in met.most_common():
+        found.setdefault(reason, (detail, count))
+    return found

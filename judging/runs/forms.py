@@ -10,9 +10,15 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
+from judging.metrics.models import Endpoint
+from judging.runs.asked_forms import asked_forms
+from judging.runs.budget_forms import BudgetForm
+from judging.runs.models import Priority
 from judging.runs.selectors import MetricChoice
+from judging.runs.services import Manner
 
 SEEDS = 2**31
+MORE = ("budget_calls", "budget_tokens", "budget_money", "priority", "stop_width")
 
 
 class VersionChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
@@ -41,12 +47,15 @@ class CandidateChoice(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
         return _("%(name)s (%(count)s answers)") % {"name": obj.name, "count": obj.responses}
 
 
-class RunForm(forms.Form):
+class RunForm(BudgetForm):
     """What is judged, by which metrics, on how many rows."""
 
     version = VersionChoice(Version.objects.none(), label=_("Data set"), empty_label=None)
     candidates = CandidateChoice(
-        Candidate.objects.none(), label=_("Candidates"), widget=forms.CheckboxSelectMultiple
+        Candidate.objects.none(),
+        label=_("Candidates"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
     )
     metrics = forms.MultipleChoiceField(label=_("Metrics"), widget=forms.CheckboxSelectMultiple)
     sample_size = forms.IntegerField(
@@ -64,6 +73,35 @@ class RunForm(forms.Form):
         help_text=_("The same seed draws the same rows again."),
     )
     name = forms.CharField(label=_("Name"), max_length=200)
+    priority = forms.TypedChoiceField(
+        label=_("Priority"),
+        choices=Priority.choices,
+        coerce=int,
+        initial=Priority.NORMAL,
+        required=False,
+        empty_value=str(int(Priority.NORMAL)),
+        help_text=_(
+            "Of runs that ask the same endpoint, one step more gets three times the calls at a time."
+        ),
+    )
+    stop_width = forms.FloatField(
+        label=_("End early when each mean is known to ±"),
+        min_value=1e-6,
+        required=False,
+        help_text=_(
+            "In points of the metric's scale, with 95 % confidence however often it is looked at. Rows are then "
+            "judged in random order. Empty: judge all."
+        ),
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+    reuse_replies = forms.BooleanField(
+        label=_("Take replies from earlier identical requests"),
+        required=False,
+        help_text=_(
+            "Only of this project, and only where the judge is asked at temperature 0: the same address, model and "
+            "whole request. Such a reply costs nothing and says where it comes from."
+        ),
+    )
 
     def __init__(
         self,
@@ -73,8 +111,9 @@ class RunForm(forms.Form):
         version: Version,
         choices: list[MetricChoice],
         name: str,
+        endpoints: QuerySet[Endpoint],
     ) -> None:
-        candidates = version.candidates.filter(responses__gt=0).order_by("name")
+        candidates = Candidate.uploaded.filter(version=version, responses__gt=0).order_by("name")
         self.choices = {str(choice.version.pk): choice for choice in choices if choice.version}
         proposed = {
             "version": version,
@@ -82,13 +121,24 @@ class RunForm(forms.Form):
             "metrics": list(self.choices)[:1] if len(self.choices) == 1 else [],
             "seed": random.randrange(SEEDS),
             "name": name,
+            "reuse_replies": True,
         }
         super().__init__(data, initial=proposed)
+        self.asked = asked_forms(data, endpoints)
         self.fields["version"].queryset = versions  # type: ignore[attr-defined]
         self.fields["candidates"].queryset = candidates  # type: ignore[attr-defined]
         self.fields["metrics"].choices = [  # type: ignore[attr-defined]
             (pk, choice.definition.name) for pk, choice in self.choices.items()
         ]
+
+    def clean(self) -> dict[str, Any]:
+        sent = super().clean() or self.cleaned_data
+        if "candidates" in sent and not sent["candidates"] and not self.asked.candidates():
+            self.add_error("candidates", _("Choose at least one candidate, or a model that is asked."))
+        return sent
+
+    def is_valid(self) -> bool:
+        return super().is_valid() and (not self.asked.is_bound or self.asked.is_valid())
 
     def metric_boxes(self) -> list[tuple[Any, MetricChoice]]:
         """Each box to tick, with its metric."""
@@ -98,6 +148,18 @@ class RunForm(forms.Form):
         """Drawn here where none is given."""
         seed = self.cleaned_data["seed"]
         return random.randrange(SEEDS) if seed is None else int(seed)
+
+    @property
+    def more_errors(self) -> bool:
+        """Whether something is wrong in the part that is folded away."""
+        return any(name in self.errors for name in MORE)
+
+    def manner(self) -> Manner:
+        """After is_valid."""
+        sent = self.cleaned_data
+        return Manner(
+            self.budget(), Priority(int(sent["priority"])), sent["stop_width"], sent["reuse_replies"]
+        )
 
     def chosen_metrics(self) -> list[MetricChoice]:
         """After is_valid."""

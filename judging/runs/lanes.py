@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import os
+import time
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from django.conf import settings
+from django.db import DatabaseError
+
+from evalsite.env import Config
 from evalsite.secrets import Undecryptable, decrypt
-from judging.core.judges.client import Clients
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.limits import AdaptiveSlots
 from judging.core.judges.settings import JudgeSettings, Timeouts, chat_url
 from judging.core.pipeline import Failure, JudgeModel
 from judging.metrics.models import Endpoint
+from judging.runs import limits
+from judging.runs.ways import AGREE_SECONDS, LOOK_SECONDS, InThread, Way
 
-DEFAULT_CONCURRENCY = 64  # for judges that a metrics file names by address
+log = logging.getLogger("judging.pump")
+
+
+def default_concurrency() -> int:
+    """Calls at a time to a judge that a metrics file names by address."""
+    config: Config = settings.CONFIG
+    return config.judge_concurrency
 
 
 @dataclass(slots=True)
 class Lane:
-    """A judge model's way out: what to ask with, and the slots that all who ask the same address share."""
+    """A judge model's way out: what to ask with, and the way that all who ask the same endpoint share."""
 
     settings: JudgeSettings
-    slots: AdaptiveSlots
+    way: Way
     endpoint: int | None = None
     failure: Failure | None = None
     answered: bool = False
+    name: str = ""
+    refused: int = 0  # questions in a row that failed for its settings
 
     def learn(self, refuses: frozenset[str]) -> bool:
         """Remember what the server refuses; true if that is news."""
@@ -37,23 +52,77 @@ class Lane:
 
 
 class Lanes:
-    """The lanes of one pump. Slots are shared by address, so that two runs do not double an endpoint's load."""
+    """The lanes of one pump, and what it agrees on with other workers about each endpoint."""
 
-    def __init__(self, clients: Clients) -> None:
-        self.clients = clients
-        self._slots: dict[str, AdaptiveSlots] = {}
+    def __init__(self, owner: str, *, reads: InThread, writes: InThread) -> None:
+        self.owner = owner
+        self.ways: dict[str, Way] = {}
+        self._reads = reads
+        self._writes = writes
+        self._agreed_at = time.monotonic()
 
     def of(self, judge: JudgeModel) -> Lane:
         """Reads the endpoint's row; call it where the database may be used."""
         row = Endpoint.objects.filter(pk=judge.endpoint).first() if judge.endpoint else None
-        ceiling = row.concurrency if row else DEFAULT_CONCURRENCY
-        slots = self._slots.setdefault(judge.url, AdaptiveSlots(ceiling))
+        way, name = self._way(way_key(judge), row), row.name if row else judge.url
         try:
             settings = judge_settings(judge, row)
         except Undecryptable:
             settings = JudgeSettings(url=judge.url, model=judge.model)
-            return Lane(settings, slots, judge.endpoint, Failure("key_unreadable"))
-        return Lane(settings, slots, row.pk if row else None, why_not(judge, row))
+            return Lane(settings, way, judge.endpoint, Failure("key_unreadable"), name=name)
+        return Lane(settings, way, row.pk if row else None, why_not(judge, row), name=name)
+
+    def _way(self, key: str, row: Endpoint | None) -> Way:
+        if key not in self.ways:
+            limits.make_row(key)
+            ceiling = row.concurrency if row else default_concurrency()
+            way = Way(key, row.pk if row else None, ceiling, self._writes)
+            way.agreed(limits.agree([way.told()], self.owner)[key])
+            self.ways[key] = way
+        return self.ways[key]
+
+    async def keep_up(self) -> None:
+        """Tell the other workers and hear from them, until cancelled. A database that is away is waited for; by the
+        time that others may have taken this worker's slots, it has stopped using them."""
+        while True:
+            try:
+                await self._look()
+                if any(way.urgent for way in self.ways.values()) or self._silent_for() >= AGREE_SECONDS:
+                    await self._agree()
+            except DatabaseError as error:
+                log.warning("The endpoints' limits cannot be agreed on: %s", error)
+            if self._silent_for() > limits.SHARE_SECONDS / 2:
+                for way in self.ways.values():
+                    way.slots.share = 0
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _silent_for(self) -> float:
+        return time.monotonic() - self._agreed_at
+
+    async def _look(self) -> None:
+        if not self.ways:
+            return
+        for key, seen in (await self._reads(limits.look, list(self.ways))).items():
+            way = self.ways[key]
+            way.seen(seen)
+            if way.wants_try and await self._writes(limits.claim_try, key, way.tries + 1):
+                way.let_one_try()
+
+    async def _agree(self) -> None:
+        began = time.monotonic()
+        told = [way.told() for way in self.ways.values()]
+        for key, heard in (await self._writes(limits.agree, told, self.owner)).items():
+            self.ways[key].agreed(heard)
+        self._agreed_at = began
+
+    def give_back(self) -> None:
+        """Leave the slots to others; call it where the database may be used."""
+        limits.give_back(self.ways, self.owner)
+
+
+def way_key(judge: JudgeModel) -> str:
+    """Who shares limits: an endpoint is one, whatever it is called and whoever asks it; else an address."""
+    return f"endpoint {judge.endpoint}" if judge.endpoint else judge.url[:1000]
 
 
 def why_not(judge: JudgeModel, row: Endpoint | None) -> Failure | None:
@@ -96,7 +165,12 @@ def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
         proxy=decrypt(row.proxy_encrypted),
         ca_pem=row.ca_pem,
         refuses=frozenset(row.refuses),
-        timeouts=Timeouts(first_byte=row.first_byte_seconds, whole=row.whole_seconds),
+        timeouts=Timeouts(
+            connect=row.connect_seconds,
+            first_byte=row.first_byte_seconds,
+            idle=row.idle_seconds,
+            whole=row.whole_seconds,
+        ),
     )
 
 

@@ -14,6 +14,12 @@ from datasets.models import Candidate, Response, Row, Version
 from evalsite.accounts.models import Project, User
 from judging.metrics.models import Endpoint, MetricVersion
 
+INFER = "infer_and_judge"
+"""The kind of a run that asks candidates for answers, which it then judges."""
+
+PEOPLE = "people"
+"""The kind of a run whose judgements people make (judging.people): no worker touches it."""
+
 
 class RunState(models.TextChoices):
     PLANNING = "planning", _("being planned")
@@ -24,6 +30,12 @@ class RunState(models.TextChoices):
     FAILED = "failed", _("could not start")
 
 
+class Priority(models.IntegerChoices):
+    LOW = -1, _("low")
+    NORMAL = 0, _("normal")
+    HIGH = 1, _("high")
+
+
 class JudgementState(models.TextChoices):
     SCORED = "scored", _("scored")
     NO_SCORE = "no_score", _("no score")
@@ -32,16 +44,19 @@ class JudgementState(models.TextChoices):
     NOT_RUN = "not_run", _("not run")
 
 
+SETTLED = "settled"  # the problem of a run that ended early because its answer was known
+
+
 class Run(models.Model):
     """Metrics × candidates over one version. Holds its own frozen copy of all that it judges by."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="runs")
     name = models.CharField(max_length=200)
     version = models.ForeignKey(Version, on_delete=models.PROTECT, related_name="runs")
-    kind = models.CharField(max_length=12, default="judge_only")
+    kind = models.CharField(max_length=16, default="judge_only")
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.PLANNING)
     problem = models.CharField(
-        max_length=40, blank=True, default="", help_text="why it could not start: a code"
+        max_length=40, blank=True, default="", help_text="why it could not start, or stopped: a code"
     )
     problem_detail = models.TextField(blank=True, default="")
     sample_size = models.PositiveIntegerField(null=True, help_text="rows drawn at random; null: all")
@@ -55,6 +70,9 @@ class Run(models.Model):
     errors = models.PositiveIntegerField(default=0)
     calls = models.PositiveIntegerField(default=0)
     calls_failed = models.PositiveIntegerField(default=0)
+    calls_again = models.PositiveIntegerField(
+        default=0, help_text="calls whose replies were lost with their worker, so that they are made again"
+    )
     prompt_tokens = models.BigIntegerField(default=0)
     completion_tokens = models.BigIntegerField(default=0)
     revision = models.PositiveIntegerField(default=0, help_text="grows with every change of a judgement")
@@ -62,6 +80,18 @@ class Run(models.Model):
         max_length=120, blank=True, default="", help_text="the one process that may work on it; empty: any"
     )
     sandbox_level = models.PositiveSmallIntegerField(null=True)
+    budget_calls = models.BigIntegerField(null=True)
+    budget_tokens = models.BigIntegerField(null=True, help_text="read and written together")
+    budget_money = models.BigIntegerField(null=True, help_text="millionths of `currency`")
+    spent = models.BigIntegerField(default=0, help_text="millionths of `currency`, where prices are set")
+    currency = models.CharField(max_length=8, blank=True, default="")
+    prices = models.JSONField(
+        default=dict, help_text="{endpoint: [a million tokens read, written]} when it was made"
+    )
+    priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
+    stop_width = models.FloatField(null=True, help_text="end when each mean is known to ± this; null: never")
+    reuse_replies = models.BooleanField(default=False, help_text="whether replies to the same request count")
+    reused = models.PositiveIntegerField(default=0, help_text="replies that were not paid for again")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
@@ -100,11 +130,15 @@ class RunMetric(models.Model):
 
 class Reading(models.Model):
     """A later way of reading what a run's judges said to one metric: the frozen definition with another parser,
-    postprocess or scale. Whom to ask, and what, stays as the run froze it."""
+    postprocess or scale; whom to ask, and what, stays as the run froze it. One that `asks` is another version of the
+    metric, by which some items were judged anew."""
 
     run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, related_name="readings")
     number = models.PositiveSmallIntegerField(help_text="from 1")
     definition = models.TextField()
+    asks = models.BooleanField(
+        default=False, help_text="whether it asks anew, by its own templates and judges"
+    )
     metric_version = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, null=True, related_name="+")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -114,13 +148,55 @@ class Reading(models.Model):
 
 
 class RunCandidate(models.Model):
-    """A candidate that takes part in a run."""
+    """A candidate that takes part in a run. One whose answers the run asks for has a `definition`: JSON text of
+    core.candidates.CandidateModel, without any key; what it has said so far is counted here."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="run_candidates")
     candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="+")
+    definition = models.TextField(blank=True, default="")
+    answered = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0, help_text="tries at an answer that gave none")
+    calls = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.BigIntegerField(default=0)
+    completion_tokens = models.BigIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "candidate"], name="run_candidate_once")]
+
+
+class Generation(models.Model):
+    """One try at an answer that a run asks a candidate for: the request as sent, every call, what came of it.
+
+    The answer itself is the response's `raw`. A response has at most one try that was answered, its last.
+    """
+
+    class State(models.TextChoices):
+        ANSWERED = "answered", _("answered")
+        FAILED = "failed", _("failed")
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="generations")
+    response = models.ForeignKey(
+        Response, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="generations"
+    )
+    attempt = models.PositiveSmallIntegerField(help_text="from 1")
+    state = models.CharField(max_length=8, choices=State.choices)
+    error = models.CharField(max_length=40, blank=True, default="")
+    detail = models.TextField(blank=True, default="")
+    endpoint = models.ForeignKey(
+        Endpoint, on_delete=models.SET_NULL, db_index=False, null=True, related_name="+"
+    )
+    request = models.TextField()
+    calls = models.TextField(help_text="every HTTP try: JSON list")
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    seconds = models.FloatField(default=0)
+    first_token_seconds = models.FloatField(null=True)
+    finish_reason = models.CharField(max_length=100, blank=True, default="")
+    model = models.CharField(max_length=300, blank=True, default="", help_text="as the server named it")
+    finished_at = models.FloatField(help_text="Unix seconds")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["response", "attempt"], name="generation_once")]
 
 
 class Chunk(models.Model):
@@ -259,6 +335,15 @@ class JudgeReply(models.Model):
     completion_tokens = models.PositiveIntegerField(null=True)
     seconds = models.FloatField(default=0)
     first_token_seconds = models.FloatField(null=True)
+    copy_of = models.ForeignKey(
+        "self",
+        on_delete=models.DO_NOTHING,
+        db_index=False,
+        db_constraint=False,
+        null=True,
+        related_name="+",
+        help_text="the reply that answered the same request before: nothing was asked",
+    )
 
     class Meta:
         constraints = [

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from judging.core.replies import Parser
+from judging.core.replies import Parser, turned_back
 from judging.messages import reason_sentence
 from judging.metrics.models import Metric
 from judging.metrics.trying import read_replies
 from judging.review.telling import shown
-from judging.runs.export import verdicts_by_place
+from judging.runs.export import place_of, verdicts_by_place
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 
 MOST = 20
 _RUNS_LOOKED_AT = 5
-_END_SHOWN = 400  # characters of a reply: verdicts stand at its end
+_END_SHOWN = 110  # characters of a reply, about two lines: verdicts stand at its end
 _UNREAD, _READ = (JudgementState.UNPARSED,), (JudgementState.SCORED, JudgementState.NO_SCORE)
 
 
 @dataclass(frozen=True, slots=True)
 class PastReply:
-    """A reply's end, what was read from it then and what would be now ('' with the reason why nothing)."""
+    """A reply's end, what was read from it then and what would be now ('' with the reason why nothing).
+
+    `repeat` from 0. A verdict that was given with the sides `swapped` is turned back, now as it was then.
+    """
 
     judgement: Judgement
+    repeat: int
+    swapped: bool
     end: str
     then: str
     now: str
@@ -51,11 +55,20 @@ def tried_on_run(run_metric: RunMetric, judge: int, parser: Parser) -> list[Past
 
 
 def _replies(run_metric: RunMetric, judge: int, most: int) -> list[tuple[Judgement, JudgeReply]]:
+    """Every repeat and order of as many judgements as fit, of the first one in any case."""
     judgements = list(_judgements(run_metric, most))
     asked_by = {one.asked_by_id or one.pk: one for one in judgements}
-    replies = JudgeReply.objects.filter(judgement__in=asked_by, judge=judge, repeat=0, swapped=False)
-    by_judgement = {reply.judgement_id: reply for reply in replies.exclude(content=None)}
-    return [(one, by_judgement[pk]) for pk, one in asked_by.items() if pk in by_judgement]
+    replies: dict[int, list[JudgeReply]] = {}
+    found = JudgeReply.objects.filter(judgement__in=asked_by, judge=judge).exclude(content=None)
+    for reply in found.order_by("repeat", "swapped"):
+        replies.setdefault(reply.judgement_id, []).append(reply)
+    pairs: list[tuple[Judgement, JudgeReply]] = []
+    for pk, judgement in asked_by.items():
+        of_one = replies.get(pk, [])
+        if pairs and len(pairs) + len(of_one) > most:
+            break
+        pairs += [(judgement, reply) for reply in of_one]
+    return pairs
 
 
 def _judgements(run_metric: RunMetric, most: int) -> Iterator[Judgement]:
@@ -73,9 +86,11 @@ def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[Pa
     return [
         PastReply(
             judgement,
-            (reply.content or "")[-_END_SHOWN:],
-            shown(_verdict(judgement, reply)),
-            shown(parsed.value),
+            reply.repeat,
+            reply.swapped,
+            _end_of(reply.content or ""),
+            shown(verdicts_by_place(judgement.verdicts).get(place_of(reply), {}).get("value")),
+            shown(_as_first(parsed.value, reply.swapped)),
             reason_sentence(parsed.reason) if parsed.reason else "",
             parsed.evidence,
         )
@@ -83,6 +98,11 @@ def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[Pa
     ]
 
 
-def _verdict(judgement: Judgement, reply: JudgeReply) -> Any:
-    kept = verdicts_by_place(judgement.verdicts)
-    return kept.get((reply.judge, reply.repeat, "first"), {}).get("value")
+def _end_of(content: str) -> str:
+    told = " ".join(content[-10 * _END_SHOWN :].split())
+    return told if len(told) <= _END_SHOWN and len(content) <= 10 * _END_SHOWN else f"… {told[-_END_SHOWN:]}"
+
+
+def _as_first(value: float | None, swapped: bool) -> float | None:
+    """A verdict as if it had been asked in the first order, as `pipeline.read_verdict` has it."""
+    return turned_back(value) if swapped and isinstance(value, int) else value

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
 from datasets.core.formats.names import Format
@@ -31,16 +31,29 @@ from judging.core.pipeline import Story, tell
 from judging.core.values import Outcome
 from judging.jails import make_jail, minimum_level
 from judging.runs import planning, store
+from judging.runs.answers import Answers, candidates_asked, unanswered, with_answer, with_flags
+from judging.runs.asking import Abandoned, Gate, Trouble
+from judging.runs.budget import Ledger, Spent
+from judging.runs.calling import Caller
+from judging.runs.generations import Generated
+from judging.runs.journal import Journal
 from judging.runs.lanes import Lanes, remember_refusals
-from judging.runs.models import Run, RunMetric, RunState
+from judging.runs.models import PEOPLE, Priority, Run, RunMetric, RunState
+from judging.runs.reply_cache import ReplyCache
 from judging.runs.rule_tools import RuleTools
-from judging.runs.tools import Abandoned, Gate, MetricTools
+from judging.runs.services import budget_of, run_stop_at_budget, run_stop_at_trouble, spent_by
+from judging.runs.settling import Settling
+from judging.runs.tools import MetricTools
+from judging.runs.ways import InThread
 
 log = logging.getLogger("judging.pump")
 
 LIFE_SECONDS = 240.0  # then the next pump is woken: a task must not hold a worker for ever
 TICK_SECONDS = 0.25
 FLUSH_SECONDS = 0.5
+WATCH_SECONDS = 0.2
+SETTLING_LOOKS = 5  # one in so many also finds out whether the answer is known
+WEIGHTS = {Priority.LOW: 1.0, Priority.NORMAL: 3.0, Priority.HIGH: 9.0}  # of runs that want the same slots
 FLUSH_ROWS = 500
 LAST_REPLIES_SECONDS = 6.0  # how long a stopping pump waits for replies that are under way
 DATABASE_PATIENCE = 60.0
@@ -56,9 +69,13 @@ class ActiveRun:
     form: Format
     tools: dict[store.MetricKey, MetricTools]
     gate: Gate
+    cache: ReplyCache | None
+    caller: Caller
     ahead: int  # how many stories may be started: enough to fill all slots while the next chunk is loaded
+    fed: float = 0.0  # chunks taken so far, for its weight
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     exhausted: bool = False
+    answers: Answers | None = None  # None: all were uploaded
 
 
 @dataclass(slots=True)
@@ -89,25 +106,45 @@ class Pump:
         self.policy = policy
         self.runs: dict[int, ActiveRun] = {}
         self.held: dict[int, HeldChunk] = {}
+        self.ledgers: list[tuple[int, Ledger]] = []  # also of runs that were let go, until all is stored
         self.done: deque[store.Judged] = deque()
+        self.answered: deque[Generated] = deque()
         self.finished: set[int] = set()
         self.given_back: set[int] = set()
         self.database = ThreadPoolExecutor(1, "pump-database")
         self.scripts = ThreadPoolExecutor(2, "pump-jail")
+        # Looking must not wait for those who write, and agreeing on limits not for the flush.
+        self.watching = ThreadPoolExecutor(1, "pump-watch")
+        self.agreeing = ThreadPoolExecutor(1, "pump-agree")
         self.clients = Clients()
-        self.lanes = Lanes(self.clients)
+        self.lanes = Lanes(owner, reads=self._in(self.watching), writes=self._in(self.agreeing))
         self.jail = make_jail()
+        self.journal = Journal(owner)
 
     async def run(self) -> None:
         """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
         self.scripts.submit(self._warm_up)
+        beside = (self.lanes.keep_up(), self._watch_runs())
+        self.beside = [asyncio.create_task(one) for one in beside]
         try:
             while not self._over():
-                await self._tick()
+                await self._patient_tick()
                 if not self.runs and not self.held:
                     break
         finally:
             await self._wind_up()
+
+    async def _patient_tick(self) -> None:
+        """A database that is away for a while ends nothing: replies are kept, and it is asked again each second."""
+        until = time.monotonic() + DATABASE_PATIENCE
+        while True:
+            try:
+                return await self._tick()
+            except DatabaseError as error:
+                if self._over() or time.monotonic() > until:
+                    raise
+                log.warning("The database does not answer, trying again: %s", error)
+                await asyncio.sleep(1)
 
     def _warm_up(self) -> None:
         """Start the jail while the run is planned; if it cannot start, taking up a run says so."""
@@ -121,22 +158,46 @@ class Pump:
         await self._look_at_runs()
         until = time.monotonic() + FLUSH_SECONDS
         while time.monotonic() < until and not self.stop.is_set():
-            for run in list(self.runs.values()):
-                await self._feed(run)
+            await self._feed_all()
             if len(self.done) >= FLUSH_ROWS or not any(run.tasks for run in self.runs.values()):
                 break
             await asyncio.sleep(min(TICK_SECONDS / 5, max(0.0, until - time.monotonic())))
         await self._flush()
 
+    async def _watch_runs(self) -> None:
+        """Let go of what was paused or cancelled, within a fraction of a second: beside the main loop, whose
+        database work may take longer. Until cancelled."""
+        looks, settling = 0, Settling()
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            looks += 1
+            watched = list(self.runs)  # what is taken up during the look was not asked about
+            try:
+                running = await self._in(self.watching)(
+                    running_of,
+                    watched,
+                    settling if looks % SETTLING_LOOKS == 0 else None,
+                )
+            except DatabaseError as error:
+                log.warning("Whether runs were paused is not known: %s", error)
+                continue
+            for pk in watched:
+                if pk in self.runs and pk in running:
+                    self.runs[pk].gate.ledger.heard(running[pk])
+                elif pk in self.runs:
+                    self._let_go(self.runs[pk])
+
     async def _look_at_runs(self) -> None:
-        """Plan what waits, take up what runs, let go of what was paused or cancelled."""
+        """Plan what waits, take up what runs."""
         states = await self._in_database(runs_to_work_on, self.only)
-        for pk in [pk for pk in self.runs if pk not in states]:
-            await self._let_go(pk)
         for pk in [pk for pk in states if pk not in self.runs]:
             run = await self._in_database(self._take_up, pk)
             if run is not None:
+                run.fed = max(
+                    (one.fed for one in self.runs.values()), default=0.0
+                )  # what was missed is not made up
                 self.runs[pk] = run
+                self.ledgers.append((pk, run.gate.ledger))
 
     def _take_up(self, pk: int) -> ActiveRun | None:
         run = Run.objects.select_related("version").get(pk=pk)
@@ -150,12 +211,25 @@ class Pump:
         if level < minimum_level():
             refuse(run, "sandbox_refused", f"{level} < {minimum_level()}")
             return None
-        if run.sandbox_level is None:
+        if run.sandbox_level is None or level < run.sandbox_level:  # the least of all that worked on it
             Run.objects.filter(pk=pk).update(sandbox_level=level)
-        active = ActiveRun(pk, cast(Format, run.version.format), {}, Gate(), planning.CHUNK)
-        for run_metric in RunMetric.objects.filter(run=run).values_list("pk", flat=True):
+        ledger = Ledger(budget_of(run), run.prices, spent_by(run))
+        cache = ReplyCache(run.project_id, self._in(self.watching)) if run.reuse_replies else None
+        weight = WEIGHTS[Priority(run.priority)]
+        gate = Gate(pk, run.project_id, weight, ledger=ledger, note=self._note_call)
+        caller = Caller(self.clients, gate, self.policy)
+        active = ActiveRun(pk, cast(Format, run.version.format), {}, gate, cache, caller, planning.CHUNK)
+        metrics = list(RunMetric.objects.filter(run=run).values_list("pk", flat=True))
+        for run_metric in metrics:
             tools = self._tools(active, (run_metric, None))
-            active.ahead += sum(lane.slots.ceiling for lane in tools.lanes)
+            active.ahead += sum(lane.way.ceiling for lane in tools.lanes)
+        asked = candidates_asked(pk, self.lanes)
+        if asked:
+            active.answers = Answers(
+                asked, caller, active.tasks, hold=self._hold_chunk, over=self._answer_over
+            )
+            # Beside each answer that is asked for wait the judgements of it.
+            active.ahead += (len(metrics) + 1) * sum(one.lane.way.ceiling for one in asked.values())
         return active
 
     def _tools(self, run: ActiveRun, key: store.MetricKey) -> MetricTools:
@@ -163,52 +237,93 @@ class Pump:
         if key not in run.tools:
             metric = store.definition(key)
             lanes = [self.lanes.of(judge) for judge in metric.judges]
-            run.tools[key] = MetricTools(
-                metric, lanes, self.clients, self.jail, self.scripts, run.gate, self.policy
-            )
+            run.tools[key] = MetricTools(metric, lanes, run.caller, self.jail, self.scripts, run.cache)
         return run.tools[key]
 
-    async def _feed(self, run: ActiveRun) -> None:
-        """Lease chunks as long as fewer stories are open than slots could take soon."""
-        if run.exhausted and not run.tasks:
-            del self.runs[run.pk]  # if chunks of it become free again, the next look takes it up anew
-            return
-        while run.gate.open and not run.exhausted and len(run.tasks) < run.ahead and not self._over():
-            leased = await self._in_database(store.lease, run.pk, self.owner)
-            if leased is None:
-                run.exhausted = True
-                return
-            items, judged = await self._in_database(self._load, run, leased)
-            self.held[leased.chunk] = HeldChunk(leased, len(items))
-            self.done.extend(judged)
-            for item in items:
-                task = asyncio.create_task(self._judge(run, item))
-                run.tasks.add(task)
-                task.add_done_callback(run.tasks.discard)
-            if not items:
-                self._close_chunk(leased.chunk)
-            if len(self.done) >= FLUSH_ROWS:
-                return
+    async def _feed_all(self) -> None:
+        """Lease chunks, one for each project in turn: neither many runs nor large ones keep another project waiting."""
+        for run in list(self.runs.values()):
+            if run.gate.trouble and run.gate.open:
+                await self._in_database(stop_at_trouble, run.pk, run.gate.trouble)
+                self._let_go(run)
+            if not run.tasks and (run.exhausted or not run.gate.open):
+                del self.runs[run.pk]  # if it has chunks again, or runs again, the next look takes it up anew
+        hungry = list(self.runs.values())
+        while hungry and len(self.done) < FLUSH_ROWS and not self._over():
+            for run in poorest_of_each_project(hungry):
+                if not await self._feed(run):
+                    hungry.remove(run)
+
+    async def _feed(self, run: ActiveRun) -> bool:
+        """Lease a chunk if fewer stories are open than slots could take soon. Whether there was one to lease."""
+        if not run.gate.open or run.gate.trouble or run.exhausted or len(run.tasks) >= run.ahead:
+            return False
+        leased = await self._in_database(store.lease, run.pk, self.owner)
+        if leased is None:
+            run.exhausted = True
+            return False
+        run.fed += 1 / run.gate.weight
+        items, judged = await self._in_database(self._load, run, leased)
+        self.held[leased.chunk] = HeldChunk(leased, len(items))
+        self.done.extend(judged)
+        for item in items:
+            task = asyncio.create_task(self._judge(run, item), name=str(item.judgement))
+            run.tasks.add(task)
+            task.add_done_callback(run.tasks.discard)
+        if not items:
+            self._close_chunk(leased.chunk)
+        return True
 
     def _load(self, run: ActiveRun, leased: store.Leased) -> tuple[list[store.ToJudge], list[store.Judged]]:
         """What others must judge, and what rule programs have judged at once: a task each would cost more."""
-        items = store.load(leased, run.form)
+        items = store.load(leased, run.form, run.answers.candidates if run.answers else ())
         alone = {key: self._tools(run, key).alone for key in {item.metric for item in items}}
-        judged = [at_once(item, rules) for item in items if (rules := alone[item.metric])]
-        return [item for item in items if not alone[item.metric]], judged
+        judged, others = [], []
+        for item in items:
+            rules = alone[item.metric]
+            if item.asks and item.heard:
+                judged.append(unanswered(item, None))
+            elif rules and not item.asks:
+                judged.append(at_once(item, rules))
+            else:
+                others.append(item)
+        return others, judged
 
     async def _judge(self, run: ActiveRun, item: store.ToJudge) -> None:
         try:
-            tools = run.tools[item.metric]
-            story = await tell(item.item, tools.metric, tools, item.heard)
+            judged = await self._story(run, item)
         except (Abandoned, asyncio.CancelledError):
             self.held[item.chunk].abandoned += 1
         except Exception as error:
             self.done.append(fault(item, error))
         else:
-            self.done.append(store.Judged(item, story))
+            self.done.append(judged)
         finally:
             self._close_story(item.chunk)
+
+    async def _story(self, run: ActiveRun, item: store.ToJudge) -> store.Judged:
+        """The story of an item, told when there is an answer to judge."""
+        if item.asks and run.answers:
+            generated = await run.answers.of(item)
+            if generated.failure:
+                return unanswered(item, generated)
+            item = with_answer(item, generated)
+        tools = run.tools[item.metric]
+        story = await tell(item.item, tools.metric, tools, item.heard)
+        return store.Judged(item, with_flags(item, story))
+
+    def _hold_chunk(self, chunk: int) -> None:
+        self.held[chunk].open += 1
+
+    def _answer_over(self, chunk: int, generated: Generated | None) -> None:
+        if generated is None:
+            self.held[chunk].abandoned += 1
+        else:
+            self.answered.append(generated)
+        self._close_story(chunk)
+
+    def _note_call(self, story: asyncio.Task[Any]) -> None:
+        self.journal.asking(int(story.get_name()))
 
     def _close_story(self, chunk: int) -> None:
         held = self.held[chunk]
@@ -219,55 +334,78 @@ class Pump:
     def _close_chunk(self, chunk: int) -> None:
         (self.given_back if self.held[chunk].abandoned else self.finished).add(chunk)
 
-    async def _let_go(self, pk: int) -> None:
+    def _let_go(self, run: ActiveRun) -> None:
         """A paused or cancelled run: what waits is abandoned, what is under way is stored when it comes."""
-        run = self.runs[pk]
         if run.gate.open:
             run.gate.open = False
             for task in run.tasks - run.gate.in_flight:
                 task.cancel()
-        if not run.tasks:
-            del self.runs[pk]
 
     async def _flush(self) -> None:
         """Write what is done. If the database is away it is kept and tried again; leases are renewed first."""
         judged, self.done = list(self.done), deque()
+        answers, self.answered = list(self.answered), deque()
         finished, given_back = set(self.finished), set(self.given_back)
-        learnt = [
-            news for run in self.runs.values() for tools in run.tools.values() for news in tools.take_learnt()
-        ]
+        learnt = [news for run in self.runs.values() for news in run.caller.take_learnt()]
+        spending = [(pk, ledger) for pk, ledger in self.ledgers if ledger.unstored.calls]
+        spent = [(pk, ledger.take()) for pk, ledger in spending]
+        stored = False
         try:
-            await self._in_database(self._store, judged, finished, given_back, list(self.held), learnt)
+            lost = await self._in_database(
+                self._store, judged, answers, finished, given_back, list(self.held), learnt, spent
+            )
+            stored = True
         except DatabaseError as error:
             log.warning("The database does not take %d judgements, trying again: %s", len(judged), error)
             self.done.extendleft(reversed(judged))
+            self.answered.extendleft(reversed(answers))
             await asyncio.sleep(1)
             return
+        finally:
+            for _, ledger in spending:
+                ledger.settle(stored)
+        working = [run.gate.ledger for run in self.runs.values()]
+        self.ledgers = [one for one in self.ledgers if one[1] in working or one[1].open]
+        self.journal.stored([one.of.judgement for one in judged] + [-one.of.response for one in answers])
+        for run in self.runs.values():
+            if run.answers:
+                run.answers.stored(one for one in answers if one.run == run.pk)
+        for chunk in lost - finished - given_back:
+            self.held[chunk].abandoned += 1
         self.finished -= finished
         self.given_back -= given_back
         for chunk in finished | given_back:
             del self.held[chunk]
+        if lost & finished:  # free again, though their run may seem to be at its end
+            for run in self.runs.values():
+                run.exhausted = False
+            await self._look_at_runs()
 
     def _store(
         self,
         judged: list[store.Judged],
+        answers: list[Generated],
         finished: set[int],
         given_back: set[int],
         held: list[int],
         learnt: list[tuple[int, frozenset[str]]],
-    ) -> None:
+        spent: list[tuple[int, Spent]],
+    ) -> set[int]:
+        """Chunks in which something is to be judged again."""
         store.renew(held, self.owner)
-        if judged or finished:
-            store.write(judged, finished, self.owner)
-        if given_back:
-            store.release(given_back, self.owner)
+        lost: set[int] = set()
+        if judged or answers or finished or spent:
+            lost = store.write(judged, finished, self.owner, spent, answers)
+        if given_back or lost & finished:
+            store.release(given_back | (lost & finished), self.owner)
         for endpoint, refuses in learnt:
             remember_refusals(endpoint, refuses)
+        return lost
 
     async def _wind_up(self) -> None:
         """Stop asking, give replies under way a moment, store, and give every lease back."""
-        for pk in list(self.runs):
-            await self._let_go(pk)
+        for run in self.runs.values():
+            self._let_go(run)
         waiting = {task for run in self.runs.values() for task in run.tasks}
         if waiting:
             patience = LAST_REPLIES_SECONDS if self.stop.is_set() else DATABASE_PATIENCE
@@ -277,22 +415,52 @@ class Pump:
             if late:
                 await asyncio.wait(late)
         until = time.monotonic() + DATABASE_PATIENCE
-        while (self.done or self.finished or self.given_back) and time.monotonic() < until:
+        while (
+            self.done
+            or self.answered
+            or self.finished
+            or self.given_back
+            or any(ledger.unstored.calls for _, ledger in self.ledgers)
+        ) and time.monotonic() < until:
             await self._flush()
+        for task in self.beside:
+            task.cancel()
+        await asyncio.gather(*self.beside, return_exceptions=True)
+        with contextlib.suppress(DatabaseError):
+            await self._in_database(self.lanes.give_back)
+            await self._in_database(self.journal.close)
         await self.clients.aclose()
-        await self._in_database(connections.close_all)
-        self.database.shutdown()
+        for threads in (self.database, self.watching, self.agreeing):
+            await self._in(threads)(connections.close_all)
+            threads.shutdown()
         self.scripts.shutdown()
         self.jail.close()
 
+    def _in(self, threads: ThreadPoolExecutor) -> InThread:
+        """Runs something in a thread that keeps a database connection of its own."""
+
+        async def run(work: Callable[..., Result], *arguments: Any) -> Result:
+            return await asyncio.get_running_loop().run_in_executor(threads, mended, work, *arguments)
+
+        return run
+
     async def _in_database(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self.database, lambda: work(*arguments))
+        return await asyncio.get_running_loop().run_in_executor(self.database, mended, work, *arguments)
+
+
+def mended(work: Callable[..., Result], *arguments: Any) -> Result:
+    """What it does, and if that fails because the connection was lost, another one is opened the next time."""
+    try:
+        return work(*arguments)
+    except DatabaseError:
+        close_old_connections()
+        raise
 
 
 def at_once(item: store.ToJudge, rules: RuleTools) -> store.Judged:
     """An item judged by a rule program that needs nobody."""
     try:
-        return store.Judged(item, rules.story(item.item))
+        return store.Judged(item, with_flags(item, rules.story(item.item)))
     except Exception as error:
         return fault(item, error)
 
@@ -310,12 +478,43 @@ def refuse(run: Run, code: str, detail: str) -> None:
     going.update(state=RunState.FAILED, problem=code, problem_detail=detail, finished_at=timezone.now())
 
 
+def stop_at_trouble(run: int, trouble: Trouble) -> None:
+    log.warning("Run %s is paused: %s at %s", run, trouble.code, trouble.endpoint)
+    run_stop_at_trouble(Run.objects.select_related("project").get(pk=run), trouble)
+
+
 def runs_to_work_on(only: int | None) -> set[int]:
     """Plan the runs that wait for it; ids of those that run."""
-    chosen = Run.objects.filter(pk=only) if only else Run.objects.filter(only_worker="")
+    chosen = (Run.objects.filter(pk=only) if only else Run.objects.filter(only_worker="")).exclude(
+        kind=PEOPLE
+    )
     for pk in chosen.filter(state=RunState.PLANNING).order_by("pk").values_list("pk", flat=True):
         planning.plan(pk)
     return set(chosen.filter(state=RunState.RUNNING).values_list("pk", flat=True))
+
+
+def poorest_of_each_project(runs: list[ActiveRun]) -> list[ActiveRun]:
+    """The run of each project that was fed least for its weight."""
+    found: dict[int, ActiveRun] = {}
+    for run in runs:
+        other = found.setdefault(run.gate.project, run)
+        if run.fed < other.fed:
+            found[run.gate.project] = run
+    return list(found.values())
+
+
+def running_of(runs: list[int], settling: Settling | None) -> dict[int, Spent]:
+    """Those of the runs that may still ask, and what each has spent. One that has spent its budget is paused, one
+    whose answer is known ends."""
+    found = {}
+    for run in Run.objects.filter(pk__in=runs, state=RunState.RUNNING).select_related("project"):
+        spent = spent_by(run)
+        problem = spent.reached(budget_of(run)) if run.not_run else ""
+        if problem:
+            run_stop_at_budget(run, problem)
+        elif settling is None or not settling.look(run):
+            found[run.pk] = spent
+    return found
 
 
 def work(

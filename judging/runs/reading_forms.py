@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from judging.core.pipeline import MetricDefinition, ParserSpec
 from judging.core.replies import Parser, ParserError, make_parser
 from judging.messages import FILE_PROBLEMS
+from judging.metrics.forms import MetricForm
 from judging.metrics.judge_forms import PARSERS, judge_initial
 
 
@@ -21,9 +22,13 @@ class ReadingForm(forms.Form):
     min_score = forms.FloatField(label=gettext_lazy("Lowest score"), min_value=-1e9, max_value=1e9)
     max_score = forms.FloatField(label=gettext_lazy("Highest score"), min_value=-1e9, max_value=1e9)
 
+    jury = MetricForm.base_fields["jury"]
+    quorum = MetricForm.base_fields["quorum"]
+
     def __init__(self, data: Any = None, *, now: MetricDefinition) -> None:
         self.now = now
         initial: dict[str, Any] = {"min_score": f"{now.min_score:g}", "max_score": f"{now.max_score:g}"}
+        initial |= {"jury": now.jury, "quorum": now.quorum}
         for number, judge in enumerate(now.judges):
             kept = judge_initial(judge)
             initial |= {f"parse-{number}": kept["parse"], f"pattern-{number}": kept["pattern"]}
@@ -74,6 +79,8 @@ class ReadingForm(forms.Form):
             self.now,
             min_score=self.cleaned_data["min_score"],
             max_score=self.cleaned_data["max_score"],
+            jury=self.cleaned_data["jury"] or self.now.jury,
+            quorum=self.cleaned_data["quorum"] or self.now.quorum,
             judges=tuple(
                 msgspec.structs.replace(judge, parse=self.spec(number))
                 for number, judge in enumerate(self.now.judges)

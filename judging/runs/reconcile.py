@@ -7,7 +7,9 @@ import time
 from django.db.models import Exists, OuterRef
 
 from evalsite import engine
-from judging.runs.models import Chunk, Run, RunState
+from judging.runs import limits
+from judging.runs.journal import settle_dead
+from judging.runs.models import PEOPLE, Chunk, Run, RunState
 from judging.runs.store import finish_if_done
 
 
@@ -16,7 +18,10 @@ def reconcile() -> None:
     from judging.runs.tasks import pump
 
     free_dead_leases()
-    for run_id in Run.objects.filter(state=RunState.RUNNING).values_list("pk", flat=True):
+    limits.free_dead_shares()
+    for run_id in (
+        Run.objects.filter(state=RunState.RUNNING).exclude(kind=PEOPLE).values_list("pk", flat=True)
+    ):
         finish_if_done(run_id)
     if work_waits():
         engine.wake(pump)
@@ -24,6 +29,7 @@ def reconcile() -> None:
 
 def free_dead_leases() -> int:
     """Chunks given back because their holder is gone. How many."""
+    settle_dead()
     held = Chunk.objects.filter(done=False).exclude(owner="")
     freed = held.filter(lease_until__lt=time.time()).update(owner="", lease_until=0)
     for owner in held.values_list("owner", flat=True).distinct():

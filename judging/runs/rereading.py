@@ -1,4 +1,7 @@
-"""Score again, free: what judges have said is read another way, into new attempts; nobody is asked."""
+"""Score again, free: what judges have said is read another way, into new attempts; nobody is asked.
+
+A changed rule program is applied too, as long as it asks nothing of a judge model that the run has not asked.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from django.db.models import Count, Q
 
 from evalsite import engine
 from evalsite.accounts.models import User
+from evalsite.audit import Action, record
 from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.rules.asking import asks_no_more
+from judging.core.rules.check import read_program
 from judging.metrics.models import MetricVersion
 from judging.runs import planning, tasks
 from judging.runs.models import JudgementState, Reading, Run, RunMetric, RunState
@@ -19,18 +25,22 @@ from judging.runs.models import JudgementState, Reading, Run, RunMetric, RunStat
 
 def definition_now(run_metric: RunMetric) -> MetricDefinition:
     """How the run reads this metric's replies by now."""
-    newest = run_metric.readings.order_by("-number").first()
+    newest = run_metric.readings.filter(asks=False).order_by("-number").first()
     return MetricDefinition.from_json((newest or run_metric).definition)
 
 
-def read_as(now: MetricDefinition, wanted: MetricDefinition) -> MetricDefinition | None:
-    """`now` with the parsers, postprocess and scale of `wanted`; None where the two do not ask the same.
+def read_as(
+    now: MetricDefinition, wanted: MetricDefinition, asked: MetricDefinition | None = None
+) -> MetricDefinition | None:
+    """`now` with the parsers, jury, postprocess, scale and rule program of `wanted`; None where it asks something else.
 
-    Whom to ask stays as it was: only what is asked is compared.
+    Whom to ask stays as it was: only what is asked is compared. `asked`: what the run began with, if not `now`.
     """
-    if (now.preprocess, now.rules) != (wanted.preprocess, wanted.rules) or list(
-        map(_asks, now.judges)
-    ) != list(map(_asks, wanted.judges)):
+    if now.preprocess != wanted.preprocess or bool(now.rules) != bool(wanted.rules):
+        return None
+    if wanted.rules:
+        return _by_rules(now, wanted, asked or now)
+    if list(map(_asks, now.judges)) != list(map(_asks, wanted.judges)):
         return None
     pairs = zip(now.judges, wanted.judges, strict=True)
     return msgspec.structs.replace(
@@ -39,7 +49,22 @@ def read_as(now: MetricDefinition, wanted: MetricDefinition) -> MetricDefinition
         max_score=wanted.max_score,
         postprocess=wanted.postprocess,
         sandbox=wanted.sandbox,
+        jury=wanted.jury,
+        quorum=wanted.quorum,
         judges=tuple(msgspec.structs.replace(judge, parse=other.parse) for judge, other in pairs),
+    )
+
+
+def _by_rules(
+    now: MetricDefinition, wanted: MetricDefinition, asked: MetricDefinition
+) -> MetricDefinition | None:
+    before, after = read_program(asked.rules).program, read_program(wanted.rules).program
+    if before is None or after is None or not asks_no_more(after, before):
+        return None
+    if after.needs_judge and list(map(_asks, now.judges)) != list(map(_asks, wanted.judges)):
+        return None
+    return msgspec.structs.replace(
+        now, rules=wanted.rules, postprocess=wanted.postprocess, sandbox=wanted.sandbox
     )
 
 
@@ -51,9 +76,9 @@ def fitting_versions(run_metric: RunMetric) -> list[tuple[MetricVersion, MetricD
     """Versions of the metric, newest first, that ask the same and read it differently than the run does now."""
     if run_metric.metric_version is None:
         return []
-    now = definition_now(run_metric)
+    now, asked = definition_now(run_metric), MetricDefinition.from_json(run_metric.definition)
     versions = MetricVersion.objects.filter(metric=run_metric.metric_version.metric_id).order_by("-number")
-    found = [(one, read_as(now, MetricDefinition.from_json(one.definition))) for one in versions]
+    found = [(one, read_as(now, MetricDefinition.from_json(one.definition), asked)) for one in versions]
     return [(one, definition) for one, definition in found if definition is not None and definition != now]
 
 
@@ -68,7 +93,8 @@ def run_read_again(
 ) -> int:
     """New attempts of one metric's judgements, read by `definition` from the replies that are stored. How many.
 
-    0 while the run is under way or was cancelled, and where no judge has been asked. A worker does the reading.
+    0 while the run is under way or was cancelled, and where no judge has been asked though one was needed. A worker
+    does the reading.
     """
     locked = Run.objects.select_for_update().get(pk=run.pk)
     if locked.state != RunState.FINISHED:
@@ -81,19 +107,32 @@ def run_read_again(
         metric_version=version,
         created_by=user,
     )
-    made = planning.plan_reading(locked, reading)
+    made = planning.plan_reading(locked, reading, all_of_them=bool(definition.rules))
     if not made:
         reading.delete()
         return 0
-    _count_again(locked)
-    locked.state, locked.finished_at, locked.only_worker = RunState.RUNNING, None, ""
-    locked.revision += 1
-    locked.save()
+    set_going_again(locked)
+    record(
+        Action.RUN_READ_AGAIN,
+        project=run.project,
+        thing=run,
+        by=user,
+        metric=run_metric.name,
+        judgements=made,
+    )
     engine.wake(tasks.pump)
     return made
 
 
-def _count_again(run: Run) -> None:
+def set_going_again(run: Run) -> None:
+    """A finished run, held by the caller, that has new attempts to work on."""
+    count_again(run)
+    run.state, run.finished_at, run.only_worker = RunState.RUNNING, None, ""
+    run.revision += 1
+    run.save()
+
+
+def count_again(run: Run) -> None:
     """The counters of the current attempts."""
     states: Sequence[str] = (JudgementState.SCORED, JudgementState.NO_SCORE, JudgementState.UNPARSED)
     current = run.judgements.filter(current=True, rater=None).order_by()

@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 from evalsite.access import May, signed_in
 from judging.core.pipeline import MetricDefinition
 from judging.metrics.models import MetricVersion
+from judging.review.selectors import overridden_now
 from judging.runs import rereading
 from judging.runs.access import get_run_metric
 from judging.runs.models import RunMetric, RunState
@@ -36,6 +37,8 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
             if chosen:
                 version, definition = chosen[0]
                 return _begin(request, found, definition, version)
+        elif now.rules:  # which only another version reads differently
+            pass
         elif form.is_valid() and "try" in request.POST:
             tried = [
                 (judge.name, tried_on_run(found, number, form.parser(number)))
@@ -51,6 +54,7 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
         "form": form,
         "tried": tried,
         "finished": found.run.state == RunState.FINISHED,
+        "overridden": overridden_now(found),
     }
     status = 422 if sent is not None and tried is None else 200
     return render(request, "runs/read_again.html", context, status=status)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 from judging.core.jail.pool import Jail
 from judging.core.pipeline import AskedJudge, Item, MetricDefinition, Question, Ruled, Story, story_by_rules
@@ -71,9 +72,17 @@ class RuleTools:
 
 
 def _from(heard: Sequence[AskedJudge]) -> Ask:
-    by_line = {one.repeat: one for one in heard}
+    """What was said before, found by the prompt: in a changed program the line may have another number."""
+    said: dict[str, list[AskedJudge]] = {}
+    for one in heard:
+        said.setdefault(_prompt_of(one.request), []).append(one)
 
-    async def ask(questions: Sequence[Question]) -> list[AskedJudge]:
-        return [by_line[one.repeat] for one in questions if one.repeat in by_line]
+    async def ask(questions: Sequence[Question]) -> list[AskedJudge | None]:
+        return [said[one.prompt].pop(0) if said.get(one.prompt) else None for one in questions]
 
     return ask
+
+
+def _prompt_of(request: dict[str, Any]) -> str:
+    messages = request.get("messages") or [{}]
+    return str(messages[-1].get("content", ""))

@@ -14,9 +14,11 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from datasets.models import Candidate, Version, VersionState
 from evalsite import engine
 from evalsite.accounts.models import Project
+from judging.core.candidates import CandidateModel
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.metrics.models import Endpoint, MetricVersion
-from judging.runs.models import Run, RunMetric, RunState
+from judging.metrics.rules.rows import mean_fields
+from judging.runs.models import PEOPLE, Run, RunMetric, RunState
 
 RUNS_PER_PAGE = 50
 UNUSABLE_SHOWN = 20
@@ -32,10 +34,9 @@ def run_called(name_or_id: str) -> Run | None:
 
 
 def runs_page(project: Project, before: int | None = None) -> tuple[list[Run], int | None]:
-    """Runs, newest first, and where the next page begins (None: nowhere)."""
-    found = Run.objects.filter(project=project, archived_at=None).select_related(
-        "version__dataset", "project"
-    )
+    """Runs of workers, newest first, and where the next page begins (None: nowhere); people's are in judging.people."""
+    found = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
+    found = found.select_related("version__dataset", "project")
     if before is not None:
         found = found.filter(pk__lt=before)
     runs = list(found.order_by("-pk")[: RUNS_PER_PAGE + 1])
@@ -83,6 +84,11 @@ class MetricChoice:
     run_metric: RunMetric | None = None
 
     @property
+    def can_be_read_again(self) -> bool:
+        """Whether there is something that may be read another way: replies, or answers by a rule program."""
+        return bool(self.judges or self.definition.rules)
+
+    @property
     def calls(self) -> int:
         """Requests for each judgement."""
         return self.definition.calls
@@ -124,12 +130,14 @@ def _seen(judge: JudgeModel, endpoints: dict[int, Endpoint]) -> SeenJudge:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a run would ask for. `about`: rows are drawn, and not all have equally many answers."""
+    """What a run would ask for. `about`: rows are drawn, and not all have equally many answers; or a rule line asks for
+    each field of the reference, counted over the first rows."""
 
     rows: int
     judgements: int
     calls: int
     about: bool
+    answers: int = 0  # calls to models under test
 
 
 def cost_of(
@@ -137,6 +145,7 @@ def cost_of(
     candidates: Sequence[Candidate],
     metrics: Sequence[MetricChoice],
     sample_size: int | None,
+    asked: Sequence[CandidateModel] = (),
 ) -> Cost:
     """Judgements and calls of a run over `sample_size` rows drawn at random, or over all."""
     drawn = sample_size is not None and sample_size < version.valid_rows
@@ -144,9 +153,14 @@ def cost_of(
     answers = sum(candidate.responses for candidate in candidates)
     if drawn:
         answers = math.ceil(answers * rows / version.valid_rows)
+    to_ask = rows * sum(one.n for one in asked)
     uneven = any(candidate.responses % version.valid_rows for candidate in candidates)
-    calls = answers * sum(metric.calls for metric in metrics)
-    return Cost(rows, answers * len(metrics), calls, drawn and uneven)
+    by_fields = any(metric.definition.calls_over(2) > metric.calls for metric in metrics)
+    fields = mean_fields(version) if by_fields else 1
+    calls = sum(metric.definition.calls_over(fields) for metric in metrics)
+    answers += to_ask
+    about = by_fields or (drawn and uneven)
+    return Cost(rows, answers * len(metrics), math.ceil(answers * calls), about, to_ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +190,15 @@ def progress_of(
     return Progress(run.done, run.total, now, rate, run.not_run / rate if rate else None)
 
 
-def worker_missing(run: Run) -> bool:
-    """Does the run wait for a worker, and none is there?"""
-    if run.state not in (RunState.PLANNING, RunState.RUNNING):
-        return False
+def worker_missing(run: Run) -> str:
+    """What keeps a run from being taken up (see engine.obstacle); a lost broker does not stop who works on it."""
+    if run.kind == PEOPLE or run.state not in (RunState.PLANNING, RunState.RUNNING):
+        return ""
     if run.only_worker:
-        return not engine.is_alive(run.only_worker)
-    return not engine.worker_alive(engine.RUNS)
+        return "" if engine.is_alive(run.only_worker) else "worker"
+    obstacle = engine.obstacle(engine.RUNS)
+    worked_on = obstacle == "broker" and run.chunks.filter(done=False).exclude(owner="").exists()
+    return "" if worked_on else obstacle
 
 
 def as_json(value: Any) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 from django.core.exceptions import ValidationError
@@ -15,10 +15,24 @@ from django.utils.translation import gettext as _
 from datasets.models import Candidate, Version
 from evalsite import engine
 from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
+from judging.core.candidates import CandidateModel
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.metrics.models import Endpoint, MetricVersion
 from judging.runs import planning, store, tasks
-from judging.runs.models import JudgementState, Run, RunCandidate, RunMetric, RunState
+from judging.runs.asking import Trouble
+from judging.runs.budget import Budget, Spent
+from judging.runs.inferring import candidates_create, refuse_impossible_candidates
+from judging.runs.models import (
+    INFER,
+    SETTLED,
+    JudgementState,
+    Priority,
+    Run,
+    RunCandidate,
+    RunMetric,
+    RunState,
+)
 
 RETRYABLE = (JudgementState.ERROR, JudgementState.UNPARSED)
 RESUMABLE = (RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
@@ -48,6 +62,41 @@ def _frozen_judge(judge: JudgeModel) -> JudgeModel:
     return msgspec.structs.replace(judge, url=endpoint.url, model=endpoint.model, params=params)
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a run goes about its work: what it may spend, before whom it comes, when it may end early, and whether
+    replies that were paid for before may serve it."""
+
+    budget: Budget = field(default_factory=Budget)
+    priority: Priority = Priority.NORMAL
+    stop_width: float | None = None
+    reuse_replies: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """What the endpoints that a run asks cost: JSON-able prices of a million tokens, read and written, by endpoint."""
+
+    currency: str
+    prices: dict[str, tuple[float, float]]
+
+
+def price_list(definitions: Iterable[MetricDefinition], asked: Iterable[CandidateModel] = ()) -> PriceList:
+    """Of the endpoints that have prices, if they agree on a currency; else none, since sums would mean nothing."""
+    ids = {judge.endpoint for definition in definitions for judge in definition.judges if judge.endpoint}
+    ids |= {candidate.endpoint for candidate in asked if candidate.endpoint}
+    priced = [
+        one
+        for one in Endpoint.objects.filter(pk__in=ids)
+        if one.price_read is not None or one.price_written is not None
+    ]
+    currencies = {one.currency for one in priced}
+    if len(currencies) != 1:
+        return PriceList("", {})
+    prices = {str(one.pk): (float(one.price_read or 0), float(one.price_written or 0)) for one in priced}
+    return PriceList(currencies.pop(), prices)
+
+
 @transaction.atomic
 def run_create(
     *,
@@ -60,23 +109,40 @@ def run_create(
     sample_size: int | None = None,
     seed: int | None = None,
     only_worker: str = "",
+    manner: Manner | None = None,
+    asked: Sequence[CandidateModel] = (),
 ) -> Run:
-    """A run that a worker (or only the process named `only_worker`) plans and begins at once.
+    """A run that a worker (or only the process named `only_worker`) plans and begins at once. It judges the uploaded
+    answers of `candidates`, and those that it gets from the models that are `asked`.
 
     Raises ValidationError with a sentence if it cannot be.
     """
-    _refuse_impossible(version, candidates, metrics)
+    manner = manner or Manner()
+    _refuse_impossible(version, candidates, metrics, asked)
+    prices = price_list((metric.definition for metric in metrics), asked)
+    if manner.budget.money is not None and not prices.currency:
+        raise ValidationError(no_common_currency())
     run = Run.objects.create(
         project=project,
         name=name or free_name(project, version.dataset.name),
         version=version,
+        kind=INFER if asked else "judge_only",
         sample_size=sample_size,
         seed=random.randrange(2**31) if seed is None else seed,
         bad_rows_left_out=version.bad_rows,
         created_by=user,
         only_worker=only_worker,
+        budget_calls=manner.budget.calls,
+        budget_tokens=manner.budget.tokens,
+        budget_money=manner.budget.money,
+        currency=prices.currency,
+        prices=prices.prices,
+        priority=manner.priority,
+        stop_width=manner.stop_width,
+        reuse_replies=manner.reuse_replies,
     )
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate=candidate) for candidate in candidates])
+    candidates_create(run, asked)
     for number, metric in enumerate(metrics):
         definition = frozen(metric.definition)
         RunMetric.objects.create(
@@ -86,12 +152,30 @@ def run_create(
             definition=definition.to_json(),
             metric_version=metric.version,
         )
+    record(
+        Action.RUN_STARTED,
+        project=project,
+        thing=run,
+        by=user,
+        dataset=version.dataset.name,
+        version=version.number,
+        metrics=[metric.definition.name for metric in metrics],
+    )
     engine.wake(tasks.pump)
     return run
 
 
+def no_common_currency() -> str:
+    return _(
+        "A budget of money needs prices in one currency. Enter them in the endpoints that are asked, or leave it empty."
+    )
+
+
 def _refuse_impossible(
-    version: Version, candidates: Sequence[Candidate], metrics: Sequence[ChosenMetric]
+    version: Version,
+    candidates: Sequence[Candidate],
+    metrics: Sequence[ChosenMetric],
+    asked: Sequence[CandidateModel],
 ) -> None:
     if not version.usable:
         raise ValidationError(
@@ -99,14 +183,16 @@ def _refuse_impossible(
                 "This version has bad rows. Repair them, or leave them out on the version's page, then start the run."
             )
         )
-    if not candidates:
+    if not candidates and not asked:
         raise ValidationError(
             _(
-                "There are no answers to judge: choose a version with model_outputs, and at least one candidate."
+                "There are no answers to judge: choose a version with model_outputs and at least one candidate, or a "
+                "model that is asked for answers."
             )
         )
     if any(candidate.version_id != version.pk for candidate in candidates):
         raise ValidationError(_("A candidate belongs to another version."))
+    refuse_impossible_candidates(candidates, asked)
     names = [metric.definition.name for metric in metrics]
     if not names or len(set(names)) < len(names):
         raise ValidationError(_("Choose at least one metric, each only once."))
@@ -118,45 +204,113 @@ def free_name(project: Project, wanted: str) -> str:
     return next(f"{wanted} {n}" for n in range(1, len(taken) + 2) if f"{wanted} {n}" not in taken)
 
 
+@transaction.atomic
 def run_pause(run: Run) -> bool:
     """Ask no further; replies under way are stored. False if it was not running."""
-    return bool(Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.PAUSED))
+    if not Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.PAUSED):
+        return False
+    record(Action.RUN_PAUSED, project=run.project, thing=run)
+    return True
 
 
 @transaction.atomic
-def run_resume(run: Run, *, only_worker: str = "") -> bool:
-    """Go on with a paused, cancelled or failed run. False if it was none. A run without a plan yet is planned."""
-    stopped = Run.objects.filter(pk=run.pk, state__in=(RunState.PAUSED, RunState.CANCELLED, RunState.FAILED))
-    planned = run.chunks.exists()
-    state = RunState.RUNNING if planned else RunState.PLANNING
-    if not stopped.update(
-        state=state, finished_at=None, only_worker=only_worker, problem="", problem_detail=""
-    ):
+def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None) -> bool:
+    """Go on with a paused, cancelled or failed run, with another budget if one is given. False if it was none. A run
+    without a plan yet is planned.
+
+    Raises ValidationError where the budget is spent already.
+    """
+    locked = Run.objects.select_for_update().get(pk=run.pk)
+    if locked.state not in RESUMABLE:
         return False
+    allow_budget(locked, budget or budget_of(locked))
+    planned = locked.chunks.exists()
+    locked.state = RunState.RUNNING if planned else RunState.PLANNING
+    locked.finished_at, locked.only_worker = None, only_worker
+    if locked.problem == SETTLED:
+        locked.stop_width = None  # whoever goes on wants the rest too
+    locked.problem = locked.problem_detail = ""
+    locked.save()
+    record(Action.RUN_RESUMED, project=run.project, thing=run)
     if not (planned and store.finish_if_done(run.pk)):
         engine.wake(tasks.pump)
     return True
 
 
+def budget_of(run: Run) -> Budget:
+    return Budget(run.budget_calls, run.budget_tokens, run.budget_money)
+
+
+@transaction.atomic
+def run_stop_at_budget(run: Run, problem: str) -> bool:
+    """Pause a run that has spent what it may. False if it was not running."""
+    going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
+    if not going.update(state=RunState.PAUSED, problem=problem):
+        return False
+    record(Action.RUN_PAUSED, project=run.project, thing=run, why=problem)
+    return True
+
+
+@transaction.atomic
+def run_stop_at_trouble(run: Run, trouble: Trouble) -> bool:
+    """Pause a run whose endpoint must be put right before it can go on. False if it was not running."""
+    words = f"{trouble.endpoint}: {trouble.detail}".removesuffix(": ")
+    going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
+    if not going.update(state=RunState.PAUSED, problem=trouble.code, problem_detail=words):
+        return False
+    record(Action.RUN_PAUSED, project=run.project, thing=run, why=trouble.code, endpoint=trouble.endpoint)
+    return True
+
+
+def in_trouble(run: Run) -> bool:
+    """Whether it was paused because an endpoint must be put right."""
+    return run.state == RunState.PAUSED and bool(run.problem) and not run.problem.startswith("budget_")
+
+
+def spent_by(run: Run) -> Spent:
+    """As far as it is stored."""
+    return Spent(run.calls, run.calls_failed, run.prompt_tokens, run.completion_tokens, run.spent)
+
+
+def allow_budget(run: Run, budget: Budget) -> None:
+    """Give the run this budget; raises ValidationError where it is spent already."""
+    if budget.money is not None and not run.currency:
+        raise ValidationError(no_common_currency())
+    if spent_by(run).reached(budget):
+        raise ValidationError(
+            _(
+                "The run has spent this budget already. Raise it above what is spent, or leave it empty, and resume."
+            )
+        )
+    run.budget_calls, run.budget_tokens, run.budget_money = budget.calls, budget.tokens, budget.money
+
+
+@transaction.atomic
 def run_cancel(run: Run) -> bool:
     """End a run; what was judged stays, the rest is not run. False if it had ended before."""
     going = Run.objects.filter(pk=run.pk, state__in=(RunState.PLANNING, RunState.RUNNING, RunState.PAUSED))
-    return bool(going.update(state=RunState.CANCELLED, finished_at=timezone.now()))
+    if not going.update(state=RunState.CANCELLED, finished_at=timezone.now()):
+        return False
+    record(Action.RUN_CANCELLED, project=run.project, thing=run)
+    return True
 
 
 @transaction.atomic
 def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> int:
-    """New attempts at what failed; the old ones are kept. How many; 0 while the run is under way."""
+    """New attempts at what failed; the old ones are kept. How many; 0 while the run is under way. One that was paused
+    because of an endpoint goes on with them."""
     locked = Run.objects.select_for_update().get(pk=run.pk)
     chosen = tuple(state for state in states if state in RETRYABLE)
-    if not locked.ended or not chosen:
+    if not (locked.ended or in_trouble(locked)) or not chosen:
         return 0
     made = planning.plan_again(locked, chosen)
     if made:
         locked.errors = 0 if JudgementState.ERROR in chosen else locked.errors
         locked.unparsed = 0 if JudgementState.UNPARSED in chosen else locked.unparsed
         locked.state, locked.finished_at, locked.only_worker = RunState.RUNNING, None, ""
+        locked.problem = locked.problem_detail = ""
         locked.revision += 1
         locked.save()
+        record(Action.RUN_RETRIED, project=locked.project, thing=locked, states=chosen, judgements=made)
         engine.wake(tasks.pump)
     return made

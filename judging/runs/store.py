@@ -7,22 +7,25 @@ and only if the database holds no unjudged one of it.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import msgspec
 from django.db import connection, transaction
 from django.utils import timezone
 
 from datasets.core.formats.names import Format
 from datasets.core.variables import response_data, row_data
 from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, Ruled, ScriptResult, Story
+from judging.runs import generations
+from judging.runs.budget import Spent
+from judging.runs.generations import Generated, Unanswered
 from judging.runs.hearing import heard
 from judging.runs.models import Chunk, Reading, Run, RunMetric, RunState
+from judging.runs.plain import as_json as _json
+from judging.runs.plain import storable
 
 LEASE_SECONDS = 30.0
 
@@ -33,7 +36,8 @@ UPDATE judging_chunk SET owner = %s, lease_until = %s, leases = leases + 1
 RETURNING id, first, last
 """
 _ITEMS = """
-SELECT j.id, j.run_metric_id, j.reading_id, j.asked_by_id, j.row_id, r.raw, a.raw
+SELECT j.id, j.run_metric_id, j.reading_id, j.asked_by_id, j.candidate_id, j.response_id, a.number, j.row_id,
+       r.raw, a.raw
   FROM judging_judgement j JOIN datasets_row r ON r.id = j.row_id JOIN datasets_response a ON a.id = j.response_id
  WHERE j.run_id = %s AND j.position BETWEEN %s AND %s AND j.state = 'not_run'
  ORDER BY j.position
@@ -46,8 +50,19 @@ UPDATE judging_judgement
 """
 _REPLY = """
 INSERT INTO judging_judgereply (judgement_id, judge, repeat, swapped, endpoint_id, request, content, reasoning,
-       extra, error, detail, calls, prompt_tokens, completion_tokens, seconds, first_token_seconds)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+       extra, error, detail, calls, prompt_tokens, completion_tokens, seconds, first_token_seconds, copy_of_id)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, {copy_of})
+"""
+_REPLY_ASKED = _REPLY.format(copy_of="NULL")
+_IN_PROJECT = "project_id = (SELECT project_id FROM judging_run WHERE id = %s)"
+_REPLY_COPIED = _REPLY.format(
+    copy_of=f"(SELECT reply_id FROM judging_cachedreply WHERE {_IN_PROJECT} AND digest = %s)"  # noqa: S608
+)
+_REMEMBER = """
+INSERT INTO judging_cachedreply (project_id, digest, reply_id)
+SELECT r.project_id, %s, p.id FROM judging_run r, judging_judgereply p
+ WHERE r.id = %s AND p.judgement_id = %s AND p.judge = %s AND p.repeat = %s AND p.swapped = %s
+ON CONFLICT DO NOTHING
 """
 _DONE = """
 UPDATE judging_chunk SET done = %s, owner = ''
@@ -80,6 +95,9 @@ class ToJudge:
     metric: MetricKey
     item: Item
     heard: Heard | None = None  # replies to be read again: nobody is asked
+    inferred: bool = False  # a run asked for the answer
+    asks: Unanswered | None = None  # what is to be answered first; `item` has no answer yet
+    generated: Generated | None = None  # the try that gave the answer, if this process made it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +127,9 @@ def release(chunks: Iterable[int], owner: str) -> None:
     Chunk.objects.filter(pk__in=list(chunks), owner=owner, done=False).update(owner="", lease_until=0)
 
 
-def load(leased: Leased, form: Format) -> list[ToJudge]:
-    """What is still to be judged of a chunk. Rows are decoded once, however many answers they have."""
+def load(leased: Leased, form: Format, inferred: Collection[int] = ()) -> list[ToJudge]:
+    """What is still to be judged of a chunk. Rows are decoded once, however many answers they have. `inferred`: the
+    candidates whose answers the run asks for."""
     with connection.cursor() as cursor:
         cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
         found = cursor.fetchall()
@@ -127,8 +146,10 @@ def load(leased: Leased, form: Format) -> list[ToJudge]:
             (metric, reading),
             Item(rows[row_id], response_data(answer)),
             earlier.get(asked_by),
+            candidate in inferred,
+            None if answer else Unanswered(response, candidate, number),
         )
-        for judgement, metric, reading, asked_by, row_id, _, answer in found
+        for judgement, metric, reading, asked_by, candidate, response, number, row_id, _, answer in found
     ]
 
 
@@ -139,23 +160,56 @@ def definition(key: MetricKey) -> MetricDefinition:
     return MetricDefinition.from_json(found.definition)
 
 
-def write(judged: Sequence[Judged], finished: Iterable[int], owner: str) -> None:
-    """Store judgements with their replies, count them, mark chunks done and runs finished: all or nothing."""
+def write(
+    judged: Sequence[Judged],
+    finished: Iterable[int],
+    owner: str,
+    spent: Sequence[tuple[int, Spent]] = (),
+    answers: Sequence[Generated] = (),
+) -> set[int]:
+    """Store answers and judgements with their replies, count them and what runs have spent, mark chunks done and runs
+    finished: all or nothing. Returns the chunks in which something is to be judged again, since its answer is lost."""
     with transaction.atomic():
-        held = _held_chunks({one.of.chunk for one in judged} | set(finished), owner)
-        kept = [one for one in judged if one.of.chunk in held]
+        concerned = {one.of.chunk for one in judged} | {one.chunk for one in answers} | set(finished)
+        held = _held_chunks(concerned, owner)
+        if answers:
+            generations.write(answers, held)
+        kept = [one for one in judged if one.of.chunk in held and not answer_lost(one)]
         with connection.cursor() as cursor:
             if kept:
                 cursor.executemany(_WRITE, [_judgement_row(one) for one in kept])
-                replies = [_reply_row(one.of.judgement, asked) for one in kept for asked in newly_asked(one)]
-                if replies:
-                    cursor.executemany(_REPLY, replies)
+                _write_replies(cursor, kept)
             for chunk in finished:
                 cursor.execute(_DONE, [True, chunk, owner])
         for run_id in {one.of.run for one in kept}:
             _count(run_id, [one for one in kept if one.of.run == run_id])
+        for run_id, bill in spent:
+            _count_spent(run_id, bill)
         for run_id in set(held.values()):
             finish_if_done(run_id)
+    return {one.of.chunk for one in judged if one.of.chunk in held and answer_lost(one)}
+
+
+def answer_lost(judged: Judged) -> bool:
+    """It judges an answer that is not the stored one."""
+    return judged.of.generated is not None and judged.of.generated.lost
+
+
+def _write_replies(cursor: Any, kept: Sequence[Judged]) -> None:
+    """First what was asked, with what may be taken again; then what was taken, which tells where from."""
+    replies = [(one.of, asked) for one in kept for asked in newly_asked(one)]
+    new = [(of, asked) for of, asked in replies if not asked.copied]
+    if new:
+        cursor.executemany(_REPLY_ASKED, [_reply_row(of.judgement, asked) for of, asked in new])
+    named = [(of, asked) for of, asked in new if asked.digest and asked.failure is None]
+    if named:
+        places = [(asked.digest, of.run, of.judgement, *asked.place) for of, asked in named]
+        cursor.executemany(_REMEMBER, places)
+    copied = [
+        (*_reply_row(of.judgement, asked), of.run, asked.digest) for of, asked in replies if asked.copied
+    ]
+    if copied:
+        cursor.executemany(_REPLY_COPIED, copied)
 
 
 def _held_chunks(chunks: set[int], owner: str) -> dict[int, int]:
@@ -171,23 +225,26 @@ def newly_asked(judged: Judged) -> tuple[AskedJudge, ...]:
 def _count(run_id: int, judged: list[Judged]) -> None:
     """Add to the run's counters; in SQL, because other workers add to them too."""
     states = Counter(one.story.outcome.state for one in judged)
-    asked = [asked for one in judged for asked in newly_asked(one)]
-    calls = sum(len(one.calls) for one in asked)
-    failed = sum(1 for one in asked for call in one.calls if call.get("error_code"))
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE judging_run SET scored = scored + %s, no_score = no_score + %s, unparsed = unparsed + %s, "
-            "errors = errors + %s, calls = calls + %s, calls_failed = calls_failed + %s, "
-            "prompt_tokens = prompt_tokens + %s, completion_tokens = completion_tokens + %s, "
-            "revision = revision + 1 WHERE id = %s",
+            "errors = errors + %s, reused = reused + %s, revision = revision + 1 WHERE id = %s",
             [
                 *(states[name] for name in ("scored", "no_score", "unparsed", "error")),
-                calls,
-                failed,
-                sum(one.prompt_tokens or 0 for one in asked),
-                sum(one.completion_tokens or 0 for one in asked),
+                sum(asked.copied for one in judged for asked in newly_asked(one)),
                 run_id,
             ],
+        )
+
+
+def _count_spent(run_id: int, spent: Spent) -> None:
+    """Every call, whatever became of its story."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE judging_run SET calls = calls + %s, calls_failed = calls_failed + %s, "
+            "prompt_tokens = prompt_tokens + %s, completion_tokens = completion_tokens + %s, "
+            "spent = spent + %s WHERE id = %s",
+            [spent.calls, spent.failed, spent.read, spent.written, round(spent.money), run_id],
         )
 
 
@@ -250,18 +307,3 @@ def _script_json(result: ScriptResult | None) -> str:
 def _rules_json(ruled: Ruled | None) -> str:
     """Each line begins with its number and its score, in this order: runs.filters looks for that."""
     return _json({"failure": ruled.failure, "lines": ruled.lines}) if ruled else ""
-
-
-def _json(value: Any) -> str:
-    """Strict JSON text that any database takes: no NaN, no half characters; integers of any size."""
-    try:
-        return msgspec.json.encode(value).decode()
-    except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError):
-        return storable(json.dumps(value, ensure_ascii=False, default=str)) or ""
-
-
-def storable(text: str | None) -> str | None:
-    """Without NUL (PostgreSQL refuses it) and half characters (UTF-8 has none); a model may send both."""
-    if text is None or (text.isascii() and "\0" not in text):
-        return text
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -13,6 +13,9 @@ def pump() -> None:
     from judging.runs.pump import work
     from judging.runs.reconcile import work_waits
 
+    if not work_waits():
+        return
+    engine.wake(pump)  # for the next worker, if there is one that has nothing to do
     work(engine.owner(), stop=engine.stopping)
     if work_waits():
         engine.wake(pump)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from random import Random
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from judging.core.jail.job import Failure as JailFailure
 from judging.core.jail.pool import Jail
-from judging.core.judges.client import Clients
-from judging.core.judges.errors import JudgeError
-from judging.core.judges.patience import Asked, Call, RetryPolicy, ask_patiently
+from judging.core.judges.patience import Asked, Call
 from judging.core.judges.replying import Reply
 from judging.core.judges.settings import build_request
 from judging.core.pipeline import (
@@ -28,41 +24,20 @@ from judging.core.pipeline import (
     Ruled,
     ScriptResult,
 )
+from judging.core.planted import planted_verdict
 from judging.core.prompts import Rendered, RenderItem, names_of, render
-from judging.core.replies import Parser, make_parser, planted_verdict
+from judging.core.replies import Parser, make_parser
 from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
 from judging.core.values import Value
 from judging.runs.batcher import Batcher
+from judging.runs.calling import Caller
 from judging.runs.lanes import Lane
+from judging.runs.reply_cache import ReplyCache, digest_of
 from judging.runs.rule_tools import RuleTools
 
 Asks = TypeVar("Asks")
 Answer = TypeVar("Answer")
 _OF_OTHERS = ("judge_resps", "judge_reqs")
-
-
-class Abandoned(Exception):
-    """The run was paused or cancelled before this item was asked; it stays `not_run`."""
-
-
-@dataclass(slots=True)
-class Gate:
-    """Whether a run may still ask, and which of its tasks wait for a reply that is being paid for."""
-
-    open: bool = True
-    calls: Counter[asyncio.Task[Any]] = field(default_factory=Counter)  # by the story that waits for them
-
-    @property
-    def in_flight(self) -> set[asyncio.Task[Any]]:
-        return set(self.calls)
-
-    def begin(self, story: asyncio.Task[Any]) -> None:
-        self.calls[story] += 1
-
-    def end(self, story: asyncio.Task[Any]) -> None:
-        self.calls[story] -= 1
-        if not self.calls[story]:
-            del self.calls[story]
 
 
 class MetricTools:
@@ -72,23 +47,17 @@ class MetricTools:
         self,
         metric: MetricDefinition,
         lanes: list[Lane],
-        clients: Clients,
+        caller: Caller,
         jail: Jail,
         threads: ThreadPoolExecutor,
-        gate: Gate,
-        policy: RetryPolicy,
+        cache: ReplyCache | None = None,
     ) -> None:
         self.metric = metric
+        self.cache = cache
         self.lanes = lanes
-        self.clients = clients
+        self.caller = caller
         self.jail = jail
         self.threads = threads
-        self.gate = gate
-        self.policy = policy
-        self.random = Random()  # one for all: seeding one a request costs 20 µs
-        # Once an endpoint has answered, a refusal is about the prompt: nothing is left out to find its cause.
-        self.trusting = replace(policy, suspect_parameters=False)
-        self.learnt: set[tuple[int, frozenset[str]]] = set()
         self._builds: tuple[bool, ...] | None = None
         self._renders = [self._batched(self._render(number)) for number in range(len(metric.judges))]
         self._before = self._batched(self._preprocess)
@@ -97,6 +66,8 @@ class MetricTools:
             make_parser(judge.parse, metric.min_score, metric.max_score) for judge in metric.judges
         ]
         self._searches = [self._batched(self._search(parser)) for parser in self._parsers]
+        reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
+        self._shown = ("content", "reasoning_content") if reasoning else ("content",)
         ask = self.ask if metric.judges else None
         self.rules = RuleTools(metric, jail, threads, ask) if metric.rules else None
 
@@ -145,41 +116,26 @@ class MetricTools:
     async def _answer(self, question: Question, story: asyncio.Task[Any]) -> AskedJudge:
         lane = self.lanes[question.judge]
         request = build_request(lane.settings, question.prompt)
-        if lane.failure:
-            return not_asked(question, request, lane, lane.failure)
-        async with lane.slots:
-            if not self.gate.open:
-                raise Abandoned
-            self.gate.begin(story)
-            try:
-                asked = await self._ask(lane, request)
-            except JudgeError as error:  # no client can be made from these settings
-                lane.failure = Failure(error.code, error.message)
-                return not_asked(question, request, lane, lane.failure)
-            finally:
-                self.gate.end(story)
-        return as_asked_judge(question, asked, lane)
-
-    async def _ask(self, lane: Lane, request: dict[str, Any]) -> Asked:
-        asked = await ask_patiently(
-            self.clients.of(lane.settings),
-            lane.settings,
-            request,
-            policy=self.trusting if lane.answered else self.policy,
-            random=self.random,
-            on_limit=lambda error: lane.slots.overloaded(error.retry_after),
-        )
-        if asked.reply is not None:
-            lane.answered = True
-            lane.slots.succeeded()
-        if asked.refuses and lane.learn(asked.refuses) and lane.endpoint:
-            self.learnt.add((lane.endpoint, asked.refuses))
+        digest = digest_of(lane.settings.url, request, question.repeat) if self.cache else ""
+        if not self.cache or not digest:
+            return await self._answer_anew(question, request, lane, story)
+        known = await self.cache.find(digest, question)
+        if known is not None:
+            return known
+        asked: AskedJudge | None = None
+        try:
+            asked = replace(await self._answer_anew(question, request, lane, story), digest=digest)
+        finally:
+            self.cache.keep(digest, asked)
         return asked
 
-    def take_learnt(self) -> list[tuple[int, frozenset[str]]]:
-        """What servers were found to refuse since the last call: (endpoint, refusals)."""
-        learnt, self.learnt = list(self.learnt), set()
-        return learnt
+    async def _answer_anew(
+        self, question: Question, request: dict[str, Any], lane: Lane, story: asyncio.Task[Any]
+    ) -> AskedJudge:
+        asked = await self.caller.call(lane, request, story)
+        if isinstance(asked, Failure):
+            return not_asked(question, request, lane, asked)
+        return as_asked_judge(question, asked, lane)
 
     async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
         parser = self._parsers[judge]
@@ -193,7 +149,10 @@ class MetricTools:
         return parsed.value, parsed.reason
 
     def flags(self, item: Item) -> tuple[str, ...]:
-        return ("planted_verdict",) if planted_verdict(item.response.get("content") or "") else ()
+        """Only what a judge is shown is looked at: the reasoning where a template shows it."""
+        shown = (item.response.get(name) for name in self._shown)
+        planted = any(isinstance(text, str) and planted_verdict(text) for text in shown)
+        return ("planted_verdict",) if planted else ()
 
     def _batched(self, work: Callable[[list[Asks]], list[Answer]]) -> Batcher[Asks, Answer]:
         async def in_thread(questions: list[Asks]) -> list[Answer]:

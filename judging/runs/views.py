@@ -14,18 +14,26 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from datasets.answers_kept import version_of_answers
 from datasets.models import Version
 from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User
 from judging.messages import reason_sentence
+from judging.metrics.selectors import endpoints_of
 from judging.reports.shown import report_shown
 from judging.runs import selectors, services
 from judging.runs.access import get_run
-from judging.runs.filters import Filters, reasons
+from judging.runs.budget_forms import raising
+from judging.runs.circuits import down_endpoints, trouble_of
+from judging.runs.filters import Filters, common_details, reasons
 from judging.runs.forms import RunForm
-from judging.runs.models import JudgementState, Run
+from judging.runs.inferring import asked_of, source_of
+from judging.runs.lint_notes import lint_notes
+from judging.runs.models import PEOPLE, JudgementState, Run
+from judging.runs.preflight import preflight
+from judging.runs.spending import money_shown
 
 
 @login_required
@@ -54,8 +62,11 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         version=version,
         choices=choices,
         name=services.free_name(project, version.dataset.name),
+        endpoints=endpoints_of(project),
     )
-    context |= {"form": form, "cost": _cost(form, version)}
+    cost, chosen = _cost(form, version), _chosen(form)
+    context |= {"form": form, "cost": cost, "notes": lint_notes(version, chosen)}
+    context["preflight"] = preflight(version, chosen, cost, form.asked.candidates())
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and form.is_valid():
@@ -81,12 +92,24 @@ def _chosen_version(request: HttpRequest, project: Project) -> Version | None:
 def _cost(form: RunForm, version: Version) -> selectors.Cost:
     """Of what is chosen so far; of what is proposed before anything is."""
     if not form.is_bound:
-        candidates, metrics = form.initial["candidates"], [form.choices[pk] for pk in form.initial["metrics"]]
-        return selectors.cost_of(version, candidates, metrics, None)
+        return selectors.cost_of(version, form.initial["candidates"], _chosen(form), None)
     form.is_valid()
     sent = form.cleaned_data
-    metrics = [form.choices[pk] for pk in sent.get("metrics", [])]
-    return selectors.cost_of(version, list(sent.get("candidates", [])), metrics, sent.get("sample_size"))
+    return selectors.cost_of(
+        version,
+        list(sent.get("candidates", [])),
+        _chosen(form),
+        sent.get("sample_size"),
+        form.asked.candidates(),
+    )
+
+
+def _chosen(form: RunForm) -> list[selectors.MetricChoice]:
+    """The metrics that are ticked."""
+    if not form.is_bound:
+        return [form.choices[pk] for pk in form.initial["metrics"]]
+    form.is_valid()
+    return [form.choices[pk] for pk in form.cleaned_data.get("metrics", [])]
 
 
 def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
@@ -102,6 +125,8 @@ def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
             candidates=list(sent["candidates"]),
             metrics=[services.ChosenMetric(one.definition, one.version) for one in form.chosen_metrics()],
             user=user,
+            manner=form.manner(),
+            asked=form.asked.candidates(),
             **same,
         )
     except IntegrityError:
@@ -118,11 +143,15 @@ def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """One run: how far it is, what went wrong, what it judges by. While it works the page asks every second."""
     run = get_run(request, slug, pk)
+    if run.kind == PEOPLE:
+        return redirect("people:detail", slug, pk)
     polled = bool(request.htmx) and "seen" in request.GET  # type: ignore[attr-defined]
     if polled and request.GET["seen"] != run.state:
         response = HttpResponse()
         response["HX-Refresh"] = "true"  # other buttons, other sections: the page is drawn anew, once
         return response
+    if polled and "only" in request.GET:
+        return HttpResponse(status=204)  # nothing to swap in
     context = _progress(request, run)
     if polled:
         return render(request, "runs/_progress.html", context)
@@ -145,17 +174,29 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         "progress": progress,
         "problem": reason_sentence(run.problem, run.problem_detail) if run.problem else "",
         "worker_missing": selectors.worker_missing(run),
-        "reasons": [
-            {
-                "state": state,
-                "code": code,
-                "sentence": reason_sentence(code),
-                "count": count,
-                "query": Filters(state=state, reason=code).query(),
-            }
-            for state, code, count in reasons(run)
-        ],
+        "down": down_endpoints(run),
+        "raising": raising(run) if run.problem.startswith("budget_") else None,
+        "trouble": trouble_of(run),
+        "money": money_shown(run),
+        "reasons": _reasons(run),
+        "asked": asked_of(run),
     }
+
+
+def _reasons(run: Run) -> list[dict[str, Any]]:
+    """Why there are no scores, with the words that were met most often: which name was undefined, for example."""
+    details = common_details(run)
+    return [
+        {
+            "state": state,
+            "code": code,
+            "sentence": reason_sentence(code),
+            "detail": details.get(code, ("", 0))[0][:300] if state == JudgementState.ERROR else "",
+            "count": count,
+            "query": Filters(state=state, reason=code).query(),
+        }
+        for state, code, count in reasons(run)
+    ]
 
 
 def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> Any:
@@ -186,8 +227,16 @@ def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Go on with a paused or cancelled run."""
     run = get_run(request, slug, pk, May.RUN)
-    if not services.run_resume(run):
-        messages.info(request, _("The run is neither paused nor cancelled."))
+    form = raising(run, request.POST) if "budget_calls" in request.POST else None
+    try:
+        if form is not None and not form.is_valid():
+            messages.error(
+                request, " ".join(str(error) for errors in form.errors.values() for error in errors)
+            )
+        elif not services.run_resume(run, budget=form.budget() if form else None):
+            messages.info(request, _("The run is neither paused nor cancelled."))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
     return redirect("runs:detail", slug, pk)
 
 
@@ -221,3 +270,25 @@ def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     else:
         messages.info(request, _("There is nothing to try again, or the run is still under way."))
     return redirect("runs:detail", slug, pk)
+
+
+@login_required
+@require_POST
+def keep_answers(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The answers that the run asked for as a new version of its data set, made in the background."""
+    run = get_run(request, slug, pk, May.RUN)
+    access.get_project(request, slug, May.UPLOAD)
+    asked = asked_of(run)
+    if not run.ended or not any(one.counts.answered for one in asked):
+        messages.info(request, _("There are no answers to keep yet, or the run is still under way."))
+        return redirect("runs:detail", slug, pk)
+    made = version_of_answers(
+        version=run.version, source=source_of(run), name=run.name, user=access.signed_in(request)
+    )
+    missing = sum(one.wanted - one.counts.answered for one in asked)
+    if missing:
+        text = ngettext(
+            "%(n)s answer that failed is not in it.", "%(n)s answers that failed are not in it.", missing
+        )
+        messages.info(request, text % {"n": missing})
+    return redirect("datasets:version", slug, made.dataset_id, made.number)

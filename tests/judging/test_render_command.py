@@ -140,6 +140,9 @@ def test_a_bomb_is_an_error_and_not_an_end(folder: Path) -> None:
         ["plain.jsonl", "t.j2", "--model", "a"],
         ["bad.jsonl", "t.j2", "--row", "2"],
         ["rows.jsonl", "t.j2", "--min-score", "nan"],
+        ["rows.jsonl", "t.j2", "--min-score", "10", "--max-score", "1"],
+        ["rows.jsonl", "t.j2", "--min-score", "11"],
+        ["rows.jsonl", "t.j2", "--max-score", "1"],
     ],
 )
 def test_wrong_usage_ends_with_status_2_and_a_sentence(arguments: list[str], folder: Path) -> None:

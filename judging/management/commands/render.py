@@ -37,12 +37,13 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *, file: Path, template: Path, **options: Any) -> None:
+        scale = checked_scale(options["min_score"], options["max_score"])
         source = text_of(template)
         script = text_of(options["preprocess"]) if options["preprocess"] else None
         pair = chosen(file, options["row"], options["model"], options["response"])
         try:
             with make_jail() as jail:
-                document = rendered(jail, source, script, pair, (options["min_score"], options["max_score"]))
+                document = rendered(jail, source, script, pair, scale)
         except (JailBroken, JailRefused) as error:
             raise CommandError(f"The sandbox can't be used: {error}", returncode=2) from None
         if options["json"]:
@@ -59,6 +60,13 @@ def score(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError(text)
     return number
+
+
+def checked_scale(low: float, high: float) -> tuple[float, float]:
+    """Both ends; CommandError (status 2) where no score can lie between them."""
+    if low >= high:
+        raise CommandError(f"--min-score {low:g} must be below --max-score {high:g}.", returncode=2)
+    return low, high
 
 
 def text_of(path: Path) -> str:

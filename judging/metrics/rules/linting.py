@@ -1,65 +1,87 @@
-"""The program held against the reference of every row."""
+"""The program held against the reference of every row. metrics.linting keeps it, and leaves many rows to a worker."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any, cast
 
-from datasets import selectors
-from datasets.models import Row, Version
-from judging.core.rules.lint import BREAKS_RULE, check_reference
+import msgspec
+
+from datasets.core.formats.names import Format
+from datasets.core.variables import response_data, row_data
+from datasets.models import Response, Row, Version
+from judging.core.jail.pool import Jail
+from judging.core.rules.check import read_program
+from judging.core.rules.code import run_code
+from judging.core.rules.lint import Lint, References
 from judging.core.rules.plan import reference_of
-from judging.core.rules.program import Program
-from judging.core.rules.scoring import Reason
-from judging.rule_messages import reason_sentence
+from judging.core.scripts import run_preprocess
 
-MOST_ROWS = 5000  # in one answer to a click
-_NAMED = 12  # rows named for each complaint
+AT_ONCE = 5_000  # references that a page may wait for
+_ROWS = 500  # looked at together
 
-
-@dataclass(slots=True)
-class Complaint:
-    """What a line of the program minds, on how many rows, and the first of these."""
-
-    line: int
-    name: str
-    code: str
-    reason: Reason
-    rows: int = 0
-    first: list[int] = field(default_factory=list)
-
-    @property
-    def sentence(self) -> str:
-        """Of the first row."""
-        return reason_sentence(self.reason)
-
-    @property
-    def breaks_itself(self) -> bool:
-        return self.code == BREAKS_RULE
+from_json = msgspec.json.Decoder(Lint).decode
+Progress = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleLint:
-    """`looked_at` of `rows` rows were read; `minded`: rows with any complaint."""
-
-    rows: int
-    looked_at: int
-    minded: int
-    complaints: list[Complaint]
+def to_json(found: Lint) -> str:
+    """Half characters, which a reference's escapes may name, become question marks."""
+    text = json.dumps(msgspec.to_builtins(found), ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()
 
 
-def lint_references(version: Version, program: Program, most: int = MOST_ROWS) -> RuleLint:
-    """Complaints by line of the program, the most frequent of each line first."""
-    found: dict[tuple[int, str, str], Complaint] = {}
-    looked_at = minded = 0
-    for row in Row.objects.filter(version=version, valid=True).order_by("line")[:most].iterator(500):
-        row.version = version
-        complaints = check_reference(program, reference_of(selectors.row_values(row)))
-        looked_at, minded = looked_at + 1, minded + bool(complaints)
-        for one in complaints:
-            key = (one.line, one.name, one.code)
-            kept = found.setdefault(key, Complaint(one.line, one.name, one.code, one.reason))
-            kept.rows += 1
-            if len(kept.first) < _NAMED:
-                kept.first.append(row.line)
-    ordered = sorted(found.values(), key=lambda one: (one.line, -one.rows))
-    return RuleLint(version.valid_rows, looked_at, minded, ordered)
+def needs_jail(source: str, preprocess: str) -> bool:
+    program = read_program(source).program
+    rules = program.rules if program else ()
+    return bool(preprocess.strip()) or any(rule.function.by == "code" for rule in rules)
+
+
+def lint_references(
+    version: Version,
+    source: str,
+    preprocess: str = "",
+    jail: Jail | None = None,
+    progress: Progress | None = None,
+) -> Lint:
+    """Every reference of the version, as preprocess leaves it. `progress` is told how many were looked at."""
+    program = read_program(source).program
+    if program is None:  # only programs without errors are looked at
+        return Lint(0, 0, [])
+    references = References(program, partial(run_code, jail) if jail else None)
+    rest, done = references_of(version, preprocess, jail), 0
+    while batch := list(islice(rest, _ROWS)):
+        references.add(batch)
+        done += len(batch)
+        if progress:
+            progress(done)
+    return references.found()
+
+
+def references_of(version: Version, preprocess: str, jail: Jail | None) -> Iterator[tuple[int, Any]]:
+    """The line and the reference of every valid row in their order."""
+    form, last = cast(Format, version.format), 0
+    rows = Row.objects.filter(version=version, valid=True).order_by("line")
+    while batch := list(rows.filter(line__gt=last).values_list("pk", "line", "raw")[:_ROWS]):
+        last = batch[-1][1]
+        found = [row_data(raw, form) for _pk, _line, raw in batch]
+        if preprocess.strip() and jail:
+            found = _after_preprocess(jail, preprocess, [pk for pk, _line, _raw in batch], found)
+        for (_pk, line, _raw), data in zip(batch, found, strict=True):
+            yield line, reference_of(data)
+
+
+def _after_preprocess(
+    jail: Jail, preprocess: str, rows: list[int], found: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The rows' data as preprocess leaves it, called with each row's first answer; as it was where that fails."""
+    answers: dict[int, str] = {}
+    stored = Response.uploaded.filter(row__in=rows).order_by("row", "candidate", "number")
+    for row, raw in stored.values_list("row_id", "raw"):
+        answers.setdefault(row, raw)
+    empty = response_data("{}")
+    responses = [response_data(answers[row]) if row in answers else empty for row in rows]
+    outcomes = run_preprocess(jail, preprocess, list(zip(found, responses, strict=True)))
+    return [data | outcome.changed.get("data", {}) for data, outcome in zip(found, outcomes, strict=True)]

@@ -22,13 +22,14 @@ from judging.core.rules.conclude import NOT_ASKED, Result, conclude, needs_answe
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.plan import Evaluation, Line, reference_of
 from judging.core.rules.program import Problem
-from judging.core.rules.scoring import WORST, Reason, Scored
+from judging.core.rules.scoring import Reason, Scored
 from judging.core.rules.story import evaluate
 from judging.core.rules.values import from_python, text_of
 from judging.core.scripts import run_preprocess
 from judging.metrics import samples
 from judging.metrics.judge_forms import failure_sentence, unified
 from judging.metrics.preview import shared_jail
+from judging.metrics.rules.hits import ENDED, Hits, count_hits
 from judging.metrics.rules.rows import fields_seen, items_of, references_of
 from judging.metrics.samples import Sample
 from judging.rule_messages import ARGUMENTS, HELP, problem_sentence, reason_sentence
@@ -51,15 +52,6 @@ class ToldLine:
     judged: bool
     lowest: int = 0
     counted: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """Over the sample of rows: answers, those without the format, and how often each line and field gave 1."""
-
-    rows: int
-    without_format: int
-    lines: dict[tuple[int, str], tuple[int, int]]  # (line, field) → (gave 1, scored)
 
 
 @dataclass
@@ -145,7 +137,13 @@ class RuleLook:
         items = items_of(self.sample.version, self.sample.response.candidate, most)
         if self.preprocess.strip():
             items, _why = after_preprocess(self.preprocess, items)
-        return count_hits([evaluate(program, item) for item in items])
+        return count_hits([evaluate(program, item) for item in items], None if self.hangs else shared_jail())
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a block was ended on the sample row: it is not tried on others."""
+        error = self.result.error if self.result else None
+        return error is not None and error.params.get("why") in ENDED
 
     @property
     def lines(self) -> list[ToldLine]:
@@ -200,23 +198,15 @@ def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
     return found
 
 
-def count_hits(evaluations: list[Evaluation]) -> Hits:
-    lines: dict[tuple[int, str], tuple[int, int]] = {}
-    for evaluation in evaluations:
-        for line in evaluation.lines:
-            if line.score is not None:
-                key = (line.rule.place.line, line.name)
-                lowest, counted = lines.get(key, (0, 0))
-                lines[key] = (lowest + (line.score == WORST), counted + 1)
-    without = sum(evaluation.failure is not None for evaluation in evaluations)
-    return Hits(len(evaluations), without, lines)
-
-
 def _told(line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> ToldLine:
     number, judged = line.rule.place.line, line.rule.function.by == "judge"
     lowest, counted = counts.get((number, line.name), (0, 0))
     if line.reason.code in (TO_BE_ASKED, NOT_ASKED):
-        reason = _("The judge model is asked in a run.") if judged else _("Not tried here.")
+        reason = (
+            _("The judge model is asked in a run; here it is neither asked nor counted.")
+            if judged
+            else _("Not tried here.")
+        )
     else:
         reason = reason_sentence(line.reason)
     answer = "" if line.reason.code == "field_missing" else text_of(line.answer)[:_CUT]

@@ -61,6 +61,12 @@ def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
         return {}
 
 
+def mean_fields(version: Version) -> float:
+    """How many fields the references of the first rows have; 1 where there are none."""
+    counts = [len(fields_of(reference)) for reference in references_of(version)]
+    return sum(counts) / len(counts) if any(counts) else 1
+
+
 def guessed_format(references: list[Any]) -> Format:
     """The format that the first reference of all has."""
     for reference in references:

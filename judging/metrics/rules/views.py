@@ -15,24 +15,23 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from datasets.models import Version
-from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules import words
 from judging.core.rules.functions import FUNCTIONS
+from judging.markdown import html_of
 from judging.metrics import editing, samples, services
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.rules.forms import RuleForm, new_rules
 from judging.metrics.rules.guiding import chosen_lines, guide, program_text
-from judging.metrics.rules.linting import lint_references
+from judging.metrics.rules.lint_shown import lint_shown
 from judging.metrics.rules.looking import look
-from judging.review.markdown import html_of
 from judging.rule_messages import ARGUMENTS, HELP
 
 _LOOKING = ("go", "look")
+_PAGES = {"zh": "rules.zh.md", "en": "rules.md"}
 BLANK = {
     "zh": "# DSL\n@全部字段:精确匹配\n@聚合方式:mean\n@格式限制:JSON\n",
     "en": "# DSL\n@all:exact_match\n@aggregate:mean\n@format:JSON\n",
@@ -49,7 +48,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     """A guided form: from the fields of a version's references to a program, which is then edited."""
     project = access.get_project(request, slug, May.METRICS)
     typed = request.POST or request.GET
-    version = chosen_version(project, typed.get("row_version", ""))
+    version = samples.chosen_version(project, {name: str(typed[name]) for name in typed})
     found = guide(version) if version else None
     if request.method == "POST" and found and "build" in request.POST:
         texts = {name: str(request.POST[name]) for name in request.POST}
@@ -64,14 +63,6 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "aggregates": words.AGGREGATES,
     }
     return render(request, "metrics/rules_start.html", context)
-
-
-def chosen_version(project: Project, pk: str) -> Version | None:
-    """The version of that id, else the newest that can be used."""
-    versions = usable_versions(project)
-    return (
-        versions.filter(pk=int(pk)).first() if pk.isdecimal() and len(pk) < 16 else None
-    ) or versions.first()
 
 
 @login_required
@@ -179,20 +170,24 @@ def looked(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def lint(request: HttpRequest, slug: str) -> HttpResponse:
-    """The typed program held against all references of the chosen version, as a fragment."""
+    """The typed program held against all references of the chosen version, as a fragment.
+
+    With `check` a large version is looked through too, by a worker, while the page asks again.
+    """
     project = access.get_project(request, slug, May.METRICS)
-    shown = look(project, MetricDefinition(name=""), request.POST)
-    program, version = shown.reading.program, shown.sample.version if shown.sample else None
-    found = lint_references(version, program) if program and version else None
-    return render(request, "metrics/_rules_lint.html", {"lint": found, "version": version})
+    shown = lint_shown(project, request.POST, check="check" in request.POST)
+    return render(request, "metrics/_rules_lint.html", {"lint": shown})
 
 
 @login_required
 @require_GET
 def reference(request: HttpRequest, slug: str) -> HttpResponse:
-    """The language's reference page in the reader's language."""
+    """The language's reference page in the reader's language; the page in the other one is a link in it."""
     access.get_project(request, slug, May.METRICS)
-    name = "rules.zh.md" if spoken() == "zh" else "rules.md"
+    wanted = request.GET.get("in", "")
+    name = _PAGES[wanted if wanted in _PAGES else spoken()]
     title, _newline, text = (settings.BASE_DIR / "docs" / name).read_text(encoding="utf-8").partition("\n")
+    for language, other in _PAGES.items():
+        text = text.replace(f"({other})", f"(?in={language})")
     context = {"title": title.removeprefix("# "), "html": html_of(text)}
     return render(request, "metrics/rules_reference.html", context)

@@ -23,7 +23,14 @@ FORM = {
     "ca_pem": "",
     "params": "",
     "concurrency": "8",
+    "requests_per_minute": "600",
+    "tokens_per_minute": "",
+    "price_read": "0.5",
+    "price_written": "",
+    "currency": "usd",
+    "connect_seconds": "10",
     "first_byte_seconds": "60",
+    "idle_seconds": "60",
     "whole_seconds": "300",
 }
 
@@ -133,6 +140,8 @@ def test_a_stored_key_is_not_sent_to_another_server_unasked(
         ({"ca_pem": "-----BEGIN"}, "no readable PEM text"),
         ({"first_byte_seconds": "600"}, "cannot take less time"),
         ({"concurrency": "0"}, "greater than or equal to 1"),
+        ({"requests_per_minute": "0"}, "greater than or equal to 1"),
+        ({"currency": ""}, "in which currency"),
     ],
 )
 def test_a_wrong_setting_is_told(

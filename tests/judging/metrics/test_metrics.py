@@ -10,10 +10,13 @@ import pytest
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from judging.core.builtin import BUILTINS
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.pipeline import AskedJudge, JudgeModel, MetricDefinition, Story, Verdict
+from judging.core.values import Outcome
 from judging.metrics.models import Endpoint, Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
+from judging.runs import planning
+from judging.runs.models import Run
 from judging.runs.services import ChosenMetric, run_create
 from tests.conftest import ClientOf
 from tests.judging.judged import judge, said
@@ -387,3 +390,54 @@ def test_past_replies_are_shown_without_scripts_too(client_of: ClientOf, alice: 
 def test_without_a_run_there_is_nothing_to_try_on(client_of: ClientOf, alice: User, metric: Metric) -> None:
     page = client_of(alice).post(page_of(metric, "past-replies/"), form_of(metric, read="0"))
     assert "No run has brought replies" in page.text
+
+
+BOTH = "[[A>>B]]", "[[B>A]]"  # with the sides swapped the second one stands for A>B
+
+
+def twice_in_both_orders(repeats: int = 2) -> Story:
+    """A comparison asked twice in both orders."""
+    asked, verdicts = [], []
+    for repeat in range(repeats):
+        for swapped in (False, True):
+            reply = {"content": BOTH[swapped]}
+            asked.append(AskedJudge(0, repeat, {}, reply, None, [], swapped=swapped))
+            verdicts.append(Verdict(0, repeat, 1 + swapped, order="swapped" if swapped else "first"))
+    return Story(Outcome("scored", 2), tuple(asked), tuple(verdicts))
+
+
+def test_every_repeat_and_order_is_tried(client_of: ClientOf, alice: User, judged: Metric) -> None:
+    run = Run.objects.get()
+    planning.plan_again(run, ("unparsed",))
+    judge(run, lambda _: twice_in_both_orders())
+    typed = form_of(judged, read="0", **{"judge-0-parse": "comparison"})
+    page = client_of(alice).post(page_of(judged, "past-replies/"), typed).text
+    assert [page.count(part) for part in (">1</strong>", ">2</strong>", "sides swapped", "× 2")] == [
+        6,
+        6,
+        6,
+        6,
+    ]
+    assert "changes" not in page
+
+
+@pytest.mark.parametrize(("names", "chosen"), [(["One"], 1), (["One", "Two"], 0), ([], 0)])
+def test_the_only_endpoint_there_is_is_chosen_for_a_new_metric(
+    names: list[str], chosen: int, client_of: ClientOf, alice: User, project: Project
+) -> None:
+    for name in names:
+        Endpoint.objects.create(project=project, name=name, url="http://127.0.0.1:9/v1", model="m")
+    page = client_of(alice).get("/p/physics/metrics/new/?start=single_turn_score.en").text
+    select = page[page.index('name="judge-0-endpoint"') :].split("</select>")[0]
+    assert select.count("selected>One") == chosen
+
+
+def test_of_a_long_reply_the_end_is_shown_where_the_verdict_stands(
+    client_of: ClientOf, alice: User, judged: Metric
+) -> None:
+    run = Run.objects.get()
+    planning.plan_again(run, ("unparsed",))
+    judge(run, lambda _: said(8, content="beginning " + "so on " * 200 + "\n\nScore: [[8]]"))
+    page = client_of(alice).post(page_of(judged, "past-replies/"), form_of(judged, read="0")).text
+    assert "so on Score: [[8]]</div>" in page
+    assert "beginning" not in page

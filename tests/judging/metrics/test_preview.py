@@ -11,7 +11,7 @@ from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import Answer, ScriptedJudge, refusal
 from judging.core.tokens import estimated_tokens
-from judging.metrics.models import Metric
+from judging.metrics.models import Endpoint, Metric
 from judging.metrics.selectors import newest_version
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import KEY, form_of
@@ -172,6 +172,14 @@ def test_a_trial_streams_the_reply_and_ends_with_the_score(typist: Typist, serve
     assert '<span class="score">7</span>' in events[-1]["html"]
     assert "let me think" in events[-1]["html"]
     assert server.requests[0].body["messages"][0]["content"] == "Judge ant says 1"
+
+
+def test_a_trial_says_what_it_cost_by_the_endpoints_prices(
+    typist: Typist, live: Endpoint, server: ScriptedJudge
+) -> None:
+    Endpoint.objects.filter(pk=live.pk).update(price_read=2000, price_written=0, currency="CNY")
+    server.server.script = lambda _: Answer(content="[[7]]", tokens=(5, 3))
+    assert "0.01 CNY" in typist.tries("t")[-1]["html"]
 
 
 def test_a_trial_stores_nothing(typist: Typist) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import threading
 
 import pytest
+from django.http import QueryDict
 from django.test import Client
 
 from datasets.importing import import_version
@@ -13,9 +16,12 @@ from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from judging.core.pipeline import MetricDefinition
-from judging.core.rules.check import read_program
-from judging.metrics.models import Endpoint, Metric
+from judging.metrics import linting as background
+from judging.metrics import preview
+from judging.metrics.models import Endpoint, Metric, TemplateLint
+from judging.metrics.rules import linting
 from judging.metrics.rules.linting import lint_references
+from judging.metrics.rules.looking import look
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
 from tests.conftest import ClientOf
@@ -105,6 +111,13 @@ def test_an_edit_of_an_old_version_is_told_of_and_kept(analyst: Client, rule_met
     assert "@聚合方式:mode" in stale.content.decode()
 
 
+def test_two_versions_of_a_program_are_compared_line_by_line(analyst: Client, rule_metric: Metric) -> None:
+    analyst.post(f"{BASE}{rule_metric.pk}/", form(PROGRAM.replace(":4", ":9"), began="1", seen="1"))
+    page = analyst.get(f"{BASE}{rule_metric.pk}/compare/").text
+    assert "Rule program" in page
+    assert "主题:字数限制:9" in page
+
+
 def test_the_sample_row_is_scored_line_by_line(analyst: Client, labels: Version) -> None:
     text = looked(analyst, PROGRAM, row_version=labels.pk, row_line=2)
     assert 'id="rules-score">1<' in text
@@ -119,7 +132,7 @@ def test_how_often_a_line_gives_1_is_counted_over_the_rows(analyst: Client, labe
 
 
 def test_a_judged_line_is_left_to_the_run(analyst: Client, labels: Version) -> None:
-    assert "The judge model is asked in a run." in looked(analyst, FUZZY, row_line=1)
+    assert "The judge model is asked in a run;" in looked(analyst, FUZZY, row_line=1)
 
 
 def test_an_answer_without_the_format_says_so(analyst: Client, labels: Version) -> None:
@@ -130,6 +143,32 @@ def test_a_python_block_is_tried_on_the_row(analyst: Client, labels: Version) ->
     block = "def score(ref_answer, model_answer):\n    return 4"
     program = f"# DSL\n主题:Python代码:代码1\n@格式限制:JSON\n<代码1>\n{block}\n</代码1>\n"
     assert 'id="rules-score">4<' in looked(analyst, program, row_line=1)
+
+
+CODE = "# DSL\n标签:Python代码:代码1\n@格式限制:JSON\n<代码1>\ndef f(ref_answer, model_answer):\n    {}\n</代码1>\n"
+
+
+def test_what_python_gives_is_counted_over_the_rows(analyst: Client, labels: Version) -> None:
+    program = CODE.format("return 5 if ref_answer == model_answer else 1")
+    assert "2 of 3" in looked(analyst, program)  # the fourth answer is no JSON
+
+
+def test_a_block_that_hangs_is_not_tried_on_every_row(project: Project, labels: Version) -> None:
+    typed = QueryDict(mutable=True)
+    typed.update({"rules": CODE.format("while True: pass")})
+    shown = look(project, MetricDefinition(name=""), typed)
+    assert shown.hangs
+    assert shown.hits is not None
+    assert shown.hits.lines == {(2, "标签"): (1, 1)}  # the answer that lacks the field
+
+
+def test_a_block_that_fails_on_some_rows_is_counted_on_the_others(analyst: Client, labels: Version) -> None:
+    assert "1 of 2" in looked(analyst, CODE.format("return {'物理': 5}[model_answer]"))
+
+
+def test_judged_lines_say_that_they_are_not_counted(analyst: Client, labels: Version) -> None:
+    assert "neither asked nor counted" in looked(analyst, FUZZY)
+    assert "neither asked nor counted" not in looked(analyst, PROGRAM)
 
 
 def test_preprocess_comes_before_the_rules(analyst: Client, labels: Version) -> None:
@@ -143,7 +182,7 @@ def test_the_fields_of_the_version_are_offered_for_completion(analyst: Client, l
 
 def test_all_references_are_held_against_the_program(analyst: Client, labels: Version) -> None:
     text = analyst.post(
-        f"{BASE}rules/lint/", form(PROGRAM.replace("字数限制:4", "精确匹配"))
+        f"{BASE}rules/lint/", form(PROGRAM.replace("字数限制:4", "精确匹配"), check="1")
     ).content.decode()
     assert "1 of 4 references do not fit the program." in text
     assert 'data-code="reference.field_missing"' in text
@@ -151,10 +190,58 @@ def test_all_references_are_held_against_the_program(analyst: Client, labels: Ve
 
 
 def test_a_reference_that_breaks_a_rule_itself_is_minded(labels: Version) -> None:
-    program = read_program(PROGRAM.replace("主题:字数限制:4", "标签:字数限制:1")).program
-    assert program is not None
-    (found,) = lint_references(labels, program).complaints
+    (found,) = lint_references(labels, PROGRAM.replace("主题:字数限制:4", "标签:字数限制:1")).complaints
     assert (found.line, found.code, found.rows, found.first) == (3, "reference.breaks_rule", 4, [1, 2, 3, 4])
+
+
+SHORTENS = "def preprocess(data, resp):\n    data.ref_answer = {'标签': '物理', '主题': '光'}\n"
+
+
+def test_references_are_looked_at_as_preprocess_leaves_them(labels: Version) -> None:
+    assert lint_references(labels, PROGRAM).minded == 1
+    assert lint_references(labels, PROGRAM, SHORTENS, preview.shared_jail()).complaints == []
+
+
+@pytest.fixture
+def many(labels: Version) -> Version:
+    """Four rows of which the counter says that they are many."""
+    labels.rows = labels.valid_rows = linting.AT_ONCE + 1
+    labels.save()
+    return labels
+
+
+def test_many_references_are_left_to_a_worker(analyst: Client, many: Version) -> None:
+    waiting = analyst.post(f"{BASE}rules/lint/", form(check="1")).text
+    assert 'hx-trigger="every 1s"' in waiting
+    assert "No worker is running" in waiting
+    background.work(TemplateLint.objects.get().pk, "worker:1:1")
+    assert "1 of 4 references" in analyst.post(f"{BASE}rules/lint/", form()).text
+
+
+def test_a_worker_that_stops_gives_the_references_back(many: Version) -> None:
+    waiting = background.begin(many, PROGRAM, "", background.Kind.RULES)
+    stop = threading.Event()
+    stop.set()
+    background.work(waiting.pk, "worker:1:1", stop=stop)
+    waiting.refresh_from_db()
+    assert (waiting.result, waiting.owner) == ("", "")
+
+
+def test_a_changed_program_asks_to_be_checked_again(analyst: Client, labels: Version) -> None:
+    analyst.post(f"{BASE}rules/lint/", form(check="1"))
+    assert "check again" in analyst.post(f"{BASE}rules/lint/", form(FUZZY)).text
+
+
+def test_a_program_and_a_template_of_the_same_text_are_kept_apart(labels: Version) -> None:
+    background.begin(labels, PROGRAM, "")
+    background.begin(labels, PROGRAM, "", background.Kind.RULES)
+    assert {one.kind for one in TemplateLint.objects.all()} == {"template", "rules"}
+
+
+def test_half_a_character_in_a_reference_does_not_stop_the_lint(labels: Version) -> None:
+    labels.data_rows.update(raw='{"messages": [], "ref_answer": {"\\ud800": 1, "a\\u0000": 2}}')
+    found = background.begin(labels, "# DSL\n@all:length:0\n@format:JSON", "", background.Kind.RULES)
+    assert "?" in found.result
 
 
 def test_the_guided_form_offers_the_references_fields(analyst: Client, labels: Version) -> None:
@@ -183,6 +270,11 @@ def test_the_guided_form_speaks_chinese_to_a_chinese_reader(analyst: Client, lab
 def test_the_reference_page_is_in_the_app(analyst: Client, language: str, word: str) -> None:
     page = analyst.get(f"{BASE}rules/reference/", headers={"accept-language": language})
     assert word in page.content.decode()
+
+
+def test_the_reference_page_leads_to_itself_in_the_other_language(analyst: Client) -> None:
+    (address,) = re.findall(r'href="(\?in=[^"]*)"', analyst.get(f"{BASE}rules/reference/").text)
+    assert "评分函数" in analyst.get(f"{BASE}rules/reference/{address}").text
 
 
 def test_the_list_and_the_version_show_the_program(analyst: Client, rule_metric: Metric) -> None:

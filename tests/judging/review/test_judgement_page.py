@@ -14,6 +14,7 @@ from django.urls import reverse
 from evalsite.accounts.models import Project, User
 from judging.core.pipeline import Failure, ScriptResult
 from judging.review.models import Override
+from judging.review.services import override_add
 from judging.runs import services
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
@@ -275,3 +276,39 @@ def test_who_may_override(
 def test_an_analyst_sees_no_form_to_override(project: Project, alice: User, client_of: ClientOf) -> None:
     one = first_of(a_judged_run(project))
     assert address(one, "override") not in text(client_of(alice).get(address(one)))
+
+
+def overridden_then_asked_again(project: Project, bob: User) -> Judgement:
+    """The second attempt of a judgement whose first one was overridden."""
+    run = a_judged_run(project, lambda _: failed())
+    override_add(judgement=first_of(run), value=7.25, reason="It is right.", by=bob)
+    services.run_retry(run)
+    judge(Run.objects.get(pk=run.pk), lambda _: said(3))
+    return run.judgements.select_related("row", "candidate").filter(current=True).order_by("position")[0]
+
+
+def test_an_override_of_an_earlier_attempt_is_shown_with_the_new_one(
+    project: Project, bob: User, alice: User, client_of: ClientOf
+) -> None:
+    again = overridden_then_asked_again(project, bob)
+    page = text(client_of(alice).get(address(again)))
+    for shown in ("an earlier attempt was overridden", "bob put 7.25", "It is right.", "does not count"):
+        assert shown in page
+    assert address(again, "override") not in page
+
+
+def test_it_can_be_put_there_too(project: Project, bob: User, client_of: ClientOf) -> None:
+    again = overridden_then_asked_again(project, bob)
+    page = text(client_of(bob).get(address(again)))
+    hidden = dict(re.findall(r'<input type="hidden" name="(value|reason)" value="([^"]*)">', page))
+    assert client_of(bob).post(address(again, "override"), hidden).status_code == 302
+    made = Override.objects.get(judgement=again)
+    assert (made.value, made.reason) == ("7.25", "It is right.")
+
+
+def test_the_first_attempt_says_nothing_of_later_ones(
+    project: Project, bob: User, client_of: ClientOf
+) -> None:
+    overridden_then_asked_again(project, bob)
+    first = Override.objects.get().judgement
+    assert "an earlier attempt was overridden" not in text(client_of(bob).get(address(first)))

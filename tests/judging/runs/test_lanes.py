@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from evalsite.accounts.models import Project
 from evalsite.secrets import encrypt
-from judging.core.judges.client import Clients
 from judging.core.pipeline import JudgeModel
 from judging.metrics.models import Endpoint
 from judging.runs.lanes import Lane, Lanes
@@ -25,8 +27,16 @@ def endpoint(project: Project, url: str = "http://127.0.0.1:9001", key: str = KE
     )
 
 
+async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
+    return work(*arguments)
+
+
+def lanes() -> Lanes:
+    return Lanes("test:1:1", reads=at_once, writes=at_once)
+
+
 def lane(row: Endpoint, url: str) -> Lane:
-    return Lanes(Clients()).of(JudgeModel(name="judge", template="", endpoint=row.pk, url=url, model="m"))
+    return lanes().of(JudgeModel(name="judge", template="", endpoint=row.pk, url=url, model="m"))
 
 
 def test_a_key_goes_to_the_server_that_it_is_kept_for(project: Project) -> None:
@@ -61,12 +71,12 @@ def test_a_key_of_the_environment_that_is_not_set_is_named(monkeypatch: pytest.M
     judge = JudgeModel(
         name="judge", template="", url="http://127.0.0.1:9001", model="m", api_key_env="NO_SUCH_KEY"
     )
-    found = Lanes(Clients()).of(judge)
+    found = lanes().of(judge)
     assert found.failure is not None
     assert (found.failure.code, found.failure.detail) == ("key_missing", "NO_SUCH_KEY")
 
 
 def test_slots_are_shared_by_all_who_ask_an_address(db: None) -> None:
-    lanes = Lanes(Clients())
+    found = lanes()
     one, two = (JudgeModel(name=n, template="", url="http://127.0.0.1:9001", model="m") for n in "ab")
-    assert lanes.of(one).slots is lanes.of(two).slots
+    assert found.of(one).way is found.of(two).way

@@ -11,15 +11,17 @@ from django.urls import reverse
 
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
+from judging.core.candidates import CandidateModel
 from judging.metrics.models import Endpoint, Metric, MetricVersion
 from judging.runs import planning
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL
-from tests.make import a_metric, a_version
+from tests.make import a_metric, a_project, a_version
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/physics/runs/new/"
+HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture
@@ -197,3 +199,92 @@ def test_a_candidate_that_cannot_be_is_refused(
     answer = client_of(alice).post(ADDRESS, sent(version, metric, candidates=[nonsense]))
     assert answer.status_code == 422
     assert "candidates" in answer.context["form"].errors
+
+
+def worded(metric: MetricVersion, template: str) -> MetricVersion:
+    MetricVersion.objects.filter(pk=metric.pk).update(definition=a_metric("", template=template).to_json())
+    return metric
+
+
+def test_what_lint_finds_over_the_rows_is_told_before_the_run_begins(
+    client_of: ClientOf, alice: User, version: Version, metric: MetricVersion
+) -> None:
+    worded(metric, "{{ data.questoin }}{{ response.content }}")
+    page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
+    assert "“quality”: 1 error over the rows of this version" in page
+    assert "Did you mean “data.question”?" in page
+
+
+def test_a_run_may_begin_all_the_same(
+    client_of: ClientOf, alice: User, version: Version, metric: MetricVersion
+) -> None:
+    worded(metric, "{{ data.questoin }}{{ response.content }}")
+    assert client_of(alice).post(ADDRESS, sent(version, metric)).status_code == 302
+
+
+def test_nothing_is_said_of_a_prompt_that_fits_every_row(
+    client_of: ClientOf, alice: User, version: Version, metric: MetricVersion
+) -> None:
+    page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
+    assert "over the rows of this version" not in page
+
+
+def test_a_large_version_is_looked_through_by_a_worker(
+    client_of: ClientOf, alice: User, version: Version, metric: MetricVersion
+) -> None:
+    version.candidates.update(responses=5_000)
+    page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
+    assert "A worker is looking through all rows" in page
+
+
+def asking(endpoint: Endpoint, **more: Any) -> dict[str, Any]:
+    """What the form sends of models that are asked."""
+    first = {"endpoint": endpoint.pk, "n": 2, "params": '{"seed": 3}', **more}
+    form = {"asked-TOTAL_FORMS": 4, "asked-INITIAL_FORMS": 0}
+    return form | {f"asked-0-{name}": value for name, value in first.items()}
+
+
+def test_a_version_without_answers_offers_to_ask_models(
+    project: Project, alice: User, client_of: ClientOf, metric: MetricVersion
+) -> None:
+    empty = a_version(project, models=())
+    page = text(client_of(alice).get(f"{ADDRESS}?version={empty.pk}"))
+    assert "Choose whom to ask" in page
+    assert re.search(r'<details class="fold" open>\s*<summary>Model 1', page)
+
+
+def test_models_are_chosen_by_endpoint_and_frozen_into_the_run(
+    project: Project, alice: User, client_of: ClientOf, metric: MetricVersion, endpoint: Endpoint
+) -> None:
+    empty = a_version(project, models=())
+    client_of(alice).post(
+        ADDRESS, sent(empty, metric) | asking(endpoint, name="qwen", system_prompt="Be kind.")
+    )
+    asked = CandidateModel.from_json(Run.objects.get().run_candidates.get().definition)
+    assert (asked.name, asked.model, asked.url, asked.n) == ("qwen", "qwen-judge", JUDGE_URL, 2)
+    assert (asked.params, asked.system_prompt) == ({"seed": 3}, "Be kind.")
+
+
+def test_the_form_says_how_many_answers_are_asked_for(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion, endpoint: Endpoint
+) -> None:
+    form = sent(version, metric) | asking(endpoint) | {"part": "cost"}
+    page = text(client_of(alice).get(ADDRESS, form, headers=HTMX))
+    assert "40 judgements on 10 rows, with 80 calls" in page
+    assert "Before that 20 answers are asked for." in page
+
+
+def test_two_candidates_of_one_name_are_refused_with_a_sentence(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion, endpoint: Endpoint
+) -> None:
+    answer = client_of(alice).post(ADDRESS, sent(version, metric) | asking(endpoint, name="alpha"))
+    assert (answer.status_code, Run.objects.count()) == (422, 0)
+    assert "Two candidates are called alpha." in text(answer)
+
+
+def test_an_endpoint_of_another_project_cannot_be_asked(
+    alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
+) -> None:
+    foreign = Endpoint.objects.create(project=a_project("Other"), name="x", url=JUDGE_URL, model="m")
+    answer = client_of(alice).post(ADDRESS, sent(version, metric) | asking(foreign))
+    assert (answer.status_code, Run.objects.count()) == (422, 0)

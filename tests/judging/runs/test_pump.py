@@ -23,7 +23,7 @@ from tests.make import a_metric, a_project, a_run, a_version
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-SOON = RetryPolicy(base_seconds=0.01)
+SOON = RetryPolicy(base_seconds=0.01, down_seconds=0.2)
 
 
 def work(run: Run) -> Run:

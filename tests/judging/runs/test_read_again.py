@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from django.urls import reverse
 from msgspec import structs
 
 from evalsite.accounts.models import Project, User
@@ -15,6 +16,7 @@ from judging.core.pipeline import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.reports.selectors import metrics_of
+from judging.review.services import override_add
 from judging.runs import pump, rereading, services
 from judging.runs.export import jsonl_lines
 from judging.runs.models import JudgeReply, Run, RunMetric
@@ -214,3 +216,13 @@ def test_a_run_that_was_cancelled_is_not_read_again(run: Run) -> None:
     found = run_metric(run)
     definition = rereading.definition_now(found)
     assert rereading.run_read_again(run=run, run_metric=found, definition=definition, user=None) == 0
+
+
+def test_overrides_that_would_count_no_more_are_told_before(
+    run: Run, alice: User, bob: User, client_of: ClientOf
+) -> None:
+    address = reverse("runs:read_again", args=("physics", run.pk, run_metric(run).pk))
+    assert "have overridden" not in client_of(alice).get(address).text
+    for judgement in run.judgements.order_by("position")[:2]:
+        override_add(judgement=judgement, value=7, reason="so", by=bob)
+    assert "Reviewers have overridden 2 of these judgements." in client_of(alice).get(address).text

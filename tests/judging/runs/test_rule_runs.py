@@ -13,8 +13,9 @@ from judging.core.judges.patience import RetryPolicy
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.runs import pump
-from judging.runs.export import records
+from judging.runs.export import jsonl_lines, records, table_columns, table_rows
 from judging.runs.models import JudgeReply, Run, RunState
+from judging.runs.selectors import MetricChoice, cost_of
 from tests.make import a_project, a_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,7 +50,12 @@ def by_rules(rules: str, *answers: str, url: str = "", reference: Any = REFERENC
     judges = (JudgeModel(name="裁判", template="", url=url, model="scripted"),) if url else ()
     metric = MetricDefinition(name="字段", max_score=5, rules=rules, judges=judges, **more)
     run = a_run(a_version(*answers, reference=reference), metric)
-    pump.work("test:1:1", stop=threading.Event(), only=run.pk, policy=RetryPolicy(base_seconds=0.01))
+    pump.work(
+        "test:1:1",
+        stop=threading.Event(),
+        only=run.pk,
+        policy=RetryPolicy(base_seconds=0.01, down_seconds=0.2),
+    )
     return Run.objects.get(pk=run.pk)
 
 
@@ -147,3 +153,43 @@ def test_preprocess_can_take_the_fences_off() -> None:
 def test_a_program_with_errors_is_an_error_of_every_item() -> None:
     run = by_rules("# DSL\n标签:精确匹佩\n@格式限制:JSON\n", GOOD)
     assert record(run)["reason"] == "rules_invalid: 2: unknown_function"
+
+
+def test_a_line_for_all_fields_has_a_column_for_each_reply() -> None:
+    with ScriptedJudge(reply="评分:[[4]]") as judge:
+        run = by_rules("# DSL\n@全部字段:模糊匹配\n@格式限制:JSON\n", GOOD, url=judge.url)
+    (row,) = table_rows(run)
+    assert dict(zip(table_columns(run), row, strict=True))["reply_2"] == "评分:[[4]]"
+
+
+def test_the_cost_of_a_line_for_all_fields_follows_the_references() -> None:
+    version = a_version(GOOD, GOOD, reference={"a": 1, "b": 2, "c": 3})
+    rules = "# DSL\n@all:fuzzy_match\na:length:3\n@format:JSON\n"
+    choice = MetricChoice(None, MetricDefinition(name="x", max_score=5, rules=rules), [])
+    cost = cost_of(version, [Candidate(responses=2)], [choice], None)
+    assert (cost.calls, cost.about) == (6, True)
+
+
+HOSTILE = (
+    '{"标签": "\\ud800", "主题": "\\u0000"}',
+    '{"a\\u0000\\ud800": 1, "a\\u0000\\ud800": 2}',
+    '{"标签": ' + "[" * 100_000,
+    '{"标签": "' + "大" * 500_000 + '", "主题": "x"}',
+    "<!DOCTYPE a ["
+    + "".join(f'<!ENTITY a{n} "&a{n - 1};&a{n - 1};">' for n in range(1, 40))
+    + "]><a>&a39;</a>",
+    '{"标签": ' + "9" * 100_000 + ', "主题": 1e999999999}',
+)
+
+
+@pytest.mark.parametrize("lines", ["标签:精确匹配\n主题:字数限制:4", "@all:contains", "标签:精确存在于:a"])
+@pytest.mark.parametrize("form", ["JSON", "XML"])
+def test_hostile_answers_are_scored_and_stored_and_told(lines: str, form: str) -> None:
+    run = by_rules(f"# DSL\n{lines}\n@格式限制:{form}\n", *HOSTILE, reference='{"标签": "a", "主题": "b"}')
+    assert run.scored + run.errors == len(HOSTILE)
+    assert all(len(line) < 2 * 2**20 and json.loads(line) for line in jsonl_lines(run))
+
+
+def test_a_hostile_name_in_the_reference_can_be_told() -> None:
+    run = by_rules("# DSL\n@all:精确匹配\n@格式限制:JSON\n", "{}", reference={"a\0\ud800": 1})
+    assert (run.scored, len(record(run)["rules"])) == (1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -86,7 +87,7 @@ def test_nonsense_in_a_poll_harms_nothing(
 
 def test_a_missing_worker_is_said_with_what_to_do(waiting: Run, alice: User, client_of: ClientOf) -> None:
     page = text(client_of(alice).get(address(waiting)))
-    assert "No worker is running, so nothing moves." in page
+    assert "No worker is running, so this waits." in page
     assert "manage.py worker" in page
 
 
@@ -209,7 +210,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
         with CaptureQueriesContext(connection) as queries:
             browser.get(address(run))
         counts.append(len(queries))
-    assert counts[0] == counts[1] <= 22
+    assert counts[0] == counts[1] <= 24
 
 
 def test_cancelling_before_the_plan_leaves_a_run_that_can_be_taken_up(
@@ -218,3 +219,22 @@ def test_cancelling_before_the_plan_leaves_a_run_that_can_be_taken_up(
     run = a_run(a_version(project), a_metric(JUDGE_URL))
     services.run_cancel(run)
     assert client_of(alice).get(address(run)).status_code == 200
+
+
+def test_the_most_frequent_words_stand_with_their_reason(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    words = ["'data.levle' is undefined (line 3)", "'data.x' is undefined (line 1)"]
+    run = a_judged_run(project, lambda place: failed("prompt_undefined", words[place % 3 == 0]))
+    page = unescape(text(client_of(alice).get(address(run))))
+    assert "Most often: 'data.levle' is undefined (line 3)" in page
+    assert "data.x" not in page
+
+
+def test_who_may_retry_is_told_that_it_uses_the_frozen_metric(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    run = a_judged_run(project, lambda _: failed())
+    link = f'href="/p/physics/runs/new/?version={run.version_id}"'
+    assert link in text(client_of(alice).get(address(run)))
+    assert link not in text(client_of(alice).get(address(a_judged_run(project))))

@@ -1,0 +1,127 @@
+"""What a run may spend, and what it has spent: requests, tokens, and money where its endpoints have prices.
+
+Every HTTP try is counted when it ends, retries and abandoned stories too. A worker starts no call while what is spent
+and what its calls in flight will need would reach the budget, so a single worker never sends a request too many; what
+it does not know of is what other workers have in flight or have not stored yet (half a second of theirs). Tokens
+and money are known when a reply has come: they may be exceeded by as much as the calls in flight differ from the mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from judging.core.judges.replying import Reply
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most so much for a whole run; None: as much as it takes. `money` in millionths of the run's currency."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    money: int | None = None
+
+    def __bool__(self) -> bool:
+        return (self.calls, self.tokens, self.money) != (None, None, None)
+
+
+@dataclass(slots=True)
+class Spent:
+    """Calls, tokens read and written, and money in millionths."""
+
+    calls: int = 0
+    failed: int = 0
+    read: int = 0
+    written: int = 0
+    money: float = 0.0
+
+    def add(self, other: Spent, times: int = 1) -> None:
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + times * getattr(other, one.name))
+
+    @property
+    def tokens(self) -> int:
+        return self.read + self.written
+
+    def reached(self, budget: Budget) -> str:
+        """The code of the part of `budget` that is used up, or ''."""
+        for name in ("calls", "tokens", "money"):
+            most = getattr(budget, name)
+            if most is not None and getattr(self, name) >= most:
+                return f"budget_{name}"
+        return ""
+
+
+Prices = Mapping[str, tuple[float, float]]  # of a million tokens read and written, by the endpoint's number
+
+
+def cost_of_reply(reply: Reply | None, failed: bool, price: tuple[float, float]) -> Spent:
+    """What one HTTP try has cost. A price per million tokens is one millionth of it per token."""
+    read = (reply.usage.prompt_tokens or 0) if reply else 0
+    written = (reply.usage.completion_tokens or 0) if reply else 0
+    return Spent(1, int(failed), read, written, read * price[0] + written * price[1])
+
+
+@dataclass(slots=True, eq=False)
+class Ledger:
+    """One worker's view of one run's spending: what is stored, what it has not stored yet, what is in flight."""
+
+    budget: Budget = Budget()
+    prices: Prices = field(default_factory=dict)
+    stored: Spent = field(default_factory=Spent)
+    unstored: Spent = field(default_factory=Spent)
+    storing: Spent = field(default_factory=Spent)  # on its way to the database
+    in_flight: int = 0
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def open(self) -> bool:
+        """Whether something is still to be stored."""
+        return bool(self.in_flight or self.unstored.calls)
+
+    def price(self, endpoint: int | None) -> tuple[float, float]:
+        read, written = self.prices.get(str(endpoint), (0.0, 0.0))
+        return read, written
+
+    async def room(self) -> None:
+        """Returns when one more call fits the budget; while it does not, the run is about to be paused, or what is in
+        flight turns out to cost less."""
+        while self.budget and self._with_one_more().reached(self.budget):
+            self.news.clear()
+            await self.news.wait()
+
+    def _with_one_more(self) -> Spent:
+        """What will be spent when everything in flight has come back, by the mean of what has."""
+        known = Spent()
+        for part in (self.stored, self.unstored, self.storing):
+            known.add(part)
+        answered = max(1, known.calls - known.failed)
+        known.money += self.in_flight * known.money / answered
+        known.read += round(self.in_flight * known.tokens / answered)
+        known.calls += self.in_flight
+        return known
+
+    def end(self, spent: Spent) -> None:
+        self.in_flight -= 1
+        self.unstored.add(spent)
+        self.news.set()
+
+    def take(self) -> Spent:
+        """What is to be stored now; `settle` says whether it was."""
+        self.storing, self.unstored = self.unstored, Spent()
+        return self.storing
+
+    def settle(self, stored: bool) -> None:
+        (self.stored if stored else self.unstored).add(self.storing)
+        self.storing = Spent()
+        self.news.set()
+
+    def heard(self, stored: Spent) -> None:
+        """What the database says, where other workers store too. It never falls: an older look is no news."""
+        if stored.calls >= self.stored.calls:
+            self.stored = stored
+            self.news.set()

@@ -1,0 +1,78 @@
+"""Which of a run's endpoints are down, for its page: since when, why, and when they are tried again; and which one
+must be put right before it can go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from judging.core.judges.errors import MAYBE_SETTING_CODES
+from judging.core.pipeline import MetricDefinition
+from judging.messages import reason_sentence
+from judging.metrics.models import Endpoint
+from judging.runs import limits
+from judging.runs.lanes import way_key
+from judging.runs.models import Run, RunState
+from judging.runs.services import in_trouble
+
+# A run froze what these are about: correcting the endpoint does not reach it.
+FROZEN_CODES = frozenset(
+    {"bad_url", "unknown_model", "not_found", "redirected", "endpoint_moved"} | MAYBE_SETTING_CODES
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Down:
+    """An endpoint that nobody asks for now. Unix seconds; `why` is a sentence."""
+
+    name: str
+    since: float
+    try_in: float
+    why: str
+
+
+def down_endpoints(run: Run) -> list[Down]:
+    """Those that keep a running run waiting."""
+    if run.state != RunState.RUNNING:
+        return []
+    judges = [
+        judge
+        for text in run.metrics.values_list("definition", flat=True)
+        for judge in MetricDefinition.from_json(text).judges
+    ]
+    names = {way_key(judge): judge.url for judge in judges}
+    ids = [judge.endpoint for judge in judges if judge.endpoint]
+    names |= {
+        f"endpoint {pk}": name for pk, name in Endpoint.objects.filter(pk__in=ids).values_list("pk", "name")
+    }
+    if not names:
+        return []
+    now = limits.now()
+    return [
+        Down(names[key], now - seen.down_for, seen.try_in, reason_sentence(seen.problem, seen.detail))
+        for key, seen in limits.look(names).items()
+        if seen.down_for is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ToMend:
+    """An endpoint that keeps a run paused. `frozen`: the run holds its own copy of what is wrong."""
+
+    name: str
+    address: str
+    frozen: bool
+
+
+def trouble_of(run: Run) -> ToMend | None:
+    """None where the run was paused by somebody, or not at all."""
+    if not in_trouble(run):
+        return None
+    endpoints = Endpoint.objects.filter(project=run.project_id)
+    found = next((one for one in endpoints if run.problem_detail.startswith(one.name)), None)
+    slug, frozen = run.project.slug, run.problem in FROZEN_CODES
+    if found is None:
+        return ToMend(str(_("Endpoints")), reverse("endpoints:list", args=(slug,)), frozen)
+    return ToMend(found.name, reverse("endpoints:endpoint", args=(slug, found.pk)), frozen)

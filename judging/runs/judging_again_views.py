@@ -1,0 +1,77 @@
+"""Judge again: what it will take, by which version of the metric, and the go-ahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from evalsite.access import May, signed_in
+from judging.review.forms import FilterForm
+from judging.runs.access import get_run
+from judging.runs.budget import MILLION
+from judging.runs.judging_again import Meant, other_versions, run_judge_again
+from judging.runs.models import Run, RunState
+from judging.runs.rereading import definition_now
+
+
+@login_required
+def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The filter, or the one item, stands in the address as on the list."""
+    run = get_run(request, slug, pk, May.RUN)
+    only = request.GET.get("only", "")
+    meant = Meant(FilterForm(request.GET, run).filters, int(only) if only.isdecimal() else None)
+    metrics = meant.metrics(run)
+    versions = other_versions(metrics[0]) if len(metrics) == 1 else []
+    if request.method == "POST":
+        wanted = request.POST.get("version", "")
+        chosen = next((one for one in versions if str(one.number) == wanted), None)
+        try:
+            if wanted and chosen is None:
+                raise ValidationError(_("This version of the metric cannot be used here. Choose another."))
+            made = run_judge_again(run=run, meant=meant, user=signed_in(request), version=chosen)
+        except ValidationError as error:
+            messages.error(request, " ".join(error.messages))
+        else:
+            _tell(request, made)
+            return redirect("runs:detail", slug, pk)
+    count = meant.of(run).count()
+    context: dict[str, Any] = {
+        "run": run,
+        "count": count,
+        "several_metrics": len(metrics) > 1,
+        "metric": metrics[0] if len(metrics) == 1 else None,
+        "versions": versions,
+        "finished": run.state == RunState.FINISHED,
+        "back": FilterForm(request.GET, run).filters.query(),
+        **_takes(run, meant, count),
+    }
+    return render(request, "runs/judge_again.html", context)
+
+
+def _takes(run: Run, meant: Meant, count: int) -> dict[str, Any]:
+    """Calls, and tokens and money by the mean of what this run's calls took so far."""
+    each = [definition_now(one).calls for one in meant.metrics(run)]
+    calls = round(count * sum(each) / len(each)) if each else 0
+    answered = max(1, run.calls - run.calls_failed)
+    tokens = calls * (run.prompt_tokens + run.completion_tokens) / answered
+    money = calls * run.spent / answered / MILLION if run.currency else None
+    return {"calls": calls, "tokens": round(tokens), "cost": money}
+
+
+def _tell(request: HttpRequest, made: int) -> None:
+    if not made:
+        messages.info(request, _("There is nothing to judge again, or the run has not finished."))
+        return
+    text = ngettext(
+        "%(n)s new attempt is made; the old one is kept.",
+        "%(n)s new attempts are made; the old ones are kept.",
+        made,
+    )
+    messages.success(request, text % {"n": made})

@@ -1,0 +1,163 @@
+"""What a run will probably take, before it is started: tokens, money, time, and how small a difference it can show.
+
+By what the same metrics took in earlier runs of the project, where there are some; else by the length of a few rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from datasets.models import Response, Row, Version
+from judging.core.candidates import CandidateModel
+from judging.core.statistics.means import Estimate
+from judging.core.statistics.pairs import smallest_difference
+from judging.metrics.models import Endpoint
+from judging.runs.lanes import default_concurrency
+from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
+from judging.runs.selectors import Cost, MetricChoice
+from judging.runs.services import price_list
+
+LOOKED_AT = 200  # earlier replies or scores, rows
+LETTERS_A_TOKEN = 3.0  # between English (4) and Chinese (under 2)
+WRITTEN = 300.0  # tokens of a reply, where nothing is known
+SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Of one call: tokens read and written, seconds; `seen`: from earlier replies, not from the rows' length."""
+
+    read: float
+    written: float
+    seconds: float
+    seen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """Sums over a whole run. `money` None: no prices, or not in one currency. `difference`: the smallest between two
+    candidates that this many rows find four times in five, by metric, in points."""
+
+    read: float
+    written: float
+    seconds: float
+    money: float | None
+    currency: str
+    seen: bool
+    differences: tuple[tuple[str, float], ...]
+
+
+def preflight(
+    version: Version, metrics: Sequence[MetricChoice], cost: Cost, asked: Sequence[CandidateModel] = ()
+) -> Preflight | None:
+    """None where nobody is asked."""
+    if not (cost.calls or cost.answers) or not metrics:
+        return None
+    ids = {judge.endpoint for metric in metrics for judge in metric.definition.judges if judge.endpoint}
+    ids |= {candidate.endpoint for candidate in asked if candidate.endpoint}
+    endpoints = Endpoint.objects.in_bulk(ids)
+    prices = price_list((metric.definition for metric in metrics), asked)
+    answers = cost.judgements / len(metrics)
+    read = written = money = 0.0
+    busy: dict[int, float] = {}  # seconds that each endpoint needs for its part
+    seen = True
+    asks = [
+        (
+            judge.endpoint,
+            answers * (metric.calls if metric.definition.rules else judge.calls),
+            taken_by(version, metric, judge.endpoint),
+        )
+        for metric in metrics
+        for judge in metric.definition.judges
+    ]
+    asks += [(candidate.endpoint, cost.rows * candidate.n, taken_to_answer(version)) for candidate in asked]
+    for endpoint, calls, taken in asks:
+        seen = seen and taken.seen
+        read, written = read + calls * taken.read, written + calls * taken.written
+        price = prices.prices.get(str(endpoint), (0.0, 0.0))
+        money += calls * (taken.read * price[0] + taken.written * price[1]) / 1_000_000
+        rate = calls_a_second(endpoints.get(endpoint or 0), taken)
+        busy[endpoint or 0] = busy.get(endpoint or 0, 0.0) + calls / rate
+    differences = tuple(
+        (metric.definition.name, found) for metric in metrics if (found := difference(metric, cost.rows))
+    )
+    return Preflight(
+        read,
+        written,
+        max(busy.values(), default=0.0),
+        money if prices.currency else None,
+        prices.currency,
+        seen,
+        differences,
+    )
+
+
+def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> Taken:
+    """What one call of a metric takes."""
+    last = last_use(metric)
+    if last and endpoint:
+        earlier = JudgeReply.objects.filter(
+            judgement__run=last.run_id,
+            judgement__position__lt=LOOKED_AT,
+            judgement__run_metric=last,
+            endpoint=endpoint,
+            copy_of=None,
+            prompt_tokens__isnull=False,
+        )
+        known = list(earlier.values_list("prompt_tokens", "completion_tokens", "seconds")[:LOOKED_AT])
+        if known:
+            read, written, seconds = zip(*known, strict=True)
+            return Taken(fmean(read), fmean(one or 0 for one in written), fmean(seconds), True)
+    texts = Response.uploaded.filter(row__version=version, row__valid=True).values_list("raw", "row__raw")
+    sizes = [min(len(row), 20_000) + len(answer) for answer, row in texts[:50]] or [0]
+    template = max((len(judge.template) for judge in metric.definition.judges), default=0)
+    return Taken((fmean(sizes) + template) / LETTERS_A_TOKEN, WRITTEN, SECONDS, False)
+
+
+def taken_to_answer(version: Version) -> Taken:
+    """What one call of a model under test takes."""
+    texts = Row.objects.filter(version=version, valid=True).order_by("line").values_list("raw", flat=True)
+    sizes = [min(len(row), 20_000) for row in texts[:50]] or [0]
+    return Taken(fmean(sizes) / LETTERS_A_TOKEN, WRITTEN, SECONDS, False)
+
+
+def last_use(metric: MetricChoice) -> RunMetric | None:
+    """In the newest run that has judged by this metric, whichever version of it."""
+    if metric.version is None:
+        return None
+    used = RunMetric.objects.filter(metric_version__metric=metric.version.metric_id, run__scored__gt=0)
+    return used.order_by("-pk").first()
+
+
+def calls_a_second(endpoint: Endpoint | None, taken: Taken) -> float:
+    """By the strictest of an endpoint's limits."""
+    rates = [(endpoint.concurrency if endpoint else default_concurrency()) / max(0.01, taken.seconds)]
+    if endpoint and endpoint.requests_per_minute:
+        rates.append(endpoint.requests_per_minute / 60)
+    if endpoint and endpoint.tokens_per_minute:
+        rates.append(endpoint.tokens_per_minute / 60 / max(1.0, taken.read + taken.written))
+    return min(rates)
+
+
+def difference(metric: MetricChoice, rows: int) -> float | None:
+    """The smallest true difference of two candidates' means that so many rows find with a power of 80 %.
+
+    Takes the spread of earlier scores, else a quarter of the scale; and that the two candidates' scores of a row
+    correlate by a half, so that their difference spreads as one score does.
+    """
+    if rows < 3:
+        return None
+    spread = (metric.definition.max_score - metric.definition.min_score) / 4
+    last = last_use(metric)
+    if last:
+        earlier = Judgement.objects.filter(
+            run=last.run_id, run_metric=last, current=True, state=JudgementState.SCORED, score__isnull=False
+        ).filter(position__lt=10 * LOOKED_AT)
+        scores = [one or 0.0 for one in earlier.values_list("score", flat=True)[: 10 * LOOKED_AT]]
+        if len(scores) >= 20:
+            spread = stdev(scores)
+    error = spread / math.sqrt(rows)
+    return smallest_difference(Estimate(0.0, error, None, None, rows, rows))

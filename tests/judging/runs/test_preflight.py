@@ -1,0 +1,49 @@
+"""What a run would take is said before it starts."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from evalsite.accounts.models import Project
+from judging.metrics.models import Endpoint
+from judging.runs.preflight import Taken, calls_a_second, preflight
+from judging.runs.selectors import MetricChoice, cost_of
+from tests.make import a_metric, a_version
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def endpoint(project: Project) -> Endpoint:
+    prices = {"price_read": Decimal(2), "price_written": Decimal(8), "currency": "CNY"}
+    return Endpoint.objects.create(
+        project=project, name="j", url="http://h/v1", model="m", concurrency=10, **prices
+    )
+
+
+def test_cost_time_and_power_follow_from_the_rows(project: Project, endpoint: Endpoint) -> None:
+    version = a_version(project, rows=100)
+    version.candidates.update(rows=100, responses=100)
+    choice = MetricChoice(None, a_metric("", endpoint=endpoint.pk), [])
+    found = preflight(version, [choice], cost_of(version, list(version.candidates.all()), [choice], None))
+    assert found is not None
+    assert (found.written, found.seconds, found.currency) == (200 * 300, 200 / (10 / 5), "CNY")
+    assert found.money == pytest.approx((found.read * 2 + found.written * 8) / 1e6)
+    ((name, points),) = found.differences  # (t + t) × 9/4 / √100
+    assert (name, round(points, 2)) == ("quality", 0.64)
+
+
+def test_the_strictest_limit_decides_how_long_it_takes(endpoint: Endpoint) -> None:
+    taken = Taken(900, 100, 2.0, True)
+    assert calls_a_second(endpoint, taken) == 5
+    endpoint.requests_per_minute = 120
+    assert calls_a_second(endpoint, taken) == 2
+    endpoint.tokens_per_minute = 60_000
+    assert calls_a_second(endpoint, taken) == 1
+
+
+def test_nothing_chosen_takes_nothing(project: Project) -> None:
+    version = a_version(project)
+    assert preflight(version, [], cost_of(version, [], [], None)) is None
