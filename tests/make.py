@@ -10,6 +10,7 @@ from typing import Any
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project
 from evalsite.accounts.services import project_create
+from judging.core.candidates import CandidateModel
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.runs.models import Run
 from judging.runs.services import ChosenMetric, run_create
@@ -55,8 +56,13 @@ def a_run(version: Version, *metrics: MetricDefinition, name: str = "", **option
         project=version.dataset.project,
         name=name or f"run {next(_numbers)}",
         version=version,
-        candidates=list(version.candidates.order_by("pk")),
+        candidates=list(Candidate.uploaded.filter(version=version).order_by("pk")),
         metrics=[ChosenMetric(metric) for metric in metrics],
         user=None,
         **options,
     )
+
+
+def a_candidate(url: str, name: str = "gamma", **changes: Any) -> CandidateModel:
+    """A model at `url` that is asked for answers."""
+    return CandidateModel(name=name, url=url, model="scripted", **changes)

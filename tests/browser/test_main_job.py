@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import socket
-import subprocess
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from evalsite.supervisor import manage
 from judging.core.judges.scripted import ScriptedJudge
 from tests import mtbench
-from tests.processes.conftest import SETTINGS, wait_until
+from tests.browser.serving import served
 
 pytestmark = pytest.mark.processes
 SECONDS = 30_000  # what a step may take, in milliseconds
@@ -25,26 +19,9 @@ SECONDS = 30_000  # what a step may take, in milliseconds
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[str]:
-    """The address of a whole site of its own: web, workers, demo judge, sample project."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {**os.environ, **SETTINGS, "DATA_DIR": str(tmp_path / "data"), "PORT": str(port)}
-    environment["DATABASE_URL"] = ""
-    process = subprocess.Popen(manage("serve"), env=environment, start_new_session=True)
-    address = f"http://127.0.0.1:{port}"
-    wait_until(lambda: answers(address), 60)
-    yield address
-    process.send_signal(signal.SIGINT)
-    process.wait(30)
-
-
-def answers(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(address + "/healthz", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
+    """The address of a whole site of its own."""
+    with served(tmp_path) as address:
+        yield address
 
 
 def test_from_an_upload_to_the_report(site: str, page: Page, tmp_path: Path) -> None:

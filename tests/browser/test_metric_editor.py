@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from datasets.models import Version
 from evalsite.accounts.models import User
@@ -48,6 +48,17 @@ def test_the_last_of_quick_edits_wins(editor: Page) -> None:
 def test_the_next_row_keeps_what_is_typed(editor: Page) -> None:
     typed(editor, "Only {{ data.question }}")
     editor.click("#go-next")
+    expect(editor.locator("#prompt")).to_contain_text("Only <b>bold</b>")
+
+
+def test_the_next_row_is_not_overtaken_by_what_was_typed_just_before(editor: Page) -> None:
+    held: list[Route] = []
+    editor.route("**/preview/", lambda route: held.append(route))
+    typed(editor, "Only {{ data.question }}")
+    editor.click("#go-next")
+    editor.wait_for_timeout(600)  # longer than typing waits before it asks
+    assert len(held) == 1
+    held[0].continue_()
     expect(editor.locator("#prompt")).to_contain_text("Only <b>bold</b>")
 
 

@@ -95,6 +95,28 @@ def test_the_key_is_in_no_result(folder: Folder) -> None:
     assert b"k-123456" not in (folder.path / "data" / "evalsite.sqlite3").read_bytes()
 
 
+def test_candidates_of_the_metrics_file_are_asked_and_judged(folder: Folder) -> None:
+    with ScriptedJudge(
+        reply=lambda asked: "Score: [[6]]" if asked.prompt.startswith("[") else "mine", api_key="k-123456"
+    ) as judge:
+        metrics = folder.metrics(judge.url)
+        candidate = {"name": "qwen", "url": judge.url, "model": "q", "api_key_env": "JUDGE_KEY", "n": 2}
+        candidate |= {"system_prompt": "Be brief.", "generation_params": {"seed": 5}}
+        metrics.write_text(f"candidates: [{json.dumps(candidate)}]\n" + metrics.read_text())
+        status, told, error = folder.evaluate(folder.rows(2), "--metrics", metrics)
+        sent = [one.body for one in judge.requests if one.prompt == "?"]
+    assert (status, told["judgements"], told["scored"], error) == (0, 6, 6, "")
+    assert sorted(body["seed"] for body in sent) == [5, 5, 6, 6]
+    assert sent[0]["messages"][0] == {"role": "system", "content": "Be brief."}
+    generation = next(one["generation"] for one in folder.judgements() if one["model"] == "qwen")
+    assert (generation["answer"], generation["calls"]) == ({"content": "mine"}, 1)
+    assert not list(holding(folder.path / "data", b"k-123456"))
+
+
+def holding(path: Path, text: bytes) -> list[Path]:
+    return [file for file in path.rglob("*") if file.is_file() and text in file.read_bytes()]
+
+
 def test_a_run_that_was_killed_goes_on_where_it_was(folder: Folder) -> None:
     with ScriptedJudge(reply=lambda _: Answer(content="Score: [[8]]", delay=0.3)) as judge:
         arguments = (folder.rows(600), "--metrics", folder.metrics(judge.url), "--name", "killed")

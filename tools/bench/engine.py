@@ -79,8 +79,13 @@ class Measured:
     judgements: int
 
 
-def evaluate(folder: Path, data: Path, url: str, rows: Path, name: str) -> Measured:
-    """One `manage.py evaluate`; processor time and memory of it and all its children, wall time of its run."""
+def evaluate(
+    folder: Path, data: Path, url: str, rows: Path, name: str, rules: str = "", in_flight: int = IN_FLIGHT
+) -> Measured:
+    """One `manage.py evaluate`; processor time and memory of it and all its children, wall time of its run.
+
+    By the rule program `rules` if there is one, else by the judge model at `url`.
+    """
     metrics = folder / "metrics.yaml"
     judge_model = {
         "name": "j",
@@ -89,7 +94,8 @@ def evaluate(folder: Path, data: Path, url: str, rows: Path, name: str) -> Measu
         "model": "scripted",
         "judge_template_content": TEMPLATE,
     }
-    pipeline = [{"type": "JUDGE_MODEL", "judge_model": judge_model}]
+    judged = {"type": "JUDGE_MODEL", "judge_model": judge_model}
+    pipeline = [{"type": "RULES", "file_content": rules} if rules else judged]
     metrics.write_text(
         json.dumps({"data_name": name, "metrics": [{"name": "quality", "pipeline": pipeline}]})
     )
@@ -98,6 +104,7 @@ def evaluate(folder: Path, data: Path, url: str, rows: Path, name: str) -> Measu
     report = folder / "usage.json"
     watched = [sys.executable, "-m", "tools.bench.watched", str(report), *command]
     environment = {**os.environ, "DATA_DIR": str(data), "DATABASE_URL": ""}
+    environment["JUDGE_CONCURRENCY"] = str(in_flight)
     done = subprocess.run(watched, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
     result, usage = json.loads(done.stdout), json.loads(report.read_text())
     assert result["scored"] == result["judgements"], result
@@ -109,7 +116,7 @@ def evaluate(folder: Path, data: Path, url: str, rows: Path, name: str) -> Measu
     return Measured(usage["cpu"], (ended - began).total_seconds(), usage["peak_mb"], result["judgements"])
 
 
-def bare(kind: str, url: str, requests: Path) -> dict[str, float]:
+def bare(kind: str, url: str, requests: Path, in_flight: int = IN_FLIGHT) -> dict[str, float]:
     command = [
         sys.executable,
         "-m",
@@ -117,7 +124,7 @@ def bare(kind: str, url: str, requests: Path) -> dict[str, float]:
         kind,
         f"{url}/chat/completions",
         str(requests),
-        str(IN_FLIGHT),
+        str(in_flight),
     ]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     measured: dict[str, float] = json.loads(done.stdout)
@@ -133,7 +140,9 @@ def figures() -> Iterator[Figure]:
             write_rows(rows, 500, 1000)
             small = evaluate(folder, data, url, rows, "small")
             yield from _processor_time(folder, data, url, rows)
+            yield from _processor_time_at(folder, data, url, rows)
             yield from _memory(folder, data, url, small)
+        yield from _rate_of_one_worker(folder, data, rows)
         yield from _rates(folder, data, rows)
 
 
@@ -149,6 +158,35 @@ def _processor_time(folder: Path, data: Path, url: str, rows: Path) -> Iterator[
         f"{per_judgement * 1000:.2f} ms a judgement, upload to report; {per_request * 1000:.2f} ms a request"
     )
     yield Figure("processor time, to a bare httpx loop", ratio, "<= 0.40", ratio <= 0.40, detail)
+
+
+def _processor_time_at(folder: Path, data: Path, url: str, rows: Path) -> Iterator[Figure]:
+    """The whole job, start and upload and report included, at two numbers of calls in flight."""
+    write_rows(rows, 10_000, 1000)
+    for in_flight in (IN_FLIGHT, 512):
+        ours = evaluate(folder, data, url, rows, f"in flight {in_flight}", in_flight)
+        loop = bare("aiohttp", url, folder / "requests.jsonl", in_flight)
+        each = ours.cpu / ours.judgements * 1000
+        yield Figure(
+            f"milliseconds of processor a judgement at {in_flight} in flight",
+            each,
+            "<= 1.0",
+            each <= 1.0,
+            f"a bare aiohttp loop {loop['cpu'] / ours.judgements * 1000:.2f} ms",
+        )
+
+
+def _rate_of_one_worker(folder: Path, data: Path, rows: Path) -> Iterator[Figure]:
+    write_rows(rows, 20_000, 500)
+    with judge("--median", "0.2") as url:
+        ours = evaluate(folder, data, url, rows, "256 in flight", 256)
+        loop = bare("aiohttp", url, folder / "requests.jsonl", 256)
+    rate = ours.judgements / ours.seconds
+    bare_rate = 10_000 / loop["seconds"]
+    detail = f"a bare aiohttp loop {bare_rate:.0f}/s; the slots allow {256 / 0.2:.0f}/s"
+    yield Figure(
+        "judgements a second of one worker at 200 ms and 256 in flight", rate, ">= 900", rate >= 900, detail
+    )
 
 
 def _memory(folder: Path, data: Path, url: str, small: Measured) -> Iterator[Figure]:

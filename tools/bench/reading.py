@@ -7,61 +7,22 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from datasets.core.reading import read
 from tools.bench.engine import ROOT, Figure
+from tools.bench.reading_rows import KINDS, write_rows
 
 ROUNDS = 5
 RATIO_ROWS = 40_000
 FEW_ROWS, MANY_ROWS = 100_000, 1_000_000
 MOST_RATIO = 1.5
 MOST_MB = 60
-WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog", "问题", "与", "参考答案")
-
-
-def words(number: int) -> str:
-    return " ".join(random.choice(WORDS) for _ in range(number))
-
-
-def answered(number: int) -> dict[str, Any]:
-    outputs = [{"model_name": name, "responses": [{"content": words(12)}]} for name in ("alpha", "beta")]
-    return {**asked(number), "model_outputs": outputs}
-
-
-def asked(number: int) -> dict[str, Any]:
-    message = {"role": "user", "content": f"question {number} {words(20)}"}
-    return {"id": number, "messages": [message], "ref_answer": words(3)}
-
-
-def kilobyte(number: int) -> dict[str, Any]:
-    return {**answered(number), "source": words(80), "tags": {"level": number % 3, "subjects": ["a", "b"]}}
-
-
-def legacy(number: int) -> dict[str, Any]:
-    return {"conversation": [{"prompt": f"question {number} {words(20)}", "response": words(20)}]}
-
-
-KINDS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "small judge-only rows": answered,
-    "infer rows": asked,
-    "1 KB rows with nested fields": kilobyte,
-    "legacy rows": legacy,
-}
-
-
-def write_rows(path: Path, make: Callable[[int], dict[str, Any]], count: int) -> None:
-    random.seed(7)
-    with path.open("w", encoding="utf-8") as file:
-        for number in range(count):
-            file.write(json.dumps(make(number), ensure_ascii=False) + "\n")
 
 
 def bare(path: Path) -> None:

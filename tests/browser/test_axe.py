@@ -1,0 +1,205 @@
+"""axe finds nothing serious on any page: light and dark, in English, and some in Chinese.
+
+The pages are all those of the URL conf: an address that no walk through the site meets needs a place in `prepare`,
+or in NO_PAGES with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import APIRequestContext, Browser, BrowserContext, Page, Playwright
+
+from tests.browser.serving import served
+from tests.browser.walking import refuses_get, routes, walk
+from tests.processes.conftest import wait_until
+
+pytestmark = pytest.mark.processes
+
+AXE = Path(__file__).parents[1] / "vendor" / "axe-core" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+NO_PAGES = {
+    "datasets:rows_csv": "a file",
+    "metrics:export": "a file",
+    "prometheus": "figures for a program",
+    "people:export": "a file",
+    "desk:items": "a part of the desk",
+    "desk:mine": "a part of the desk",
+    "desk:item": "a part of the desk",
+    "desk:difference": "a part of the desk",
+    "accounts:oidc": "leads to the provider; off",
+    "accounts:oidc_back": "comes from the provider; off",
+    "datasets:attachment_unmatched": "a file",
+    "datasets:random_row": "leads to a row",
+    "datasets:dataset": "leads to the newest version",
+}
+IN_CHINESE = ("home", "runs:report", "runs:judgement", "datasets:version", "metrics:edit", "accounts:members")
+SAMPLE = Path(__file__).parents[2] / "datasets" / "samples" / "sample.jsonl"
+ASK = """rules => axe.run(document, {runOnly: {type: "tag", values: rules}, resultTypes: ["violations"]}).then(
+    found => found.violations.filter(v => ["serious", "critical"].includes(v.impact)).map(
+        v => v.id + ": " + v.nodes.map(n => n.target.join(" ")).join(", ")))"""
+ASK_CONTRAST = ASK.replace('{type: "tag", values: rules}', '["color-contrast"]')
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("axe")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def visitor(site: str, playwright: Playwright) -> Iterator[APIRequestContext]:
+    """The administrator of one's own machine, without a browser."""
+    context = playwright.request.new_context()
+    yield context
+    context.dispose()
+
+
+@pytest.fixture(scope="module")
+def found(site: str, visitor: APIRequestContext) -> tuple[dict[str, str], set[str]]:
+    starts = ["/", "/p/sample/runs/1/judgements/", *prepare(visitor, site)]
+    pages, others = walk(visitor, site, starts)
+    return {"accounts:sign_in": "/sign-in/", **pages}, others
+
+
+@pytest.fixture
+def reader(browser: Browser, site: str) -> Iterator[Page]:
+    """A browser with axe in every page; the policy would refuse it, and has tests of its own."""
+    context = with_axe(browser, "en-GB")
+    yield context.new_page()
+    context.close()
+
+
+def with_axe(browser: Browser, locale: str) -> BrowserContext:
+    context = browser.new_context(
+        bypass_csp=True,
+        locale=locale,
+        viewport={"width": 1280, "height": 800},
+        reduced_motion="reduce",  # colours on their way to another are nobody's
+    )
+    context.add_init_script(path=AXE)
+    return context
+
+
+def send(
+    visitor: APIRequestContext, site: str, address: str, fields: dict[str, object], to: str = ""
+) -> tuple[str, str]:
+    """(address, text) of what answers when the form at an address is sent as a browser would."""
+    page = visitor.get(site + address).text()
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+    assert token
+    given = {"csrfmiddlewaretoken": token[1], **fields}
+    answer = visitor.post(site + (to or address), multipart=given, headers={"Referer": site + address})  # type: ignore[arg-type]
+    assert answer.ok, (address, answer.status, answer.text()[:2000])
+    return answer.url.removeprefix(site), answer.text()
+
+
+def prepare(visitor: APIRequestContext, site: str) -> list[str]:
+    """Bring about what a fresh site lacks: bad rows, a second version, answers to attach, an invitation, a token."""
+    uploads = "/p/sample/datasets/upload/"
+    bad = SAMPLE.read_bytes() + b'{"broken"\n{"messages": []}\n' * 60
+    more = b"\n".join(SAMPLE.read_bytes().splitlines()[1:]) + b"\n"
+    sample = {"name": "sample.jsonl", "mimeType": "application/jsonl"}
+    faulty, _ = send(visitor, site, uploads, {"name": "Bad", "file": {**sample, "buffer": bad}})
+    second, _ = send(
+        visitor, site, uploads, {"name": "Everyday questions · 日常问答", "file": {**sample, "buffer": more}}
+    )
+    for address, sign in ((faulty, "/findings/"), (second, "?version="), ("/p/sample/runs/1/", "/report/")):
+        wait_until(lambda address=address, sign=sign: sign in visitor.get(site + address).text(), 60)
+    send(visitor, site, second, {"since": "1"}, to=second + "changes/")
+    answers = b'{"line": 1, "model": "new", "response": "Yes."}\n'
+    attach = second + "attach/"
+    attached, _ = send(visitor, site, attach, {"match_by": "line", "file": {**sample, "buffer": answers}})
+    rated = evaluate(visitor, site)
+    people = "/p/sample/people/"
+    invitation = {"invite-note": "Dora", "invite-days": "7", "invite-roles": "rater"}
+    _, text = send(visitor, site, people, invitation, to=people + "invite/")
+    link = re.search(r"(/join/[\w-]+/)", text)
+    assert link
+    send(visitor, site, "/account/", {"token-name": "x", "token-days": "30"}, to="/account/tokens/")
+    return [faulty, second, second + "changes/v1/", attached, "/p/sample/metrics/2/compare/", *rated, link[1]]
+
+
+def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
+    """Have people rate the sample's answers: where they do, and where it is organised."""
+    new = "/p/sample/evaluations/new/"
+    page = visitor.get(f"{site}{new}?version=1").text()
+    typed = dict(re.findall(r'<input type="(?:text|number|hidden)" name="([^"]+)" value="([^"]*)"', page))
+    fields = {
+        **typed,
+        "kind": "single",
+        "candidates": "1",
+        "criteria-0-scale": "five",
+        "criteria-0-required": "on",
+        "order": "random",
+        "overlap": "2",
+        "raters": "1",
+        "next": "",
+    }
+    made, _ = send(visitor, site, f"{new}?version=1", fields, to=new)
+    differ(visitor, site, made, typed["criteria-0-name"])
+    desk = made.replace("/evaluations/", "/desk/")
+    return [
+        made,
+        f"{made}differences/1/",
+        f"{made}items/",
+        f"{made}items/1/",
+        f"{made}differences/",
+        f"{made}gold/",
+        f"{made}import/",
+        desk,
+    ]
+
+
+def differ(visitor: APIRequestContext, site: str, made: str, criterion: str) -> None:
+    """A second rater, and verdicts of both on the first item that are far apart."""
+    people = "/p/sample/people/"
+    send(visitor, site, people, {"new-username": "ravi", "new-roles": "rater"}, to=people + "new/")
+    second = re.search(r'name="user" value="(\d+)"', visitor.get(site + made).text())
+    assert second
+    send(visitor, site, made, {"user": second[1]}, to=made + "raters/add/")
+    given = [{"item": 1, "rater": f"R{n}", "values": {criterion: value}} for n, value in ((1, 1), (2, 5))]
+    text = "\n".join(map(json.dumps, given)).encode()
+    ratings = {"name": "ratings.jsonl", "mimeType": "application/jsonl", "buffer": text}
+    send(visitor, site, made + "import/", {"file": ratings})
+
+
+def test_every_address_is_a_page_that_is_looked_at_or_known_to_be_none(
+    site: str, visitor: APIRequestContext, found: tuple[dict[str, str], set[str]]
+) -> None:
+    pages, others = found
+    known = pages.keys() | others | NO_PAGES.keys()
+    unknown = {name: route for name, route in routes().items() if name not in known}
+    assert [name for name in unknown if not refuses_get(visitor, f"{site}/{unknown[name]}")] == []
+
+
+def test_axe_finds_nothing_serious_in_light_and_dark(
+    site: str, reader: Page, found: tuple[dict[str, str], set[str]]
+) -> None:
+    problems = {}
+    for name, address in found[0].items():
+        reader.emulate_media(color_scheme="light")
+        reader.goto(site + address)
+        told = reader.evaluate(ASK, RULES)
+        reader.emulate_media(color_scheme="dark")
+        told += [f"dark: {each}" for each in reader.evaluate(ASK_CONTRAST, RULES)]
+        if told:
+            problems[f"{name} {address}"] = told
+    assert problems == {}, json.dumps(problems, indent=1)
+
+
+def test_nor_in_chinese(site: str, browser: Browser, found: tuple[dict[str, str], set[str]]) -> None:
+    context = with_axe(browser, "zh-CN")
+    page = context.new_page()
+    problems = {}
+    for name in IN_CHINESE:
+        page.goto(site + found[0][name])
+        assert page.locator("html").get_attribute("lang") == "zh-hans"
+        if told := page.evaluate(ASK, RULES):
+            problems[name] = told
+    context.close()
+    assert problems == {}

@@ -1,0 +1,235 @@
+"""The rating desk by keyboard alone, in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from evalsite.accounts.models import Project, User
+from judging.people.models import Assignment, Rating
+from judging.runs.models import Judgement
+from tests.judging.people.make import QUALITY, make_evaluation
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Enter = Callable[..., Page]
+
+
+@pytest.fixture
+def desk(enter: Enter, project: Project, rita: User) -> Callable[..., Page]:
+    """Rita at the desk of a new evaluation: desk(rows=20)."""
+
+    def opened(**wanted: object) -> Page:
+        evaluation = make_evaluation(project, [rita], **wanted)  # type: ignore[arg-type]
+        page = enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
+        expect(shown(page)).to_have_count(1)
+        return page
+
+    return opened
+
+
+def shown(page: Page):  # type: ignore[no-untyped-def]
+    return page.locator(".desk-item:visible")
+
+
+def item_of(page: Page) -> str:
+    return shown(page).get_attribute("data-item") or ""
+
+
+def give(page: Page, *keys: str) -> None:
+    """Press the keys and wait until another item is there."""
+    before = item_of(page)
+    for key in keys:
+        page.keyboard.press(key)
+    expect(page.locator(f"#item-{before}")).to_be_hidden()
+
+
+def sent(page: Page) -> None:
+    """Wait until the browser holds nothing back any more."""
+    held = (
+        "Object.keys(localStorage).some((name) => name.startsWith('desk-'))"  # wait_for_function needs eval
+    )
+    for _ in range(200):
+        if not page.evaluate(held):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("the browser still holds verdicts back")
+
+
+def test_twenty_verdicts_one_undone_and_one_skipped_are_exactly_what_is_stored(
+    desk: Callable[..., Page],
+) -> None:
+    page = desk(rows=21)
+    for number in range(19):
+        give(page, "ArrowRight" if number % 2 else "ArrowLeft", "Enter")
+    undone = item_of(page)
+    give(page, "1", "Enter")
+    page.keyboard.press("u")
+    expect(page.locator(f"#item-{undone}")).to_be_visible()
+    give(page, "s", "2", "Enter")
+    give(page, "3", "Enter")
+    sent(page)
+    assert Assignment.objects.filter(state="given").count() == 20
+    skipped = Assignment.objects.get(state="skipped")
+    assert str(skipped.pk) == undone
+    assert skipped.ratings.latest("pk").reason == "no_knowledge"
+    assert Judgement.objects.filter(current=True).count() == 20
+
+
+def test_each_verdict_is_stored_for_the_answer_that_stood_there(desk: Callable[..., Page]) -> None:
+    page = desk(rows=6)
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(30)
+    sent(page)
+    found = Judgement.objects.values_list("shown_first", "value")
+    assert {(first, json.loads(value or "")) for first, value in found} == {(1, "A>B"), (2, "B>A")}
+
+
+def test_what_is_given_without_a_connection_is_kept_said_and_sent_later(
+    desk: Callable[..., Page], console: list[str]
+) -> None:
+    page = desk(rows=4)
+    page.context.set_offline(True)
+    give(page, "2", "Enter")
+    give(page, "4", "Enter")
+    expect(page.locator("#status")).to_contain_text("No connection")
+    assert not Rating.objects.exists()
+    page.context.set_offline(False)
+    expect(page.locator("#status")).to_contain_text("Everything is sent", timeout=15000)
+    assert Rating.objects.count() == 2
+    console.clear()
+
+
+def test_a_lost_session_loses_no_verdict(
+    desk: Callable[..., Page], enter: Enter, rita: User, console: list[str]
+) -> None:
+    page = desk(rows=4)
+    cookies = page.context.cookies()
+    page.context.clear_cookies()
+    give(page, "2", "Enter")
+    expect(page.locator("#status")).to_contain_text("signed out")
+    page.context.add_cookies(cookies)
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+    sent(page)
+    assert Rating.objects.count() == 1
+    console.clear()
+
+
+def test_a_reload_loses_neither_the_draft_nor_what_waits(desk: Callable[..., Page]) -> None:
+    page = desk(rows=4)
+    page.keyboard.press("5")
+    page.keyboard.press("c")
+    with page.expect_response(lambda answer: answer.url.endswith("/draft/")):
+        page.keyboard.type("better reasons")
+    page.reload()
+    expect(page.locator("textarea[name=comment]")).to_have_value("better reasons")
+    expect(page.get_by_label("B much better")).to_be_checked()
+
+
+def test_nothing_is_submitted_before_a_choice(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2)
+    before = item_of(page)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert").filter(has_text="Please choose")).to_be_visible()
+    assert item_of(page) == before
+
+
+def test_keys_rest_while_one_types_and_while_an_input_method_composes(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2)
+    page.keyboard.press("c")
+    page.keyboard.type("12us")
+    expect(page.locator("textarea[name=comment]")).to_have_value("12us")
+    page.keyboard.press("Escape")
+    page.evaluate(
+        "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '4', bubbles: true, isComposing: true}))"
+    )
+    expect(page.locator("#verdict input:checked")).to_have_count(0)
+    page.keyboard.press("4")
+    expect(page.locator("#verdict input:checked")).to_have_count(1)
+
+
+def test_several_criteria_are_filled_one_after_the_other(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2, side_by_side=False, criteria=[QUALITY, QUALITY.__class__(name="tone", scale="ten")])
+    give(page, "4", "0", "Enter")
+    sent(page)
+    assert json.loads(Rating.objects.get().values) == {"0": 4, "1": 10}
+
+
+def test_an_earlier_verdict_is_changed_and_the_first_one_stays_in_the_history(
+    desk: Callable[..., Page],
+) -> None:
+    page = desk(rows=3)
+    first = item_of(page)
+    give(page, "2", "Enter")
+    sent(page)
+    page.keyboard.press("p")
+    page.locator(f"[data-earlier='{first}']").click()
+    expect(page.locator(f"#item-{first}")).to_be_visible()
+    expect(page.get_by_label("A better")).to_be_checked()
+    give(page, "4", "Enter")
+    sent(page)
+    assert [rating.kind for rating in Rating.objects.order_by("pk")] == ["verdict", "change"]
+    assert Judgement.objects.filter(current=True).count() == 1
+
+
+def test_undo_after_a_reload_brings_the_last_one_back(desk: Callable[..., Page]) -> None:
+    page = desk(rows=3)
+    first = item_of(page)
+    give(page, "2", "Enter")
+    sent(page)
+    page.reload()
+    page.keyboard.press("u")
+    expect(page.locator(f"#item-{first}")).to_be_visible()
+    expect(page.get_by_label("A better")).to_be_checked()
+
+
+def test_two_tabs_make_one_verdict(desk: Callable[..., Page], rita: User) -> None:
+    page = desk(rows=3)
+    other = page.context.new_page()
+    other.goto(page.url)
+    same = item_of(page)
+    assert item_of(other) == same
+    give(page, "1", "Enter")
+    give(other, "5", "Enter")
+    sent(page)
+    assert Rating.objects.filter(assignment=same).count() == 1
+
+
+def test_the_next_item_is_there_before_the_server_has_answered(desk: Callable[..., Page]) -> None:
+    page, held = desk(rows=4), []
+    page.route("**/verdict/", lambda route: held.append(route))
+    give(page, "3", "Enter")
+    expect(shown(page)).to_have_count(1)
+    assert not Rating.objects.exists()
+    held[0].continue_()
+    sent(page)
+    assert Rating.objects.count() == 1
+
+
+def test_differences_are_marked_and_unmarked(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2)
+    page.keyboard.press("d")
+    expect(shown(page).locator("mark").first).to_be_visible()
+    page.keyboard.press("d")
+    expect(shown(page).locator("mark")).to_have_count(0)
+
+
+def test_at_the_end_the_desk_says_so(desk: Callable[..., Page]) -> None:
+    page = desk(rows=1)
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Nothing is left for you here")).to_be_visible()
+
+
+def test_on_a_phone_the_answers_are_tabs_and_the_form_is_pinned(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2)
+    page.set_viewport_size({"width": 390, "height": 800})
+    expect(shown(page).locator("[data-side='B']")).to_be_hidden()
+    shown(page).get_by_role("button", name="B", exact=True).click()
+    expect(shown(page).locator("[data-side='B']")).to_be_visible()
+    assert page.locator("#verdict").bounding_box()["y"] < 800  # type: ignore[index]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

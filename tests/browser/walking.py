@@ -1,0 +1,72 @@
+"""Every page of the site, found as a visitor would: by links and forms, one address for each name of the URL conf."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import urljoin, urlsplit
+
+from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve
+from playwright.sync_api import APIRequestContext
+
+ADDRESS = re.compile(r"""\s(?:href|action|hx-get|hx-post|src)=["']([^"'#]+)["']""")
+
+
+def routes() -> dict[str, str]:
+    """Every address of the URL conf: {"room:page": "p/<slug:slug>/…"}."""
+    return dict(_routes(get_resolver().url_patterns, "", ""))
+
+
+def _routes(patterns: list[URLPattern | URLResolver], room: str, before: str) -> Iterator[tuple[str, str]]:
+    for pattern in patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            inner = f"{pattern.namespace}:" if pattern.namespace else ""
+            yield from _routes(pattern.url_patterns, room + inner, route)
+        elif pattern.name:
+            yield room + pattern.name, route
+
+
+def walk(visitor: APIRequestContext, site: str, starts: list[str]) -> tuple[dict[str, str], set[str]]:
+    """({name: address} of what answers a GET with a page, names of what was met and is none: forms, files)."""
+    pages: dict[str, str] = {}
+    others: set[str] = set()
+    waiting = deque(starts)
+    while waiting:
+        address = waiting.popleft()
+        name = named(address)
+        if not name or name in pages or name in others:
+            continue
+        answer = visitor.get(site + address, max_redirects=0)
+        if answer.status != 200 or not answer.headers.get("content-type", "").startswith("text/html"):
+            if answer.status == 405 or answer.ok:
+                others.add(name)
+            continue
+        text = answer.text()
+        if "<html" not in text:  # a fragment: it is looked at in its page
+            others.add(name)
+            continue
+        pages[name] = address
+        waiting.extend(linked(text, address))
+    return pages, others
+
+
+def linked(text: str, address: str) -> list[str]:
+    """The addresses on this site that a page leads or sends to, without those outside."""
+    found = (urljoin(address, unescape(each)) for each in ADDRESS.findall(text))
+    return [each for each in found if each.startswith("/")]
+
+
+def named(address: str) -> str:
+    try:
+        return resolve(urlsplit(address).path).view_name
+    except Resolver404:
+        return ""
+
+
+def refuses_get(visitor: APIRequestContext, address: str) -> bool:
+    """Is it an address that only a form is sent to? Asked with whatever fits into it."""
+    made_up = re.sub(r"<(\w+):\w+>", lambda found: {"slug": "sample"}.get(found[1], "1"), address)
+    return visitor.get(made_up, max_redirects=0).status == 405

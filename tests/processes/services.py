@@ -1,0 +1,70 @@
+"""Servers of a test's own: a Redis that can be killed, a virtual host at the RabbitMQ of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Redis:
+    """A server that keeps nothing on disk: whoever restarts it has lost all messages."""
+
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        command = ["redis-server", "--port", str(self.port), "--save", "", "--bind", "127.0.0.1"]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+    def kill(self) -> None:
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextlib.contextmanager
+def redis() -> Iterator[Redis]:
+    if not shutil.which("redis-server"):
+        pytest.skip("there is no redis-server on this machine")
+    server = Redis()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@contextlib.contextmanager
+def rabbitmq() -> Iterator[str]:
+    """The address of an empty virtual host."""
+    control = shutil.which("rabbitmqctl")
+    name = f"evalsite-{uuid.uuid4().hex[:8]}"
+    if not control or _run(control, "add_vhost", name):
+        pytest.skip("there is no RabbitMQ on this machine that rabbitmqctl may steer")
+    _run(control, "set_permissions", "-p", name, "guest", ".*", ".*", ".*")
+    try:
+        yield f"amqp://guest:guest@127.0.0.1:5672/{name}"
+    finally:
+        _run(control, "delete_vhost", name)
+
+
+def _run(*command: str) -> int:
+    return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode

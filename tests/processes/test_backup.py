@@ -1,0 +1,85 @@
+"""A backup while a run writes, put back elsewhere: the same figures, and the run goes on to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from evalsite.supervisor import manage
+from judging.core.judges.scripted import Answer, ScriptedJudge
+from judging.runs.models import Run
+from tests.make import a_metric, a_project, a_run, a_version
+from tests.processes.conftest import Processes, wait_until
+
+pytestmark = pytest.mark.processes
+COUNTS = "SELECT scored, no_score, unparsed, errors, calls FROM judging_run"
+STORED = "SELECT COUNT(*) FROM judging_judgement WHERE state = 'scored'"
+
+
+def backup(processes: Processes, folder: Path) -> None:
+    subprocess.run(manage("backup", str(folder)), env=processes.environment, check=True, capture_output=True)
+
+
+def restored(processes: Processes, folder: Path, tmp_path: Path) -> dict[str, str]:
+    """The environment of a site on what the backup holds."""
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(folder, elsewhere)
+    environment = {**processes.environment, "DATA_DIR": str(elsewhere)}
+    if connection.vendor == "postgresql":
+        base = os.environ["DATABASE_URL"].rpartition("/")[0]
+        name = f"{connection.settings_dict['NAME']}_restored"
+        administer = ["psql", "-qd", f"{base}/postgres", "-c"]
+        subprocess.run([*administer, f'DROP DATABASE IF EXISTS "{name}"'], check=True)
+        subprocess.run([*administer, f'CREATE DATABASE "{name}"'], check=True)
+        subprocess.run(
+            ["pg_restore", "--no-owner", "-d", f"{base}/{name}", str(folder / "database.dump")], check=True
+        )
+        environment["DATABASE_URL"] = f"{base}/{name}"
+    return environment
+
+
+def report(environment: dict[str, str], name: str) -> dict[str, object]:
+    done = subprocess.run(
+        manage("report", name, "--json"), env=environment, check=True, capture_output=True, text=True
+    )
+    told: dict[str, object] = json.loads(done.stdout)
+    return told
+
+
+def test_a_finished_run_has_the_same_figures_elsewhere(processes: Processes, tmp_path: Path) -> None:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]")) as judge:
+        run = a_run(a_version(a_project(), rows=30), a_metric(judge.url), name="whole")
+        processes.start("worker", "--queue", "runs")
+        wait_until(lambda: Run.objects.get(pk=run.pk).ended, 60)
+    backup(processes, tmp_path / "backup")
+    elsewhere = restored(processes, tmp_path / "backup", tmp_path)
+    assert report(elsewhere, "whole") == report(processes.environment, "whole")
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="one file, on this database only")
+def test_a_backup_while_a_run_writes_is_of_one_moment(processes: Processes, tmp_path: Path) -> None:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=2.0)) as judge:
+        run = a_run(a_version(a_project(), rows=800), a_metric(judge.url))
+        processes.start("worker", "--queue", "runs")
+        wait_until(lambda: Run.objects.get(pk=run.pk).done > 60, 60)
+        backup(processes, tmp_path / "backup")
+        assert not Run.objects.get(pk=run.pk).ended
+    with sqlite3.connect(tmp_path / "backup" / "evalsite.sqlite3") as copy:
+        scored, *_, calls = copy.execute(COUNTS).fetchone()
+        assert copy.execute(STORED).fetchone() == (scored,)
+        assert copy.execute("SELECT COUNT(*) FROM judging_judgereply").fetchone() == (calls,) == (scored,)
+
+
+def test_a_folder_that_is_there_is_left_alone(processes: Processes, tmp_path: Path) -> None:
+    done = subprocess.run(
+        manage("backup", str(tmp_path)), env=processes.environment, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "is there already" in done.stderr

@@ -1,0 +1,100 @@
+"""kill -9 of worker, web or everything, again and again in one run: nothing is lost, nothing double, all is counted."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from judging.core.judges.scripted import Answer, ScriptedJudge
+from judging.runs.models import JudgeReply, Run, RunState
+from tests.make import a_metric, a_project, a_run, a_version
+from tests.processes.conftest import Processes, on_this_machine, wait_until
+from tests.processes.services import free_port
+
+pytestmark = pytest.mark.processes
+KILLS = 20
+ROWS = 1500
+GOES_ON_WITHIN = 20.0  # with the supervisor's pause before a process that keeps ending, and its start
+
+
+@pytest.fixture
+def judge() -> Iterator[ScriptedJudge]:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as scripted:
+        yield scripted
+
+
+def serve(processes: Processes) -> subprocess.Popen[bytes]:
+    processes.environment["PORT"] = str(free_port())
+    return processes.start("serve", "--no-sample")
+
+
+def children(parent: int) -> list[int]:
+    """Process ids of its children, and theirs."""
+    try:
+        found = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+    except OSError:
+        return []
+    return found + [below for child in found for below in children(child)]
+
+
+def everything_of(pid: int) -> list[int]:
+    return [pid, *children(pid)]
+
+
+def victims(site: subprocess.Popen[bytes], whom: str) -> list[int]:
+    if whom == "all":
+        return everything_of(site.pid)
+    wanted = {"worker": b"--queue\0runs", "web": b"--web-only"}[whom]
+    return [pid for pid in children(site.pid) if wanted in command_of(pid)]
+
+
+def command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def now(run: Run) -> Run:
+    return Run.objects.get(pk=run.pk)
+
+
+def test_twenty_kills_lose_nothing_and_double_nothing(processes: Processes, judge: ScriptedJudge) -> None:
+    chance = random.Random(20)
+    run = a_run(a_version(a_project(), rows=ROWS), a_metric(judge.url))
+    site = serve(processes)
+    for _ in range(KILLS):
+        done = now(run).done
+        wait_until(lambda done=done: now(run).done > done, on_this_machine(GOES_ON_WITHIN))
+        time.sleep(chance.random())
+        whom = chance.choice(("worker", "worker", "web", "all"))
+        for pid in victims(site, whom):
+            os.kill(pid, signal.SIGKILL)
+        if whom == "all":
+            site.wait()
+            site = serve(processes)
+    assert now(run).state == RunState.RUNNING, "the run was too short for so many kills"
+    wait_until(lambda: now(run).state == RunState.FINISHED, 120)
+    assert now(run).scored == now(run).total == run.judgements.filter(state="scored").count() == 2 * ROWS
+    assert JudgeReply.objects.filter(judgement__run=run).count() == 2 * ROWS
+    again = len(judge.requests) - 2 * ROWS
+    # A call is noted before it is sent: some were noted and never came to the judge.
+    assert again <= now(run).calls_again <= 1.1 * again + KILLS
+
+
+def test_calls_that_a_killed_worker_had_under_way_are_counted(processes: Processes) -> None:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=60)) as slow:
+        run = a_run(a_version(a_project(), rows=10), a_metric(slow.url))
+        worker = processes.start("worker", "--queue", "runs")
+        wait_until(lambda: len(slow.requests) == 20, on_this_machine(20))
+        worker.kill()
+        worker.wait()
+        processes.start("worker", "--queue", "runs")
+        wait_until(lambda: now(run).calls_again == 20, on_this_machine(20))

@@ -1,0 +1,90 @@
+"""A database that is locked, lost or full for a while: the run waits, says so in the log, and goes on by itself."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from evalsite.models import WorkerProcess
+from judging.core.judges.scripted import Answer, ScriptedJudge
+from judging.runs.models import JudgeReply, Run, RunState
+from tests.make import a_metric, a_project, a_run, a_version
+from tests.processes.conftest import Processes, on_this_machine, wait_until
+
+pytestmark = pytest.mark.processes
+ROWS = 150
+LOCKED_SECONDS = 30
+
+
+@pytest.fixture
+def judge() -> Iterator[ScriptedJudge]:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.5)) as scripted:
+        yield scripted
+
+
+@pytest.fixture
+def run(processes: Processes, judge: ScriptedJudge) -> Run:
+    """A run that a worker is in the middle of."""
+    begun = a_run(a_version(a_project(), rows=ROWS), a_metric(judge.url))
+    processes.start("worker", "--queue", "runs")
+    wait_until(lambda: now(begun).done > 20, on_this_machine(20))
+    return begun
+
+
+def now(run: Run) -> Run:
+    return Run.objects.get(pk=run.pk)
+
+
+def assert_whole(run: Run, judge: ScriptedJudge) -> None:
+    """It ends, every judgement is there once, and nobody was asked twice."""
+    wait_until(lambda: now(run).state == RunState.FINISHED, on_this_machine(90))
+    assert now(run).scored == now(run).total == JudgeReply.objects.filter(judgement__run=run).count()
+    assert len(judge.requests) == now(run).total
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="a lock of the whole file, on this database only")
+def test_a_database_that_is_locked_for_half_a_minute(run: Run, judge: ScriptedJudge) -> None:
+    other = sqlite3.connect(str(connection.settings_dict["NAME"]), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    time.sleep(LOCKED_SECONDS)
+    other.execute("ROLLBACK")
+    other.close()
+    assert_whole(run, judge)
+
+
+@pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="connections that can be cut, on this database only"
+)
+def test_connections_that_are_cut(run: Run, judge: ScriptedJudge) -> None:
+    for _ in range(5):
+        cut_all_other_connections()
+        time.sleep(0.4)
+    assert_whole(run, judge)
+
+
+def cut_all_other_connections() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="a file that cannot grow, on this database only")
+def test_a_full_disk(run: Run, judge: ScriptedJudge) -> None:
+    limit_files(Path(f"{connection.settings_dict['NAME']}-wal").stat().st_size)
+    time.sleep(3)
+    limit_files(resource.RLIM_INFINITY)
+    assert_whole(run, judge)
+
+
+def limit_files(most: int) -> None:
+    """No file of the run's worker may grow beyond this; Python turns SIGXFSZ into an error."""
+    pid = int(WorkerProcess.objects.get(queue="runs").owner.rsplit(":", 2)[1])
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))

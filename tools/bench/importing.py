@@ -1,0 +1,119 @@
+"""Figures of whole imports, stored rows included: beside a bare json.loads loop over the same file, in one process.
+
+python -m tools.bench.importing FILE.jsonl…    the ratios for other files
+
+On SQLite in a folder of its own; and where PostgreSQL answers (DATABASE_URL, else the one on this machine), in a
+database of its own there, which is dropped afterwards. A server's own processor time is not counted, its wall time is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+
+from tools.bench.engine import ROOT, Figure
+from tools.bench.reading_rows import ordinary, write_rows
+
+LOCAL = "postgres://postgres@127.0.0.1:5432/postgres"
+ROWS = 40_000
+MOST_RATIO = 3.0
+MEASURE = """
+import sys, json, time, django; django.setup()
+from pathlib import Path
+from evalsite import data_dir; data_dir.prepare()
+from datasets.importing import import_version
+from datasets.models import Dataset, Version
+from evalsite.accounts.models import Project
+from tools.bench.reading import bare
+
+path, rounds = Path(sys.argv[1]).resolve(), 3
+dataset = Dataset.objects.create(project=Project.objects.create(slug="bench", name="bench"), name="bench")
+
+def imported(path):
+    number = dataset.versions.count() + 1
+    version = Version.objects.create(dataset=dataset, number=number, stored_as=str(path), size=path.stat().st_size)
+    import_version(version.pk, "bench:1:1")
+    version.refresh_from_db()
+    assert version.state == "ready" and version.valid_rows, version.problem
+
+least = {}
+for _ in range(rounds):
+    for task in (bare, imported):
+        cpu, wall = time.process_time(), time.perf_counter()
+        task(path)
+        took = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+        least[task.__name__] = {k: min(v, least.get(task.__name__, took)[k]) for k, v in took.items()}
+print(json.dumps(least))
+"""
+
+
+def ratios(path: Path, database_url: str) -> dict[str, float]:
+    """{"cpu", "wall"}: an import's least of three rounds, to the bare loop's; and "seconds" that it took."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "DATA_DIR": folder,
+            "DATABASE_URL": database_url,
+            "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+        }
+        command = [sys.executable, "-c", MEASURE, str(path)]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        )
+    least = json.loads(done.stdout.splitlines()[-1])
+    found = {key: least["imported"][key] / least["bare"][key] for key in ("cpu", "wall")}
+    return {**found, "seconds": least["imported"]["wall"]}
+
+
+@contextmanager
+def postgresql() -> Iterator[str | None]:
+    """The address of an empty database; None where no server answers."""
+    parts = urlsplit(os.environ.get("DATABASE_URL") or LOCAL)
+    name = f"bench_{os.getpid()}"
+    try:
+        server = psycopg.connect(urlunsplit(parts), autocommit=True, connect_timeout=3)
+    except psycopg.OperationalError:
+        yield None
+        return
+    with server:
+        server.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield urlunsplit(parts._replace(path=f"/{name}"))
+        finally:
+            server.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def importing_figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.jsonl"
+        write_rows(path, ordinary, ROWS)
+        for database, found in _both(path):
+            detail = f"wall {found['wall']:.2f}; {ROWS:,} rows in {found['seconds']:.1f} s"
+            name = f"import of judge-only rows of 1 KB into {database}, processor time to bare json.loads"
+            yield Figure(name, found["cpu"], f"<= {MOST_RATIO}", found["cpu"] <= MOST_RATIO, detail)
+
+
+def _both(path: Path) -> Iterator[tuple[str, dict[str, float]]]:
+    yield "SQLite", ratios(path, "")
+    with postgresql() as url:
+        if url:
+            yield "PostgreSQL", ratios(path, url)
+
+
+def main() -> None:
+    for name in sys.argv[1:]:
+        for database, found in _both(Path(name)):
+            print(f"{name}, {database}:", ", ".join(f"{key} {value:.2f}" for key, value in found.items()))
+
+
+if __name__ == "__main__":
+    main()

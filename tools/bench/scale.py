@@ -1,0 +1,254 @@
+"""How the engine scales: python -m tools.bench.scale workers | long [ROWS]
+
+workers   two workers beside one, by processor time and wall time, on the same run's size
+long      one run over many responses: memory of the worker, rate by tenths, pages meanwhile (nice -n 10 …);
+          pages are the list of runs and the run's own, as one who is signed in sees them
+
+Both use DATABASE_URL, or SQLite in a folder of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+from tools.bench.engine import ROOT, Figure, judge
+
+ROWS_OF_WORKERS = 2_000
+LONG_ROWS = 1_000_000
+PREPARE = """
+import sys, json, django; django.setup()
+from django.db import connection
+from evalsite import data_dir; data_dir.prepare()
+from datasets.models import Candidate, Dataset, Response, Row, Version
+from evalsite.accounts.models import Project, User
+from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.runs.services import ChosenMetric, run_create
+url, rows, concurrency = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+User.objects.get_or_create(username="admin", defaults={"is_superuser": True, "is_staff": True})
+project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
+dataset = Dataset.objects.create(project=project, name=f"{rows} {Dataset.objects.count()}")
+version = Version.objects.create(dataset=dataset, number=1, state="ready", format="judge_only", rows=rows,
+                                 valid_rows=rows)
+candidate = Candidate.objects.create(version=version, name="alpha", rows=rows, responses=rows)
+for start in range(1, rows + 1, 5000):
+    lines = range(start, min(rows + 1, start + 5000))
+    made = Row.objects.bulk_create(
+        Row(version=version, line=n, valid=True, raw='{"messages": [{"role": "user", "content": "question %d"}]}' % n)
+        for n in lines)
+    Response.objects.bulk_create(
+        Response(row=row, candidate=candidate, number=1, raw='{"content": "answer %d"}' % row.line) for row in made)
+from judging.metrics.models import Endpoint
+endpoint = Endpoint.objects.create(project=project, name=dataset.name, url=url, model="m", concurrency=concurrency)
+judge = JudgeModel(name="j", url=url, model="m", template="{{ data.question }} {{ response.content }}",
+                   endpoint=endpoint.pk)
+run = run_create(project=project, name=dataset.name, version=version, candidates=[candidate],
+                 metrics=[ChosenMetric(MetricDefinition(name="q", judges=(judge,)))], user=None)
+print(run.pk)
+"""
+
+
+class Site:
+    """A database, and processes on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environment = {
+            **os.environ,
+            "DATA_DIR": str(folder),
+            "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+            "DEMO_JUDGE": "0",
+        }
+
+    def make_run(self, url: str, rows: int, concurrency: int) -> int:
+        command = [sys.executable, "-c", PREPARE, url, str(rows), str(concurrency)]
+        done = subprocess.run(
+            command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True
+        )
+        return int(done.stdout.split()[-1])
+
+    @contextmanager
+    def running(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        process = subprocess.Popen([sys.executable, "manage.py", *arguments], cwd=ROOT, env=self.environment)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def done_of(run: int) -> tuple[int, str]:
+    from judging.runs.models import Run
+
+    found = Run.objects.get(pk=run)
+    return found.done, found.state
+
+
+def judged(site: Site, url: str, workers: int, rows: int, concurrency: int) -> float:
+    """Judgements a second between the first tenth and the end, with so many workers."""
+    run = site.make_run(url, rows, concurrency)
+    processes = [site.running("worker", "--queue", "runs") for _ in range(workers)]
+    for process in processes:
+        process.__enter__()
+    try:
+        while done_of(run)[0] < rows // 10:
+            time.sleep(0.1)
+        began, from_count = time.monotonic(), done_of(run)[0]
+        while done_of(run)[1] == "running":
+            time.sleep(0.1)
+        return (rows - from_count) / (time.monotonic() - began)
+    finally:
+        for process in processes:
+            process.__exit__(None, None, None)
+
+
+def workers_figure() -> Figure:
+    """At a latency that leaves the processor time to spare: each worker brings slots of its own share."""
+    with tempfile.TemporaryDirectory() as name, judge("--median", "0.5") as url:
+        site = use(Path(name))
+        one = judged(site, url, 1, ROWS_OF_WORKERS, 32)
+        two = judged(site, url, 2, ROWS_OF_WORKERS, 64)
+    ratio = two / one
+    return Figure("two workers to one", ratio, ">= 1.8", ratio >= 1.8, f"{one:.0f}/s and {two:.0f}/s")
+
+
+def scale_figures() -> Iterator[Figure]:
+    """Last of all: this process looks into the site's database from then on."""
+    yield workers_figure()
+
+
+def use(folder: Path) -> Site:
+    """Let this process look into the site's database too."""
+    site = Site(folder)
+    os.environ.update({name: site.environment[name] for name in ("DATA_DIR", "DJANGO_SETTINGS_MODULE")})
+    import django
+
+    django.setup()
+    from evalsite import data_dir
+
+    data_dir.prepare()
+    return site
+
+
+def long_run(rows: int) -> dict[str, object]:
+    """Memory (MB) and rate by tenths of one worker, and how long pages took meanwhile (ms)."""
+    port = "18945"
+    with tempfile.TemporaryDirectory() as name, judge() as url:
+        site = use(Path(name))
+        site.environment["PORT"] = port
+        run = site.make_run(url, rows, 64)
+        visitor = Visitor(f"http://127.0.0.1:{port}", ("/p/bench/runs/", f"/p/bench/runs/{run}/"))
+        with (
+            site.running("serve", "--web-only"),
+            visitor.visiting(),
+            site.running("worker", "--queue", "runs") as worker,
+        ):
+            tenths = [_tenth(run, worker.pid, rows * part // 10) for part in range(1, 11)]
+    return {"rows": rows, "tenths": tenths, "pages": visitor.figures(), "load": os.getloadavg()[0]}
+
+
+@dataclass
+class Visitor:
+    """Looks at pages, two a second, while something else works; whatever is not the page itself is an error."""
+
+    site: str
+    paths: tuple[str, ...]
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    failed: str = ""
+
+    def __post_init__(self) -> None:
+        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+
+    @contextmanager
+    def visiting(self) -> Iterator[None]:
+        """Begins when the site answers; raises afterwards if a page was not what was asked for."""
+        self._wait()
+        stop = threading.Event()
+        thread = threading.Thread(target=self._visit, args=(stop,))
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+        if self.failed:
+            raise RuntimeError(self.failed)
+
+    def figures(self) -> dict[str, dict[str, float]]:
+        """{path: how often, median and 95th percentile in ms}."""
+        return {
+            path: {
+                "visits": len(taken),
+                "median_ms": statistics.median(taken) * 1000,
+                "p95_ms": statistics.quantiles(taken, n=20)[18] * 1000,
+            }
+            for path, taken in self.seconds.items()
+        }
+
+    def _wait(self) -> None:
+        until = time.monotonic() + 120
+        while True:
+            try:
+                self.look(self.paths[0])  # signs in, too
+                return
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.5)
+
+    def _visit(self, stop: threading.Event) -> None:
+        try:
+            while not stop.wait(0.5):
+                for path in self.paths:
+                    began = time.perf_counter()
+                    self.look(path)
+                    self.seconds.setdefault(path, []).append(time.perf_counter() - began)
+        except Exception as error:
+            self.failed = f"{type(error).__name__}: {error}"
+
+    def look(self, path: str) -> None:
+        with self.opener.open(self.site + path, timeout=30) as answer:
+            answer.read()
+            if (answer.status, answer.url) != (200, self.site + path):
+                raise RuntimeError(f"{path} was answered by {answer.url} with status {answer.status}")
+
+
+def _tenth(run: int, pid: int, until: int) -> dict[str, float]:
+    began, (count, _) = time.monotonic(), done_of(run)
+    cpu = _cpu(pid)
+    while (found := done_of(run))[0] < until and found[1] in ("running", "planning"):
+        time.sleep(0.5)
+    seconds, made = time.monotonic() - began, max(1, found[0] - count)
+    return {"rate": made / seconds, "cpu_ms": (_cpu(pid) - cpu) * 1000 / made, "memory_mb": _memory(pid)}
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory(pid: int) -> float:
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def main() -> None:
+    if sys.argv[1] == "workers":
+        print(workers_figure())
+    else:
+        print(json.dumps(long_run(int(sys.argv[2]) if len(sys.argv) > 2 else LONG_ROWS), indent=1))
+
+
+if __name__ == "__main__":
+    main()
