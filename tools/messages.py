@@ -104,7 +104,7 @@ def calls(source: str) -> Iterator[tuple[str, str]]:
     for _line, function, arguments, _comments in extract_python(
         encoded, FUNCTIONS, (), {"encoding": "utf-8"}
     ):
-        count, has_context = FUNCTIONS[function]
+        count, has_context = FUNCTIONS[str(function)]
         given = list(arguments) if isinstance(arguments, (tuple, list)) else [arguments]
         wanted = given[: count + has_context]
         if not all(isinstance(argument, str) and argument for argument in wanted):

@@ -1,6 +1,11 @@
 """The tools' own promises: what is vendored is what was fetched, and every text is translated."""
 
+from pathlib import Path
+
+import pytest
+
 from tools import messages, vendor
+from tools.bench.engine import evaluate
 
 
 def test_vendored_files_are_as_fetched() -> None:
@@ -26,3 +31,8 @@ def test_placeholders_must_agree() -> None:
     right = messages.polib.POEntry(msgid="%(n)s rows", msgstr="%(n)s 行")
     assert messages.entry_problems("zh_Hans", wrong) != []
     assert messages.entry_problems("zh_Hans", right) == []
+
+
+def test_the_bench_takes_no_number_of_calls_for_a_rule_program(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        evaluate(tmp_path, tmp_path / "data", "", tmp_path / "rows.jsonl", "in flight 64", 64)  # type: ignore[misc]

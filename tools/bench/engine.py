@@ -80,7 +80,7 @@ class Measured:
 
 
 def evaluate(
-    folder: Path, data: Path, url: str, rows: Path, name: str, rules: str = "", in_flight: int = IN_FLIGHT
+    folder: Path, data: Path, url: str, rows: Path, name: str, *, rules: str = "", in_flight: int = IN_FLIGHT
 ) -> Measured:
     """One `manage.py evaluate`; processor time and memory of it and all its children, wall time of its run.
 
@@ -164,7 +164,7 @@ def _processor_time_at(folder: Path, data: Path, url: str, rows: Path) -> Iterat
     """The whole job, start and upload and report included, at two numbers of calls in flight."""
     write_rows(rows, 10_000, 1000)
     for in_flight in (IN_FLIGHT, 512):
-        ours = evaluate(folder, data, url, rows, f"in flight {in_flight}", in_flight)
+        ours = evaluate(folder, data, url, rows, f"in flight {in_flight}", in_flight=in_flight)
         loop = bare("aiohttp", url, folder / "requests.jsonl", in_flight)
         each = ours.cpu / ours.judgements * 1000
         yield Figure(
@@ -179,7 +179,7 @@ def _processor_time_at(folder: Path, data: Path, url: str, rows: Path) -> Iterat
 def _rate_of_one_worker(folder: Path, data: Path, rows: Path) -> Iterator[Figure]:
     write_rows(rows, 20_000, 500)
     with judge("--median", "0.2") as url:
-        ours = evaluate(folder, data, url, rows, "256 in flight", 256)
+        ours = evaluate(folder, data, url, rows, "256 in flight", in_flight=256)
         loop = bare("aiohttp", url, folder / "requests.jsonl", 256)
     rate = ours.judgements / ours.seconds
     bare_rate = 10_000 / loop["seconds"]

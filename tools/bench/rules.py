@@ -44,7 +44,7 @@ def rules_figures() -> Iterator[Figure]:
         folder = Path(name)
         rows = folder / "rows.jsonl"
         _write_answers(rows)
-        measured = evaluate(folder, folder / "data", "", rows, "rules", PROGRAM)
+        measured = evaluate(folder, folder / "data", "", rows, "rules", rules=PROGRAM)
     yield Figure(
         f"seconds for {ANSWERS:,} answers by four mechanical lines, stored",
         measured.seconds,
