@@ -101,9 +101,10 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-# Wrong passwords are counted for a name from an address, whether the name is somebody's or not.
+# Wrong passwords are counted, whether the name is somebody's or not. accounts/guessing.py has a limit for each of:
 AXES_ENABLED = not LOCAL_MODE
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_HANDLER = "evalsite.accounts.guessing.Handler"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], ["ip_address"], ["username"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=10)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False

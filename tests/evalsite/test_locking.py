@@ -11,6 +11,7 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from evalsite.accounts import housekeeping
+from evalsite.accounts.guessing import ADDRESS, LIMITS, NAME
 from evalsite.accounts.locking import client_address
 from evalsite.accounts.models import User
 from evalsite.models import AuditEntry
@@ -51,6 +52,63 @@ def test_other_names_and_other_places_are_not_concerned(client: Client, alice: U
     guess(client, "alice", 6)
     assert sign_in(client, "bob").status_code == 302
     assert sign_in(Client(), "alice", address="10.0.0.2").status_code == 302
+
+
+def test_an_address_that_tries_many_names_is_closed_for_all_of_them(client: Client, alice: User) -> None:
+    for number in range(LIMITS[ADDRESS]):
+        guess(client, f"name{number}")
+    page = sign_in(client, "alice")
+    assert page.status_code == 429
+    assert "for many names from your network" in page.text
+    assert sign_in(Client(), "alice", address="10.0.0.2").status_code == 302
+
+
+def test_a_name_tried_from_many_addresses_is_closed_everywhere(
+    client: Client, alice: User, bob: User
+) -> None:
+    for number in range(LIMITS[NAME]):
+        guess(client, "alice", address=f"10.0.1.{number}")
+    page = sign_in(client, "alice", address="10.0.2.1")
+    assert page.status_code == 429
+    assert "for this name from many places" in page.text
+    assert sign_in(client, "bob", address="10.0.1.1").status_code == 302
+
+
+def test_an_office_of_people_who_mistype_is_not_closed(client: Client, alice: User) -> None:
+    for number in range(12):
+        guess(client, f"colleague{number}", 4)
+    assert sign_in(client, "alice").status_code == 302
+
+
+def test_ones_own_right_password_forgives_no_guesses_at_others(client: Client, alice: User) -> None:
+    for number in range(LIMITS[ADDRESS] - 1):
+        guess(client, f"name{number}")
+    sign_in(client, "alice")
+    assert guess(Client(), "bob").status_code == 429
+
+
+def test_a_closed_address_opens_when_the_first_guesses_are_ten_minutes_old(
+    client: Client, alice: User
+) -> None:
+    for number in range(LIMITS[ADDRESS]):
+        guess(client, f"name{number}")
+    AccessAttempt.objects.filter(username="name0").update(attempt_time=timezone.now() - timedelta(minutes=9))
+    assert int(sign_in(client, "alice").headers["Retry-After"]) <= 60
+    AccessAttempt.objects.filter(username="name0").update(attempt_time=timezone.now() - timedelta(minutes=11))
+    assert sign_in(client, "alice").status_code == 302
+
+
+def test_a_closed_address_is_written_down_once_whatever_names_are_tried(client: Client, db: None) -> None:
+    for number in range(LIMITS[ADDRESS] + 5):
+        guess(client, f"name{number}")
+    entry = AuditEntry.objects.get(action="sign_in.locked")
+    assert (entry.name, entry.detail) == ("", {"ip": "10.0.0.1"})
+
+
+def test_a_network_of_ipv6_counts_as_one_address(client: Client, alice: User) -> None:
+    for number in range(5):
+        guess(client, "alice", address=f"2001:db8::{number}")
+    assert sign_in(client, "alice", address="2001:db8::ffff").status_code == 429
 
 
 def test_more_guesses_do_not_lengthen_the_wait(client: Client, alice: User) -> None:
