@@ -26,11 +26,11 @@ def served(folder: Path) -> Iterator[str]:
     process = subprocess.Popen(manage("serve"), env=environment, start_new_session=True)
     address = f"http://127.0.0.1:{port}"
     try:
-        wait_until(lambda: answers(address), 60)
+        wait_until(lambda: answers(address), 180)
         yield address
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(120)
 
 
 def answers(address: str) -> bool:
