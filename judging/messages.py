@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from judging.core.judges.errors import ERROR_CODES
+from evalsite.templatetags.show import duration
+from judging.core.judges.errors import ERROR_CODES, Held
 from judging.core.metrics_file import MetricsFileError
 from judging.core.rules.program import Place
 from judging.core.rules.program import Problem as RuleProblem
@@ -108,6 +109,21 @@ REASONS: dict[str, StrPromise] = {
         "Check that the address is that of an OpenAI-compatible server."
     ),
     "too_long": gettext_lazy("The reply is longer than can be kept. Set max_tokens."),
+    # not sent
+    "held_slots": gettext_lazy(
+        "Runs are using all the calls that this endpoint takes at a time, and none ended while this one waited. "
+        "Try again in a moment, or pause a run."
+    ),
+    "held_pace": gettext_lazy(
+        "The endpoint's requests or tokens per minute are used up for now, so this was not sent. Try again later."
+    ),
+    "held_closed": gettext_lazy(
+        "The server asked to be left alone for a while (Retry-After), so this was not sent. Try again later."
+    ),
+    "held_down": gettext_lazy(
+        "The endpoint is down, so this was not sent. Runs try it again by themselves; "
+        "“Test connection” on the endpoint's page tries it at once."
+    ),
     # a reply without a score
     "empty": gettext_lazy("Beside its thinking the judge's reply says nothing, so there is no score in it."),
     "nothing_offered": gettext_lazy(
@@ -310,9 +326,12 @@ def reason_sentence(code: str, detail: str = "") -> str:
     sentence = str(REASONS.get(code) or code)
     if not detail:
         return sentence
-    if code == "answer_failed":  # its detail is another code with words
+    if code in ("answer_failed", "held_down"):  # its detail is another code with words
         inner, _colon, words_of_it = detail.partition(": ")
         return f"{sentence} {reason_sentence(inner, words_of_it)}"
+    if code in Held.codes:  # its detail is seconds
+        told = _("%(sentence)s The next turn is in %(time)s.")
+        return told % {"sentence": sentence, "time": duration(detail)}
     words = {"sentence": sentence, "detail": detail}
     if code in ERROR_CODES:
         return _("%(sentence)s Details: %(detail)s") % words

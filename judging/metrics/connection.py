@@ -12,15 +12,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.secrets import Undecryptable
+from evalsite.templatetags.show import duration
+from judging.core.judges.errors import Held
+from judging.core.judges.patience import Watch
 from judging.core.judges.probe import Probe, probe
 from judging.core.judges.settings import JudgeSettings, Timeouts
 from judging.core.pipeline import JudgeModel
 from judging.messages import reason_sentence
 from judging.metrics.models import Endpoint
 from judging.runs.lanes import judge_settings
+from judging.runs.trials import Say, Trial, Turn
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=20.0, idle=10.0, whole=25.0)
-ALTOGETHER = 40.0  # seconds, with all that is tried again
+ALTOGETHER = 40.0  # seconds, with all that is waited for and tried again
+PATIENCE = 10.0  # seconds that a test waits for a slot and its pace, beside the runs
 MAX_MODELS_KEPT = 200
 
 # Each test holds a web thread while it waits: some must be left for everybody else.
@@ -36,18 +41,28 @@ def try_endpoint(endpoint: Endpoint) -> dict[str, Any]:
     if not _turns.acquire(timeout=10):
         return failed("busy_here")
     try:
-        return asyncio.run(_probed(replace(settings, timeouts=TIMEOUTS)))
+        # A server that is down is tried all the same: this is how somebody finds out that it is mended.
+        turn = Turn(
+            f"endpoint {endpoint.pk}", endpoint.pk, endpoint.concurrency, patience=PATIENCE, anyway=True
+        )
+        return _probed(replace(settings, timeouts=TIMEOUTS), turn)
     finally:
         _turns.release()
 
 
-async def _probed(settings: JudgeSettings) -> dict[str, Any]:
-    started = time.perf_counter()
-    try:
+def _probed(settings: JudgeSettings, turn: Turn) -> dict[str, Any]:
+    async def work(watch: Watch, _say: Say) -> Probe:
         async with asyncio.timeout(ALTOGETHER):
-            return as_kept(await probe(settings))
-    except TimeoutError:
-        return failed("timeout_whole") | {"seconds": time.perf_counter() - started}
+            return await probe(settings, watch)
+
+    started = time.perf_counter()
+    with Trial(turn, work) as trial:
+        for _waits in trial.said():
+            pass  # nothing is shown before the test has ended
+        try:
+            return as_kept(trial.result()) | {"waited": round(turn.waited, 1)}
+        except TimeoutError:
+            return failed("timeout_whole") | {"seconds": time.perf_counter() - started}
 
 
 def endpoint_settings(endpoint: Endpoint) -> JudgeSettings:
@@ -95,6 +110,8 @@ def told(endpoint: Endpoint) -> Told | None:
         return None
     if not found["ok"]:
         text = reason_sentence(found["code"], found["detail"])
+        if found["code"] in Held.codes:
+            return Told("warning", _("It was not tested: its turn did not come"), text)
         return Told("error", _("It does not work yet"), text, hint=_model_hint(endpoint))
     refusals = tuple(refusal_sentence(name) for name in found["refuses"])
     title = _("It works, with less than was asked for") if refusals else _("It works")
@@ -120,7 +137,9 @@ def refusal_sentence(name: str) -> str:
 
 def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     yes, no = _("yes"), _("no")
+    waited = float(found.get("waited") or 0)
     facts = [
+        (_("Waited for its turn beside runs"), duration(waited) if waited >= 1 else ""),
         (_("Model that answered"), found["model"]),
         (_("Streams"), yes if found["streams"] else no),
         (_("Gives its reasoning"), yes if found["reasoning"] else _("not in this short reply")),

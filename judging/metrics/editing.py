@@ -10,9 +10,11 @@ from typing import Any
 from django.http import QueryDict
 from django.template.loader import render_to_string
 from django.utils import translation
+from django.utils.translation import gettext as _
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
+from evalsite.templatetags.show import duration
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.messages import FILE_PROBLEMS, reason_sentence
@@ -26,6 +28,7 @@ from judging.metrics.scripting import ScriptRun, script_runs
 from judging.metrics.trying import Text, Trial
 from judging.runs.budget import MILLION, cost_of_reply
 from judging.runs.past_replies import PastReply, tried_on_metric
+from judging.runs.trials import Waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class Tried:
         return json.dumps(self.trial.request, ensure_ascii=False, indent=2)
 
 
-def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Trial]:
+def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Waits | Trial]:
     """Send the prompt that is shown to the judge model that is chosen, with the parameters that are typed."""
     if look.prompt is None or look.prompt.failed or look.script_error:
         yield Trial({}, code="no_prompt")
@@ -153,13 +156,25 @@ def events(look: Look, forms: MetricForms) -> Iterator[bytes]:
     language = translation.get_language()
     for told in try_on(look, forms):
         event: dict[str, Any]
-        if isinstance(told, Text):
-            event = {"kind": told.kind, "text": told.text}
-        else:
-            with translation.override(language):
+        with translation.override(language):
+            if isinstance(told, Text):
+                event = {"kind": told.kind, "text": told.text}
+            elif isinstance(told, Waits):
+                event = {"kind": "wait", "text": waiting_sentence(told)}
+            else:
                 html = render_to_string("metrics/_trial.html", {"tried": tried(look, told)})
-            event = {"kind": "end", "html": html}
+                event = {"kind": "end", "html": html}
         yield json.dumps(event).encode() + b"\n"
+
+
+def waiting_sentence(waits: Waits) -> str:
+    """What a trial is kept waiting by."""
+    if waits.code == "held_slots":
+        return _("Waiting for a free slot: runs use all the calls that this endpoint takes at a time.")
+    time = duration(waits.seconds)
+    if waits.code == "held_closed":
+        return _("Waiting %(time)s: the server asked to be left alone so long.") % {"time": time}
+    return _("Waiting %(time)s for the endpoint's requests or tokens per minute.") % {"time": time}
 
 
 def tried_at_once(look: Look, forms: MetricForms) -> Tried:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.secrets import encrypt
+from judging.core.judges.errors import Held
 from judging.metrics.endpoint_forms import PLAIN, EndpointData
 from judging.metrics.models import Endpoint
 
@@ -84,6 +85,8 @@ def endpoint_restore(*, endpoint: Endpoint) -> None:
 
 def endpoint_remember_test(*, endpoint: Endpoint, found: dict[str, Any]) -> None:
     """Keep what a test found; what the server refuses replaces what was known before only if it answered."""
+    if found["code"] in Held.codes:  # nothing was asked, so what was known of the server still holds
+        found = found | {"models": endpoint.probe.get("models", [])}
     endpoint.probe, endpoint.probed_at = found, timezone.now()
     if found["ok"]:
         endpoint.refuses = found["refuses"]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import queue
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,18 +14,21 @@ from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import JailRefused
 from judging.core.judges.client import open_client
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.patience import Asked, RetryPolicy, ask_patiently
+from judging.core.judges.patience import Asked, RetryPolicy, Watch, ask_patiently
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed, Parser, make_parser
 from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.metrics.models import Endpoint
 from judging.metrics.preview import shared_jail
-from judging.runs.lanes import judge_settings
+from judging.runs.lanes import default_concurrency, judge_settings, way_key
+from judging.runs.trials import Say, Turn, Waits, Work
+from judging.runs.trials import Trial as Calls
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
 POLICY = RetryPolicy(tries=2, longest_retry_after=10.0)
-ALTOGETHER = 150.0  # seconds, with what is tried again
+ALTOGETHER = 150.0  # seconds, with what is waited for and tried again
+PATIENCE = 20.0  # seconds that a trial waits for a slot and its pace, beside the runs
 
 # Each try holds a web thread until the reply has come: some must be left for everybody else.
 _turns = threading.BoundedSemaphore(2)
@@ -50,6 +51,7 @@ class Trial:
     parsed: Parsed | None = None
     code: str = ""
     detail: str = ""
+    waited: float = 0.0  # seconds, for its turn
 
     @property
     def seconds(self) -> float:
@@ -83,73 +85,46 @@ def replace_address(judge: JudgeModel, row: Endpoint) -> JudgeModel:
     )
 
 
+def turn_for(judge: JudgeModel) -> Turn:
+    """A place among the calls that runs make to the same endpoint."""
+    return Turn(way_key(judge), judge.endpoint, default_concurrency(), patience=PATIENCE)
+
+
 def try_prompt(
     settings: JudgeSettings, metric: MetricDefinition, judge: JudgeModel, prompt: str
-) -> Iterator[Text | Trial]:
-    """The reply's pieces as they come, at the end a Trial. Closing the iterator ends the call.
-
-    Uses no database, so that it may run while a response is being streamed.
-    """
+) -> Iterator[Text | Waits | Trial]:
+    """The reply's pieces as they come and what is waited for before, at the end a Trial. Closing the iterator ends
+    the call."""
     request = build_request(settings, prompt)
     if not _turns.acquire(timeout=5):
         yield Trial(request, code="busy_here")
         return
     try:
-        with _Call(settings, request) as call:
-            yield from call.pieces()
-            asked = call.asked()
-        yield concluded(request, asked, metric, judge)
+        with Calls(turn_for(judge), _asking(settings, request)) as calls:
+            yield from calls.said()
+            asked: Asked | TimeoutError | JudgeError
+            try:
+                asked = calls.result()
+            except (JudgeError, TimeoutError) as error:
+                asked = error
+        yield replace(concluded(request, asked, metric, judge), waited=calls.turn.waited)
     finally:
         _turns.release()
 
 
-class _Call:
-    """One question in an event loop of its own thread."""
-
-    def __init__(self, settings: JudgeSettings, request: dict[str, Any]) -> None:
-        self._settings, self._request = settings, request
-        self._said: queue.SimpleQueue[Text | None] = queue.SimpleQueue()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-
-    def __enter__(self) -> _Call:
-        self._thread.start()
-        self._future: Future[Asked] = asyncio.run_coroutine_threadsafe(self._ask(), self._loop)
-        self._future.add_done_callback(lambda _: self._said.put(None))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._future.cancel()
-        asyncio.run_coroutine_threadsafe(_settled(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-
-    async def _ask(self) -> Asked:
-        async with asyncio.timeout(ALTOGETHER), open_client(self._settings) as client:
+def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[Asked]:
+    async def work(watch: Watch, say: Say) -> Asked:
+        async with asyncio.timeout(ALTOGETHER), open_client(settings) as client:
             return await ask_patiently(
                 client,
-                self._settings,
-                self._request,
+                settings,
+                request,
                 policy=POLICY,
-                on_text=lambda kind, text: self._said.put(Text(kind, text)),
+                watch=watch,
+                on_text=lambda kind, text: say(Text(kind, text)),
             )
 
-    def pieces(self) -> Iterator[Text]:
-        while (said := self._said.get()) is not None:
-            yield said
-
-    def asked(self) -> Asked | JudgeError | TimeoutError:
-        try:
-            return self._future.result(0)
-        except (JudgeError, TimeoutError) as error:
-            return error
-
-
-async def _settled() -> None:
-    """Lets what was cancelled close its connection before the loop is closed."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    await asyncio.wait(others, timeout=5) if others else None
+    return work
 
 
 def concluded(

@@ -21,11 +21,17 @@ from judging.metrics.models import Endpoint
 from judging.runs.load_models import EndpointLoad, EndpointShare
 
 SHARE_SECONDS = 15.0  # how long a share is held without a sign of life
+TRIAL = "trial "  # begins the name of who asks by hand: no worker, so that only the time frees its slot
 
 _RESERVE = """
 UPDATE judging_endpointload
    SET requests_at = {greatest}(requests_at, {now}) + %s, tokens_at = {greatest}(tokens_at + %s, {now}) + %s
  WHERE key = %s RETURNING requests_at, tokens_at, {now}
+"""
+_RESERVE_SOON = """
+UPDATE judging_endpointload
+   SET requests_at = {greatest}(requests_at, {now}) + %s, tokens_at = {greatest}(tokens_at, {now}) + %s
+ WHERE key = %s AND requests_at <= {now} + %s AND tokens_at <= {now} + %s RETURNING requests_at, tokens_at, {now}
 """
 _CLAIM_TRY = """
 UPDATE judging_endpointload SET next_try_at = {now} + %s, tries = tries + 1
@@ -36,7 +42,10 @@ _LOOK = "SELECT key, closed_until, down_since, next_try_at, problem, problem_det
 
 @dataclass(slots=True)
 class Told:
-    """What a worker has to say of an endpoint since it last did. `failures` in a row after the last success."""
+    """What a worker has to say of an endpoint since it last did. `failures` in a row after the last success.
+
+    `modest`: it takes no more slots than it wants; others may find the rest free at once.
+    """
 
     key: str
     endpoint: int | None
@@ -47,6 +56,7 @@ class Told:
     failures: int = 0
     problem: str = ""
     detail: str = ""
+    modest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,23 @@ def reserve(key: str, spacings: Sequence[tuple[float, float]], owed: float = 0.0
     return starts(at, requests_at - requests, tokens_at - tokens, spacings)
 
 
+def reserve_soon(key: str, spacing: tuple[float, float], within: float) -> tuple[bool, float]:
+    """Promise the start of one call with this (request, token) spacing, if it may start `within` so many seconds.
+
+    Returns whether it is promised, and the seconds until it may start.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_sql(_RESERVE_SOON), [*spacing, key, within, within])
+        if found := cursor.fetchone():
+            requests_at, tokens_at, at = found
+            return True, max(0.0, requests_at - spacing[0] - at, tokens_at - spacing[1] - at)
+        cursor.execute(
+            _sql("SELECT requests_at, tokens_at, {now} FROM judging_endpointload WHERE key = %s"), [key]
+        )
+        requests_at, tokens_at, at = cursor.fetchone()
+    return False, max(0.0, requests_at - at, tokens_at - at)
+
+
 def look(keys: Iterable[str]) -> dict[str, Seen]:
     """What others may have closed."""
     wanted = list(keys)
@@ -149,6 +176,7 @@ def _agree(told: Told, ceiling: int, owner: str) -> int:
     fair = fair_shares(slots, {owner: told.wanted, **{name: one.wanted for name, one in others.items()}})
     claimed = sum(max(one.slots, fair[name]) for name, one in others.items())
     share = max(0, slots - claimed)
+    share = min(share, told.wanted) if told.modest else share
     # What is in flight cannot be taken back: until it has come home others must not count on those slots.
     EndpointShare.objects.update_or_create(
         load=load,
@@ -187,7 +215,8 @@ def give_back(keys: Iterable[str], owner: str) -> None:
 def free_dead_shares() -> int:
     """Slots of workers that are gone. How many of them."""
     freed, _ = EndpointShare.objects.filter(lease_until__lt=now()).delete()
-    for owner in EndpointShare.objects.values_list("owner", flat=True).distinct():
+    workers = EndpointShare.objects.exclude(owner__startswith=TRIAL)
+    for owner in workers.values_list("owner", flat=True).distinct():
         if not engine.is_alive(owner):
             freed += EndpointShare.objects.filter(owner=owner).delete()[0]
     return freed

@@ -77,6 +77,9 @@ function show(event, place) {
     place.innerHTML = event.html; // made by the server, every value escaped
     return;
   }
+  const waits = place.querySelector("[data-wait]");
+  waits.textContent = event.kind === "wait" ? event.text : "";
+  if (event.kind === "wait") return;
   const target = place.querySelector(`[data-${event.kind}]`);
   target.append(event.text);
   target.closest("details")?.removeAttribute("hidden");

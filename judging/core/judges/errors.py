@@ -10,8 +10,11 @@ JudgeError            code, retry, retry_after, status, message, refused, reply
 │                     refused_parameter  context_too_long  content_filter
 ├── Busy              the server would answer, later
 │                     rate_limited  overloaded  server_error
-└── Unusable          there is a reply, but nothing to read in it
-                      empty_reply  truncated  bad_reply  too_long
+├── Unusable          there is a reply, but nothing to read in it
+│                     empty_reply  truncated  bad_reply  too_long
+└── Held              we did not send it: the endpoint's limits, or a server that is being left alone (trials only:
+                      a run's requests wait)
+                      held_slots  held_pace  held_closed  held_down
 
 The class says who is to act (network, owner of the settings, nobody, author of the prompt); the code says
 what happened; `retry` says whether the same request may succeed if it is sent again unchanged.
@@ -104,7 +107,16 @@ class Unusable(JudgeError):
     }
 
 
-BRANCHES: tuple[type[JudgeError], ...] = (Unreachable, Interrupted, Refused, Busy, Unusable)
+class Held(JudgeError):
+    codes: ClassVar[dict[str, bool]] = {
+        "held_slots": False,
+        "held_pace": False,
+        "held_closed": False,
+        "held_down": False,
+    }
+
+
+BRANCHES: tuple[type[JudgeError], ...] = (Unreachable, Interrupted, Refused, Busy, Unusable, Held)
 ERROR_CODES: dict[str, type[JudgeError]] = {code: branch for branch in BRANCHES for code in branch.codes}
 
 # What the owner of the settings must put right: no request of any item would fare better until then.

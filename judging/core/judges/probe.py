@@ -9,7 +9,7 @@ import msgspec
 
 from judging.core.judges.client import open_client, request_headers
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.patience import RetryPolicy, ask_patiently
+from judging.core.judges.patience import NOBODY, RetryPolicy, Watch, ask_patiently
 from judging.core.judges.replying import Reply
 from judging.core.judges.settings import JudgeSettings, build_request, models_url
 
@@ -33,8 +33,8 @@ class Probe:
     models: tuple[str, ...]
 
 
-async def probe(settings: JudgeSettings) -> Probe:
-    """Asks the endpoint of `settings` one short question, and for its list of models. Raises nothing.
+async def probe(settings: JudgeSettings, watch: Watch = NOBODY) -> Probe:
+    """Asks the endpoint of `settings` one short question, and for its list of models. Raises nothing of its own.
 
     What the settings say to be refused is tried again: a server may have learnt since.
     """
@@ -47,10 +47,11 @@ async def probe(settings: JudgeSettings) -> Probe:
         return _result(None, error, frozenset(), 0.0, ())
     async with client:
         asked = await ask_patiently(
-            client, fresh, build_request(fresh, QUESTION), policy=RetryPolicy(tries=2)
+            client, fresh, build_request(fresh, QUESTION), policy=RetryPolicy(tries=2), watch=watch
         )
         models = await _models(client, fresh) if _was_answered(asked.error) else ()
-    return _result(asked.reply, asked.error, asked.refuses, asked.calls[-1].seconds, models)
+    seconds = asked.calls[-1].seconds if asked.calls else 0.0
+    return _result(asked.reply, asked.error, asked.refuses, seconds, models)
 
 
 def _result(
