@@ -21,7 +21,7 @@ run: venv
 	@exec $(PY) manage.py serve
 
 test: dev
-	@$(PY) -m pytest -n auto $(TESTS)
+	@$(PY) -m tools.tests $(TESTS)
 
 check: dev
 	@$(PY) tools/check.py

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 from django.utils import translation
+from hypothesis import HealthCheck, settings
 
 from evalsite.accounts.models import Membership, Project, Role, User
 
@@ -24,6 +25,15 @@ def member(name: str, project: Project, role: Role) -> User:
     Membership.objects.create(user=user, project=project, role=role)
     return user
 
+
+ALONE = ("browser", "processes", "timed")  # tests that run one by one, since neighbours would take their time
+
+# Finding is for those who develop: under CI the examples are the same every time, so that it fails for what changed.
+# How long an example takes tells of the machine, not of the code.
+_always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("home", **_always)
+settings.register_profile("ci", **_always, derandomize=True, database=None, print_blob=True)
+settings.load_profile("ci" if os.environ.get("EVALSITE_CI") == "1" else "home")
 
 MAY_BE_SKIPPED = (
     "real data set",
@@ -50,9 +60,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"SKIPPED, but should run: {line}", red=True)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", choices=("together", "alone"), help="one part of `make test` (tools/tests.py)")
+
+
+@pytest.hookimpl(trylast=True)  # the browser's conftest gives its marks before
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright's event loop stays in this thread, and nothing else could start one then."""
     items.sort(key=lambda item: "browser" in item.path.parts)
+    if part := config.getoption("part"):
+        parts: dict[bool, list[pytest.Item]] = {True: [], False: []}
+        for item in items:
+            parts[any(map(item.get_closest_marker, ALONE))].append(item)
+        config.hook.pytest_deselected(items=parts[part != "alone"])
+        items[:] = parts[part == "alone"]
 
 
 @pytest.fixture(autouse=True)

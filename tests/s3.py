@@ -22,9 +22,10 @@ import pytest
 from django.core.files.storage import storages
 
 from evalsite import env
+from tests.starting import free_port, leashed
 
 KEYS = ("bench-access", "bench-secret")
-START_SECONDS = 60
+START_SECONDS = 300
 
 
 @contextlib.contextmanager
@@ -33,12 +34,10 @@ def server() -> Iterator[str]:
     if given := os.environ.get("EVALSITE_TEST_S3"):
         yield given
         return
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, **quiet)  # type: ignore[call-overload]
+    process = subprocess.Popen(leashed(command), **quiet)  # type: ignore[call-overload]
     try:
         _await(port)
         yield f"http://{KEYS[0]}:{KEYS[1]}@127.0.0.1:{port}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.cookiejar
 import os
+import random
 import re
 import signal
 import socket
@@ -47,9 +48,15 @@ class Site:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Below those that systems give to connections by themselves: it is listened on twice, with a while between."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 def wait(what: str, seconds: float, happened: Callable[[], object]) -> tuple[object, float]:

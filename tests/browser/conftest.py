@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import ConsoleMessage, Page
+from playwright.sync_api import ConsoleMessage, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evalsite.accounts.models import User
@@ -26,6 +26,8 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE = 120_000  # milliseconds after which a test gives up on a page; nothing that the product promises
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,6 +70,7 @@ def page(page: Page, console: list[str]) -> Iterator[Page]:
         if message.type in ("error", "warning"):
             console.append(f"{message.text} ({message.location.get('url', '')})")
 
+    page.set_default_timeout(PATIENCE)
     page.on("console", hear)
     page.on("pageerror", lambda error: console.append(str(error)))
     yield page

@@ -99,7 +99,7 @@ def test_what_is_given_without_a_connection_is_kept_said_and_sent_later(
     expect(page.locator("#status")).to_contain_text("No connection")
     assert not Rating.objects.exists()
     page.context.set_offline(False)
-    expect(page.locator("#status")).to_contain_text("Everything is sent", timeout=15000)
+    expect(page.locator("#status")).to_contain_text("Everything is sent")
     assert Rating.objects.count() == 2
     console.clear()
 

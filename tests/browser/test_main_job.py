@@ -14,7 +14,6 @@ from tests import mtbench
 from tests.browser.serving import served
 
 pytestmark = pytest.mark.processes
-SECONDS = 30_000  # what a step may take, in milliseconds
 
 
 @pytest.fixture
@@ -25,7 +24,6 @@ def site(tmp_path: Path) -> Iterator[str]:
 
 
 def test_from_an_upload_to_the_report(site: str, page: Page, tmp_path: Path) -> None:
-    page.set_default_timeout(SECONDS)
     published = mtbench.verdicts()
     rows = mtbench.rows_that_name_their_model(tmp_path / "mtbench.jsonl")
     with ScriptedJudge(reply=mtbench.judge(published)) as judge:
@@ -33,7 +31,7 @@ def test_from_an_upload_to_the_report(site: str, page: Page, tmp_path: Path) -> 
         add_endpoint(page, site, judge.url)
         write_metric(page, site)
         run = start_run(page, site)
-        expect(page.locator("[data-run-state=finished]")).to_be_visible(timeout=SECONDS)
+        expect(page.locator("[data-run-state=finished]")).to_be_visible()
     page.goto(f"{run}report/")
     shown = means(page)
     assert shown == {name: f"{mean:.3f}" for name, mean in mtbench.published_means(published).items()}
@@ -43,7 +41,7 @@ def upload(page: Page, site: str, rows: Path) -> None:
     page.goto(f"{site}/p/sample/datasets/upload/")
     page.locator("input[type=file]").set_input_files(rows)
     page.get_by_role("button", name="Upload").click()
-    expect(page.get_by_text("finetune_llama2_chat_7b_FFNet").first).to_be_visible(timeout=SECONDS)
+    expect(page.get_by_text("finetune_llama2_chat_7b_FFNet").first).to_be_visible()
 
 
 def add_endpoint(page: Page, site: str, url: str) -> None:

@@ -1,11 +1,16 @@
 """The tools' own promises: what is vendored is what was fetched, and every text is translated."""
 
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tools import messages, vendor
+from tools import messages, tests, vendor
 from tools.bench.engine import evaluate
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_vendored_files_are_as_fetched() -> None:
@@ -36,3 +41,28 @@ def test_placeholders_must_agree() -> None:
 def test_the_bench_takes_no_number_of_calls_for_a_rule_program(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         evaluate(tmp_path, tmp_path / "data", "", tmp_path / "rows.jsonl", "in flight 64", 64)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("together", "alone", "whole"),
+    [(0, 0, 0), (1, 0, 1), (0, 1, 1), (2, 1, 2), (5, 0, 0), (0, 5, 0), (5, 5, 5), (5, 1, 1)],
+)
+def test_both_parts_of_the_tests_run_and_either_can_fail_them(together: int, alone: int, whole: int) -> None:
+    statuses, asked = iter([together, alone]), list[Sequence[str]]()
+
+    def run(command: Sequence[str]) -> int:
+        asked.append(command)
+        return next(statuses)
+
+    assert tests.main(["-m", "not browser"], run) == whole
+    assert [command[-2:] for command in asked] == [["-m", "not browser"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("part", "files"), [("together", {"test_health.py"}), ("alone", {"test_frame.py", "test_serve.py"})]
+)
+def test_a_browser_and_real_processes_have_the_machine_to_themselves(part: str, files: set[str]) -> None:
+    some = ["tests/evalsite/test_health.py", "tests/browser/test_frame.py", "tests/processes/test_serve.py"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--part", part, *some]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {Path(line.partition(":")[0]).name for line in done.stdout.splitlines() if line} == files

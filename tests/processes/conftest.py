@@ -8,11 +8,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import AnyStr
 
 import pytest
 from django.db import connection
 
 from evalsite.supervisor import manage
+from tests.starting import leashed
 
 SETTINGS = {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}  # a process of its own has no tests around it
 
@@ -31,7 +33,7 @@ class Processes:
             self.environment["DATABASE_URL"] = f"{base}/{name}"
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(manage(*arguments), env=self.environment, start_new_session=True)
+        process = subprocess.Popen(leashed(manage(*arguments)), env=self.environment, start_new_session=True)
         self.started.append(process)
         return process
 
@@ -50,18 +52,30 @@ def processes(transactional_db: None, tmp_path: Path) -> Iterator[Processes]:
     connection.close()
 
 
-def on_this_machine(seconds: float) -> float:
-    """A bound that holds on an idle machine, made longer by as much as this one is overloaded now: by what the load
-    says, which lags behind, and by other tests that run at the same time with servers of their own."""
-    beside = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    shared = 2.0 * beside if beside > 1 else 1.0
-    return seconds * max(shared, os.getloadavg()[0] / (os.cpu_count() or 1))
-
-
 def wait_until(true: Callable[[], object], seconds: float) -> float:
-    """Seconds that it took; fails if it does not happen in time."""
-    began = time.monotonic()
+    """Seconds that it took; fails if it does not happen in time.
+
+    The bound is in seconds of an idle machine: where others want the processors too, a second counts for the share of
+    it that is left for the test.
+    """
+    began = last = time.monotonic()
+    spent = 0.0
     while not true():
-        assert time.monotonic() - began < seconds, f"it did not happen within {seconds} s"
+        now = time.monotonic()
+        spent += (now - last) / crowd()
+        last = now
+        assert spent < seconds, f"it did not happen within {seconds} s"
         time.sleep(0.02)
     return time.monotonic() - began
+
+
+def ended(process: subprocess.Popen[AnyStr], seconds: float) -> int:
+    """The status of a process that ends in time."""
+    wait_until(lambda: process.poll() is not None, seconds)
+    return process.returncode
+
+
+def crowd() -> float:
+    """How many tasks beside this one want each processor at this moment, at least one."""
+    running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0])
+    return max(1.0, (running - 1) / (os.cpu_count() or 1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -12,11 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.starting import free_port, leashed
 
 
 @dataclass
@@ -32,7 +27,7 @@ class Redis:
 
     def start(self) -> None:
         command = ["redis-server", "--port", str(self.port), "--save", "", "--bind", "127.0.0.1"]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(leashed(command), stdout=subprocess.DEVNULL)
 
     def kill(self) -> None:
         if self.process:
@@ -67,4 +62,4 @@ def rabbitmq() -> Iterator[str]:
 
 
 def _run(*command: str) -> int:
-    return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode
+    return subprocess.run(command, capture_output=True, timeout=300, check=False).returncode

@@ -7,6 +7,8 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,22 +29,26 @@ def backup(processes: Processes, folder: Path) -> None:
     subprocess.run(manage("backup", str(folder)), env=processes.environment, check=True, capture_output=True)
 
 
-def restored(processes: Processes, folder: Path, tmp_path: Path) -> dict[str, str]:
+@contextmanager
+def restored(processes: Processes, folder: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a site on what the backup holds."""
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(folder, elsewhere)
     environment = {**processes.environment, "DATA_DIR": str(elsewhere)}
-    if connection.vendor == "postgresql":
+    if connection.vendor != "postgresql":
+        yield environment
+    else:
         base = os.environ["DATABASE_URL"].rpartition("/")[0]
         name = f"{connection.settings_dict['NAME']}_restored"
         administer = ["psql", "-qd", f"{base}/postgres", "-c"]
-        subprocess.run([*administer, f'DROP DATABASE IF EXISTS "{name}"'], check=True)
+        drop = [*administer, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)']
+        subprocess.run(drop, check=True)  # of a test that was killed
         subprocess.run([*administer, f'CREATE DATABASE "{name}"'], check=True)
         subprocess.run(
             ["pg_restore", "--no-owner", "-d", f"{base}/{name}", str(folder / "database.dump")], check=True
         )
-        environment["DATABASE_URL"] = f"{base}/{name}"
-    return environment
+        yield {**environment, "DATABASE_URL": f"{base}/{name}"}
+        subprocess.run(drop, check=True)
 
 
 def report(environment: dict[str, str], name: str) -> dict[str, object]:
@@ -59,8 +65,8 @@ def test_a_finished_run_has_the_same_figures_elsewhere(processes: Processes, tmp
         processes.start("worker", "--queue", "runs")
         wait_until(lambda: Run.objects.get(pk=run.pk).ended, 60)
     backup(processes, tmp_path / "backup")
-    elsewhere = restored(processes, tmp_path / "backup", tmp_path)
-    assert report(elsewhere, "whole") == report(processes.environment, "whole")
+    with restored(processes, tmp_path / "backup", tmp_path) as elsewhere:
+        assert report(elsewhere, "whole") == report(processes.environment, "whole")
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="one file, on this database only")

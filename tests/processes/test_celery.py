@@ -12,7 +12,7 @@ from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.runs.models import Chunk, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.processes import services
-from tests.processes.conftest import Processes, wait_until
+from tests.processes.conftest import Processes, ended, wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -72,7 +72,7 @@ def test_a_worker_that_is_told_to_stop_gives_everything_back(
         worker = processes.start("worker", "--queue", "runs")
         wait_until(lambda: now(run).done >= 50, 60)
         worker.terminate()
-        assert worker.wait(20) == 0
+        assert ended(worker, 20) == 0
         assert not owners(run)
         assert now(run).done == len(judge.requests)
 

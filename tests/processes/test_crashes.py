@@ -15,8 +15,8 @@ import pytest
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.runs.models import JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
-from tests.processes.conftest import Processes, on_this_machine, wait_until
-from tests.processes.services import free_port
+from tests.processes.conftest import Processes, wait_until
+from tests.starting import free_port
 
 pytestmark = pytest.mark.processes
 KILLS = 20
@@ -72,7 +72,7 @@ def test_twenty_kills_lose_nothing_and_double_nothing(processes: Processes, judg
     site = serve(processes)
     for _ in range(KILLS):
         done = now(run).done
-        wait_until(lambda done=done: now(run).done > done, on_this_machine(GOES_ON_WITHIN))
+        wait_until(lambda done=done: now(run).done > done, GOES_ON_WITHIN)
         time.sleep(chance.random())
         whom = chance.choice(("worker", "worker", "web", "all"))
         for pid in victims(site, whom):
@@ -93,8 +93,8 @@ def test_calls_that_a_killed_worker_had_under_way_are_counted(processes: Process
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=60)) as slow:
         run = a_run(a_version(a_project(), rows=10), a_metric(slow.url))
         worker = processes.start("worker", "--queue", "runs")
-        wait_until(lambda: len(slow.requests) == 20, on_this_machine(20))
+        wait_until(lambda: len(slow.requests) == 20, 20)
         worker.kill()
         worker.wait()
         processes.start("worker", "--queue", "runs")
-        wait_until(lambda: now(run).calls_again == 20, on_this_machine(20))
+        wait_until(lambda: now(run).calls_again == 20, 20)

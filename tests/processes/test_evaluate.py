@@ -17,6 +17,7 @@ from judging.core.judges.scripted import Answer, ScriptedJudge
 from tests import mtbench
 from tests.processes.conftest import SETTINGS, wait_until
 from tests.real_data import real_data
+from tests.starting import leashed
 
 pytestmark = pytest.mark.processes
 TEMPLATE = "[{{ data.id }}]\\n{{ response.content }}\\nScore: [[n]]"
@@ -61,12 +62,12 @@ class Folder:
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         command = manage("evaluate", *map(str, arguments), "--out", str(self.out), "--json")
         return subprocess.Popen(
-            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            leashed(command), env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def evaluate(self, *arguments: object) -> tuple[int, dict[str, Any], str]:
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         return process.returncode, json.loads(out) if out else {}, err
 
     def judgements(self) -> list[dict[str, Any]]:
@@ -138,7 +139,7 @@ def test_a_run_that_was_stopped_says_how_to_go_on(folder: Folder) -> None:
         process = folder.start(folder.rows(600), "--metrics", folder.metrics(judge.url), "--name", "stopped")
         wait_until(lambda: len(judge.requests) > 100, 30)
         process.terminate()
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     told = json.loads(out)
     assert process.returncode == 1
     assert told["not_run"] > 0

@@ -7,7 +7,7 @@ import pytest
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.runs.models import Chunk, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
-from tests.processes.conftest import Processes, on_this_machine, wait_until
+from tests.processes.conftest import Processes, ended, wait_until
 
 pytestmark = pytest.mark.processes
 GOES_ON_WITHIN = 5.0
@@ -23,7 +23,7 @@ def test_a_run_goes_on_after_its_worker_was_killed(processes: Processes) -> None
         done = Run.objects.get(pk=run.pk).done
         assert Chunk.objects.filter(run=run).exclude(owner="").exists()
         processes.start("worker", "--queue", "runs")
-        wait_until(lambda: Run.objects.get(pk=run.pk).done > done, on_this_machine(GOES_ON_WITHIN))
+        wait_until(lambda: Run.objects.get(pk=run.pk).done > done, GOES_ON_WITHIN)
         wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.FINISHED, 60)
     assert Run.objects.get(pk=run.pk).scored == run.judgements.filter(state="scored").count() == 1000
     assert JudgeReply.objects.filter(judgement__run=run).count() == 1000
@@ -35,7 +35,7 @@ def test_a_worker_that_is_told_to_stop_gives_everything_back(processes: Processe
         worker = processes.start("worker", "--queue", "runs")
         wait_until(lambda: Run.objects.get(pk=run.pk).done >= 50, 30)
         worker.terminate()
-        assert worker.wait(15) == 0
+        assert ended(worker, 15) == 0
         stopped = Run.objects.get(pk=run.pk)
         assert stopped.done == len(judge.requests)
     assert not Chunk.objects.filter(run=run).exclude(owner="").exists()

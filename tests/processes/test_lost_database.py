@@ -15,7 +15,7 @@ from evalsite.models import WorkerProcess
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.runs.models import JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
-from tests.processes.conftest import Processes, on_this_machine, wait_until
+from tests.processes.conftest import Processes, wait_until
 
 pytestmark = pytest.mark.processes
 ROWS = 150
@@ -33,7 +33,7 @@ def run(processes: Processes, judge: ScriptedJudge) -> Run:
     """A run that a worker is in the middle of."""
     begun = a_run(a_version(a_project(), rows=ROWS), a_metric(judge.url))
     processes.start("worker", "--queue", "runs")
-    wait_until(lambda: now(begun).done > 20, on_this_machine(20))
+    wait_until(lambda: now(begun).done > 20, 20)
     return begun
 
 
@@ -43,7 +43,7 @@ def now(run: Run) -> Run:
 
 def assert_whole(run: Run, judge: ScriptedJudge) -> None:
     """It ends, every judgement is there once, and nobody was asked twice."""
-    wait_until(lambda: now(run).state == RunState.FINISHED, on_this_machine(90))
+    wait_until(lambda: now(run).state == RunState.FINISHED, 90)
     assert now(run).scored == now(run).total == JudgeReply.objects.filter(judgement__run=run).count()
     assert len(judge.requests) == now(run).total
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.supervisor import PARENT, manage
+from tests.starting import free_port
 
 pytestmark = pytest.mark.processes
 
@@ -20,14 +21,8 @@ def served(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     environment |= {"DATA_DIR": str(folder), "PORT": str(free_port()), **settings}
     return subprocess.run(
-        manage("serve"), env=environment, capture_output=True, text=True, timeout=120, check=False
+        manage("serve"), env=environment, capture_output=True, text=True, timeout=600, check=False
     )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize(

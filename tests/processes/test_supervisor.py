@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.supervisor import PARENT
-from tests.processes.conftest import wait_until
+from tests.processes.conftest import ended, wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -67,7 +67,7 @@ def test_a_killed_child_is_started_again(tmp_path: Path) -> None:
     os.kill(pids(log)[0], signal.SIGKILL)
     wait_until(lambda: len(pids(log)) == 2, 10)
     supervisor.terminate()
-    supervisor.wait(15)
+    ended(supervisor, 15)
     assert not any(alive(pid) for pid in pids(log))
 
 
@@ -85,7 +85,7 @@ def test_what_a_child_started_itself_is_ended_with_it(tmp_path: Path) -> None:
     supervisor = supervised(log, GRANDCHILD)
     wait_until(lambda: len(pids(log)) == 2, 10)
     supervisor.terminate()
-    supervisor.wait(15)
+    ended(supervisor, 15)
     wait_until(lambda: not any(alive(pid) for pid in pids(log)), 5)
 
 
@@ -94,5 +94,5 @@ def test_ctrl_c_reaches_the_supervisor_alone(tmp_path: Path) -> None:
     supervisor = supervised(log, INTERRUPTED)
     wait_until(lambda: len(pids(log)) == 1, 10)
     os.killpg(supervisor.pid, signal.SIGINT)
-    supervisor.wait(15)
+    ended(supervisor, 15)
     assert "interrupted" not in log.read_text()

@@ -18,7 +18,7 @@ from tests.judging.runs.test_limits import an_endpoint, run_on, workers
 from tests.judging.runs.test_pump import wait_until
 from tests.make import a_project
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
 
 def test_an_outage_of_seconds_costs_no_judgement_and_few_calls() -> None:

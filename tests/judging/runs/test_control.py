@@ -19,7 +19,7 @@ from tests.judging.runs.test_limits import an_endpoint, run_on, workers
 from tests.judging.runs.test_pump import at_work, wait_until
 from tests.make import a_metric, a_project, a_run, a_version
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.parametrize("stop", [services.run_pause, services.run_cancel])

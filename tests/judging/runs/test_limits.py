@@ -20,7 +20,7 @@ from judging.runs.load_models import EndpointShare
 from judging.runs.models import Run
 from tests.make import a_metric, a_project, a_run, a_version
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 SOON = RetryPolicy(base_seconds=0.01)
 
 

@@ -24,7 +24,8 @@ def most_in_a_minute(times: list[float], costs: list[float]) -> float:
 
 
 def schedule(limits: Limits, costs: list[float]) -> list[float]:
-    spacings = [(limits.request_spacing, limits.token_spacing(cost, max(costs))) for cost in costs]
+    largest = max(costs)
+    spacings = [(limits.request_spacing, limits.token_spacing(cost, largest)) for cost in costs]
     return starts(0.0, 0.0, 0.0, spacings)
 
 
@@ -103,6 +104,7 @@ def paced(limits: Limits, calls: int, *, leaving: int = 0) -> list[float]:
     return asyncio.run(asyncio.wait_for(all_of_them(), 20))
 
 
+@pytest.mark.timed
 def test_calls_start_at_the_times_that_were_reserved() -> None:
     times = paced(Limits(requests=6000), 100)
     assert len(times) == 100
