@@ -1,5 +1,6 @@
 // What every page does beyond links and forms. Pages work without it.
 import { keep, press } from "./keys.js";
+import "./stay.js";
 
 export function toast(text, kind = "success") {
   const notice = document.createElement("div");

@@ -69,6 +69,7 @@ def test_another_answer_is_shown_when_it_is_chosen(editor: Page) -> None:
 
 def test_a_click_on_a_name_inserts_it(editor: Page) -> None:
     typed(editor, "")
+    expect(editor.locator("#prompt mark")).to_have_count(0)
     editor.click("#names summary")
     editor.click("#names button[data-insert='{{ data.topic }}']")
     expect(editor.locator("#prompt mark")).to_have_text(["sums"])
