@@ -79,10 +79,22 @@ def _pair(pair: Mapping[str, Any]) -> list[str]:
 def _cost(cost: Mapping[str, Any]) -> str:
     seconds = cost["wall_seconds"]
     time = "" if seconds is None else f", {seconds:.1f} s"
-    return (
+    lines = [
         f"{cost['requests']} requests ({cost['retries']} repeated, {cost['failed_requests']} failed), "
-        f"{cost['prompt_tokens']} tokens read, {cost['completion_tokens']} written{time}."
-    )
+        f"{_tokens(cost)}{time}."
+    ]
+    lines += [
+        f"  answers of {name}: {part['requests']} requests, {_tokens(part)}."
+        for name, part in cost.get("answers", {}).items()
+    ]
+    if judges := cost.get("judges"):
+        lines.append(f"  judge models: {judges['requests']} requests, {_tokens(judges)}.")
+    return "\n".join(lines)
+
+
+def _tokens(cost: Mapping[str, Any]) -> str:
+    money = f", {cost['money']:g} {cost['currency']}" if "money" in cost else ""
+    return f"{cost['prompt_tokens']} tokens read, {cost['completion_tokens']} written{money}"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

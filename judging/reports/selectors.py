@@ -18,7 +18,7 @@ from judging.core.statistics.gather import Judgement as Told
 from judging.core.values import SCORED
 from judging.review.models import Override
 from judging.runs.filters import Filters, matching
-from judging.runs.models import Judgement, JudgeReply, Run, RunMetric
+from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run, RunMetric
 from judging.runs.rereading import definition_now
 
 BATCH = 20_000  # tuples fetched at a time
@@ -79,9 +79,11 @@ def truncated_of(run: Run) -> int:
 
 
 def retries_of(run: Run) -> int:
-    """Calls beyond the first of each question put to a judge model."""
-    asked = JudgeReply.objects.filter(judgement__run=run).count()
-    return max(0, run.calls - asked)
+    """Calls beyond the first of each question put to a judge model, and of each try at an answer. Replies that were
+    taken from earlier ones, and what was never sent, made none."""
+    asked = JudgeReply.objects.filter(judgement__run=run, copy_of=None).exclude(calls="[]").count()
+    tries = Generation.objects.filter(run=run).exclude(calls="[]").count() if run.kind == INFER else 0
+    return max(0, run.calls - asked - tries)
 
 
 def wall_seconds(run: Run) -> float | None:

@@ -11,6 +11,7 @@ from django.core.cache import cache
 from judging.core.statistics.gather import gather
 from judging.core.statistics.report import report
 from judging.reports import selectors
+from judging.reports.costs import cost_of
 from judging.reports.rule_lines import RuleFigures, rule_figures
 from judging.runs.models import Run
 
@@ -46,7 +47,7 @@ def report_document(run: Run) -> dict[str, Any]:
         "version": version.number,
         "left_out": left_out(run),
         **{name: figures[name] for name in ("rows", "level", "power", "candidates", "pairs")},
-        "cost": _cost(run, figures["retries"]),
+        "cost": cost_of(run, figures["retries"]),
     }
 
 
@@ -82,7 +83,7 @@ def left_out(run: Run) -> dict[str, int | None]:
 def _figures(run: Run) -> dict[str, Any]:
     """A core report with `overridden`, `retries` and `truncated` added, from the cache where it still holds."""
     state = (run.revision, selectors.count_overrides(run))
-    key = f"report.3:{run.pk}:{run.created_at.timestamp()}"
+    key = f"report.4:{run.pk}:{run.created_at.timestamp()}"
     kept: _Kept | None = cache.get(key)
     if kept is None or not _still_holds(kept, state, run):
         started = time.monotonic()
@@ -113,18 +114,4 @@ def _work_out(run: Run) -> dict[str, Any]:
         "retries": selectors.retries_of(run),
         "truncated": selectors.truncated_of(run),
         "rule_lines": rule_figures(run),
-    }
-
-
-def _cost(run: Run, retries: int) -> dict[str, Any]:
-    """Requests and tokens of all attempts; wall time from start to end, pauses included; judgements a second."""
-    seconds = selectors.wall_seconds(run)
-    return {
-        "requests": run.calls,
-        "retries": retries,
-        "failed_requests": run.calls_failed,
-        "prompt_tokens": run.prompt_tokens,
-        "completion_tokens": run.completion_tokens,
-        "wall_seconds": seconds,
-        "judgements_per_second": run.done / seconds if seconds else None,
     }

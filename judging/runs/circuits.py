@@ -9,12 +9,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from judging.core.judges.errors import MAYBE_SETTING_CODES
-from judging.core.pipeline import MetricDefinition
+from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.messages import reason_sentence
 from judging.metrics.models import Endpoint
 from judging.runs import limits
+from judging.runs.inferring import asked_of
 from judging.runs.lanes import way_key
-from judging.runs.models import Run, RunState
+from judging.runs.models import Reading, Run, RunState
 from judging.runs.services import in_trouble
 
 # A run froze what these are about: correcting the endpoint does not reach it.
@@ -37,11 +38,7 @@ def down_endpoints(run: Run) -> list[Down]:
     """Those that keep a running run waiting."""
     if run.state != RunState.RUNNING:
         return []
-    judges = [
-        judge
-        for text in run.metrics.values_list("definition", flat=True)
-        for judge in MetricDefinition.from_json(text).judges
-    ]
+    judges = _asked_by(run)
     names = {way_key(judge): judge.url for judge in judges}
     ids = [judge.endpoint for judge in judges if judge.endpoint]
     names |= {
@@ -55,6 +52,14 @@ def down_endpoints(run: Run) -> list[Down]:
         for key, seen in limits.look(names).items()
         if seen.down_for is not None
     ]
+
+
+def _asked_by(run: Run) -> list[JudgeModel]:
+    """Everybody whom the run may ask: judge models, of a later version of a metric too, and candidates."""
+    again = Reading.objects.filter(run_metric__run=run, asks=True)
+    texts = [*run.metrics.values_list("definition", flat=True), *again.values_list("definition", flat=True)]
+    judges = [judge for text in texts for judge in MetricDefinition.from_json(text).judges]
+    return judges + [one.model.asked for one in asked_of(run)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,12 +117,8 @@ def run_create(
 
     Raises ValidationError with a sentence if it cannot be.
     """
-    manner = manner or Manner()
     _refuse_impossible(version, candidates, metrics, asked)
-    prices = price_list((metric.definition for metric in metrics), asked)
-    if manner.budget.money is not None and not prices.currency:
-        raise ValidationError(no_common_currency())
-    run = Run.objects.create(
+    run = Run(
         project=project,
         name=name or free_name(project, version.dataset.name),
         version=version,
@@ -132,26 +128,12 @@ def run_create(
         bad_rows_left_out=version.bad_rows,
         created_by=user,
         only_worker=only_worker,
-        budget_calls=manner.budget.calls,
-        budget_tokens=manner.budget.tokens,
-        budget_money=manner.budget.money,
-        currency=prices.currency,
-        prices=prices.prices,
-        priority=manner.priority,
-        stop_width=manner.stop_width,
-        reuse_replies=manner.reuse_replies,
     )
+    _go_about(run, manner or Manner(), price_list((metric.definition for metric in metrics), asked))
+    run.save()
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate=candidate) for candidate in candidates])
     candidates_create(run, asked)
-    for number, metric in enumerate(metrics):
-        definition = frozen(metric.definition)
-        RunMetric.objects.create(
-            run=run,
-            number=number,
-            name=definition.name,
-            definition=definition.to_json(),
-            metric_version=metric.version,
-        )
+    _freeze_metrics(run, metrics)
     record(
         Action.RUN_STARTED,
         project=project,
@@ -163,6 +145,29 @@ def run_create(
     )
     engine.wake(tasks.pump)
     return run
+
+
+def _go_about(run: Run, manner: Manner, prices: PriceList) -> None:
+    """Raises ValidationError for a budget of money without prices."""
+    budget = manner.budget
+    if budget.money is not None and not prices.currency:
+        raise ValidationError(no_common_currency())
+    run.budget_calls, run.budget_tokens, run.budget_money = budget.calls, budget.tokens, budget.money
+    run.currency, run.prices = prices.currency, prices.prices
+    run.priority, run.stop_width = manner.priority, manner.stop_width
+    run.reuse_replies = manner.reuse_replies
+
+
+def _freeze_metrics(run: Run, metrics: Sequence[ChosenMetric]) -> None:
+    for number, metric in enumerate(metrics):
+        definition = frozen(metric.definition)
+        RunMetric.objects.create(
+            run=run,
+            number=number,
+            name=definition.name,
+            definition=definition.to_json(),
+            metric_version=metric.version,
+        )
 
 
 def no_common_currency() -> str:

@@ -18,8 +18,12 @@ from evalsite.accounts.models import User
 from judging.core.judges import scripted
 from judging.core.judges.patience import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
+from judging.metrics.models import Endpoint
 from judging.people.offers import candidates_of
-from judging.runs import pump, services
+from judging.reports.services import report_document
+from judging.runs import limits, pump, services
+from judging.runs.circuits import down_endpoints
+from judging.runs.load_models import EndpointLoad
 from judging.runs.models import INFER, Generation, Run, RunCandidate, RunState
 from tests.make import a_candidate, a_metric, a_project, a_run, a_version
 
@@ -340,3 +344,40 @@ def test_kept_answers_are_not_mixed_with_those_of_an_uploaded_model_of_the_same_
     ((_, line),) = answered_lines(version, f"run{run.pk}")
     outputs = {one["model_name"]: one["responses"] for one in json.loads(line)["model_outputs"]}
     assert [len(outputs["alpha"]), outputs["alpha"][0]["content"], len(outputs["beta"])] == [1, "xx", 1]
+
+
+def prompts(asked: Received) -> Answer:
+    return (
+        Answer(content="[[5]]", tokens=(100, 10)) if is_judge(asked) else Answer(content="a", tokens=(7, 2))
+    )
+
+
+def test_the_report_tells_what_answers_cost_apart_from_judging() -> None:
+    cost = report_document(inferred(prompts))["cost"]
+    assert cost["answers"] == {"gamma": {"requests": 3, "prompt_tokens": 21, "completion_tokens": 6}}
+    assert cost["judges"] == {"requests": 3, "prompt_tokens": 300, "completion_tokens": 30}
+    assert (cost["requests"], cost["retries"], cost["prompt_tokens"]) == (6, 0, 321)
+
+
+def test_money_stands_apart_too_where_prices_are_set() -> None:
+    version = unanswered()
+    with ScriptedJudge(reply=prompts) as judge:
+        priced = {"price_read": 1_000_000, "price_written": 0, "currency": "EUR"}
+        endpoint = Endpoint.objects.create(
+            project=version.dataset.project, name="gamma", url=judge.url, model="m", **priced
+        )
+        asked = a_candidate(judge.url, endpoint=endpoint.pk)
+        run = work(a_run(version, a_metric(judge.url), asked=[asked]))
+    cost = report_document(run)["cost"]
+    assert (cost["money"], cost["answers"]["gamma"]["money"], cost["judges"]["money"]) == (21.0, 21.0, 0.0)
+
+
+def test_a_candidate_that_is_down_is_said_to_be() -> None:
+    version = unanswered()
+    endpoint = Endpoint.objects.create(project=version.dataset.project, name="gamma", url="u", model="m")
+    run = a_run(version, a_metric("http://127.0.0.1:9/v1"), asked=[a_candidate("", endpoint=endpoint.pk)])
+    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
+    limits.make_row(f"endpoint {endpoint.pk}")
+    EndpointLoad.objects.update(down_since=limits.now() - 5, next_try_at=limits.now() + 9, problem="connect")
+    (down,) = down_endpoints(Run.objects.get(pk=run.pk))
+    assert (down.name, "Nothing answers" in down.why) == ("gamma", True)
