@@ -15,9 +15,12 @@ from judging.core.pipeline import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.runs import planning, tasks
 from judging.runs.filters import CURRENT, Filters, matching
-from judging.runs.models import Judgement, Reading, Run, RunMetric, RunState
-from judging.runs.rereading import definition_now, set_going_again
+from judging.runs.models import Judgement, JudgementState, Reading, Run, RunMetric, RunState
+from judging.runs.rereading import count_again, definition_now, set_going_again
 from judging.runs.services import allow_budget, budget_of, frozen, price_list
+
+MAY_AGAIN = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
+"""While a run is under way its last chunk might end, and the run with it, just as further ones are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,13 @@ class Meant:
     only: int | None = None
 
     def of(self, run: Run) -> QuerySet[Judgement]:
-        """The current attempts among them."""
-        if self.only is not None:
-            return Judgement.objects.filter(run=run, pk=self.only, current=True, rater=None)
-        return matching(run, replace(self.filters, attempts=CURRENT)).filter(current=True, rater=None)
+        """The current attempts among them that were made: what was not run yet is still to be asked anyway."""
+        found = (
+            matching(run, replace(self.filters, attempts=CURRENT))
+            if self.only is None
+            else Judgement.objects.filter(run=run, pk=self.only)
+        )
+        return found.filter(current=True, rater=None).exclude(state=JudgementState.NOT_RUN)
 
     def metrics(self, run: Run) -> list[RunMetric]:
         of_run = run.metrics.select_related("metric_version").order_by("number")
@@ -57,13 +63,16 @@ def _scale(definition: MetricDefinition) -> tuple[float, float]:
 def run_judge_again(
     *, run: Run, meant: Meant, user: User | None, version: MetricVersion | None = None
 ) -> int:
-    """New attempts at what is meant, asked anew; the old ones stay. How many; 0 if the run has not finished.
+    """New attempts at what is meant, asked anew; the old ones stay. How many; 0 while the run is under way.
+
+    A paused run stays so, and asks them when it is resumed. One that was cancelled, or could not start, is taken up
+    again, with the rest of it.
 
     `version`: judge by this version of the only metric that is meant. Raises ValidationError where the run's budget is
     spent.
     """
     locked = Run.objects.select_for_update().get(pk=run.pk)
-    if locked.state != RunState.FINISHED:
+    if locked.state not in MAY_AGAIN:
         return 0
     allow_budget(locked, budget_of(locked))
     reading = _reading(locked, meant, version, user) if version else None
@@ -76,7 +85,11 @@ def run_judge_again(
         if reading:
             reading.delete()
         return 0
-    set_going_again(locked)
+    if locked.state == RunState.PAUSED:
+        count_again(locked)
+        locked.save()
+    else:
+        set_going_again(locked)
     record(
         Action.RUN_JUDGED_AGAIN,
         project=run.project,

@@ -16,7 +16,7 @@ from evalsite.access import May, signed_in
 from judging.review.forms import FilterForm
 from judging.runs.access import get_run
 from judging.runs.budget import MILLION
-from judging.runs.judging_again import Meant, other_versions, run_judge_again
+from judging.runs.judging_again import MAY_AGAIN, Meant, other_versions, run_judge_again
 from judging.runs.models import Run, RunState
 from judging.runs.rereading import definition_now
 
@@ -39,7 +39,7 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
         else:
-            _tell(request, made)
+            _tell(request, run, made)
             return redirect("runs:detail", slug, pk)
     count = meant.of(run).count()
     context: dict[str, Any] = {
@@ -48,7 +48,7 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "several_metrics": len(metrics) > 1,
         "metric": metrics[0] if len(metrics) == 1 else None,
         "versions": versions,
-        "finished": run.state == RunState.FINISHED,
+        "under_way": run.state not in MAY_AGAIN,
         "back": FilterForm(request.GET, run).filters.query(),
         **_takes(run, meant, count),
     }
@@ -65,9 +65,9 @@ def _takes(run: Run, meant: Meant, count: int) -> dict[str, Any]:
     return {"calls": calls, "tokens": round(tokens), "cost": money}
 
 
-def _tell(request: HttpRequest, made: int) -> None:
+def _tell(request: HttpRequest, run: Run, made: int) -> None:
     if not made:
-        messages.info(request, _("There is nothing to judge again, or the run has not finished."))
+        messages.info(request, _("There is nothing to judge again, or the run is under way."))
         return
     text = ngettext(
         "%(n)s new attempt is made; the old one is kept.",
@@ -75,3 +75,5 @@ def _tell(request: HttpRequest, made: int) -> None:
         made,
     )
     messages.success(request, text % {"n": made})
+    if run.state == RunState.PAUSED:
+        messages.info(request, _("The run is paused: it asks them when it is resumed."))

@@ -20,7 +20,7 @@ from judging.core.rules.asking import asks_no_more
 from judging.core.rules.check import read_program
 from judging.metrics.models import MetricVersion
 from judging.runs import planning, tasks
-from judging.runs.models import JudgementState, Reading, Run, RunMetric, RunState
+from judging.runs.models import SETTLED, JudgementState, Reading, Run, RunMetric, RunState
 
 
 def definition_now(run_metric: RunMetric) -> MetricDefinition:
@@ -125,10 +125,12 @@ def run_read_again(
 
 
 def set_going_again(run: Run) -> None:
-    """A finished run, held by the caller, that has new attempts to work on."""
+    """A run that had ended, held by the caller, has new attempts to work on."""
     count_again(run)
     run.state, run.finished_at, run.only_worker = RunState.RUNNING, None, ""
-    run.revision += 1
+    if run.problem == SETTLED:
+        run.stop_width = None  # as where it is resumed
+    run.problem = run.problem_detail = ""
     run.save()
 
 
@@ -141,3 +143,4 @@ def count_again(run: Run) -> None:
     )
     run.scored, run.no_score, run.unparsed = (counts[state] for state in states)
     run.errors = counts[JudgementState.ERROR]
+    run.revision += 1

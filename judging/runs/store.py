@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Exists
 from django.utils import timezone
 
 from datasets.core.formats.names import Format
@@ -253,7 +254,8 @@ def finish_if_done(run_id: int) -> bool:
     open_chunks = Chunk.objects.filter(run=run_id, done=False)
     if open_chunks.exists():
         return False
-    running = Run.objects.filter(pk=run_id, state=RunState.RUNNING)
+    # Looked at again in the statement that ends it: meanwhile somebody may have made it go on with further chunks.
+    running = Run.objects.filter(~Exists(open_chunks), pk=run_id, state=RunState.RUNNING)
     return bool(running.update(state=RunState.FINISHED, finished_at=timezone.now()))
 
 

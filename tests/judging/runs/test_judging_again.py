@@ -16,8 +16,8 @@ from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.runs.filters import Filters
 from judging.runs.judging_again import Meant, other_versions, run_judge_again
-from judging.runs.models import JudgeReply, Run
-from judging.runs.services import ChosenMetric, run_create
+from judging.runs.models import Judgement, JudgeReply, Run, RunState
+from judging.runs.services import ChosenMetric, run_create, run_resume
 from tests.conftest import ClientOf
 from tests.judging.runs.test_pump import work
 from tests.make import a_metric, a_version
@@ -140,3 +140,63 @@ def test_reviewers_and_raters_may_not(run: Run, bob: User, client_of: ClientOf) 
     address = reverse("runs:judge_again", args=(run.project.slug, run.pk))
     assert client_of(bob).post(address).status_code == 403
     assert not run.judgements.filter(attempt=2).exists()
+
+
+def put(run: Run, state: RunState, left: int = 0) -> Run:
+    """As it stands when it was stopped with so many of its judgements not run."""
+    last = run.judgements.order_by("-position")[:left]
+    for one in last:
+        Judgement.objects.filter(pk=one.pk).update(
+            state="not_run", reason="not_run", value=None, score=None, finished_at=None
+        )
+        JudgeReply.objects.filter(judgement=one).delete()
+    if left:
+        run.chunks.update(done=False)
+    scored = run.judgements.filter(state="scored", current=True).count()
+    Run.objects.filter(pk=run.pk).update(state=state, scored=scored)
+    return Run.objects.get(pk=run.pk)
+
+
+def test_a_paused_run_stays_so_and_asks_again_when_it_is_resumed(run: Run, judge: ScriptedJudge) -> None:
+    run = put(run, RunState.PAUSED, left=1)
+    assert run_judge_again(run=run, meant=Meant(Filters(candidate="alpha")), user=None) == 3
+    run = Run.objects.get(pk=run.pk)
+    assert (run.state, run.scored, run.not_run) == (RunState.PAUSED, 2, 4)
+    run_resume(run)
+    run = work(run)
+    assert (run.state, run.scored, len(judge.requests)) == (RunState.FINISHED, 6, 10)
+
+
+def test_what_was_not_run_yet_is_not_asked_twice(run: Run, judge: ScriptedJudge) -> None:
+    run = put(run, RunState.PAUSED, left=2)
+    assert run_judge_again(run=run, meant=Meant(Filters()), user=None) == 4
+    run_resume(Run.objects.get(pk=run.pk))
+    assert work(run).scored == 6
+    assert len(judge.requests) == 12
+
+
+@pytest.mark.parametrize("state", [RunState.CANCELLED, RunState.FAILED])
+def test_a_run_that_ended_early_is_taken_up_with_the_rest(
+    state: RunState, run: Run, judge: ScriptedJudge
+) -> None:
+    run = put(run, state, left=1)
+    assert run_judge_again(run=run, meant=Meant(Filters(candidate="alpha")), user=None) == 3
+    assert (work(run).scored, len(judge.requests)) == (6, 10)
+
+
+@pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PLANNING])
+def test_a_run_that_is_under_way_is_left_alone(state: RunState, run: Run) -> None:
+    assert run_judge_again(run=put(run, state), meant=Meant(Filters()), user=None) == 0
+
+
+def test_the_page_says_what_becomes_of_a_run_that_was_stopped(
+    run: Run, alice: User, client_of: ClientOf
+) -> None:
+    client, address = client_of(alice), reverse("runs:judge_again", args=(run.project.slug, run.pk))
+    put(run, RunState.PAUSED, left=1)
+    assert "These are asked when it is resumed" in client.get(address).text
+    assert "Judge 5 items again" in client.get(address).text
+    put(run, RunState.CANCELLED)
+    assert "The run ended before 1 item was judged." in client.get(address).text
+    put(run, RunState.RUNNING)
+    assert "Pause it, or let it finish" in client.get(address).text
