@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -93,9 +95,9 @@ def random_row(version: Version) -> Row | None:
     return next_row(version, drawn - 1) or previous_row(version, drawn)
 
 
-def row_values(row: Row) -> dict[str, Any]:
+def row_values(row: Row, decode: Callable[[str], Any] = json.loads) -> dict[str, Any]:
     """A valid row as templates see it (`data`): its fields with the computed question, gt and history."""
-    return row_data(row.raw, format_of(row.version))
+    return row_data(row.raw, format_of(row.version), decode)
 
 
 def format_of(version: Version) -> Format:

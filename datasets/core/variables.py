@@ -1,6 +1,7 @@
 """A row and a response as templates and scripts see them: `data` and `response`."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from datasets.core.formats.names import Format, structural_keys
@@ -8,14 +9,14 @@ from datasets.core.formats.names import Format, structural_keys
 _LABELS = {"system": "[SYSTEM]", "user": "[USER]", "assistant": "[BOT]", "tool": "[TOOL]"}
 
 
-def row_data(text: str, fmt: Format) -> dict[str, Any]:
-    """What `data` is for a valid row.
+def row_data(text: str, fmt: Format, decode: Callable[[str], Any] = json.loads) -> dict[str, Any]:
+    """What `data` is for a valid row; `decode` reads its JSON.
 
     `text` is the row's JSON (RawRow.data). First `messages` ({role, content, …}, parts joined), then the custom
     fields in their order and as uploaded, then `ref_answer` (None if absent), and `question`, `gt`, `history`
     (each a text or None), which win over fields of these names.
     """
-    row: dict[str, Any] = json.loads(text)
+    row: dict[str, Any] = decode(text)
     messages = messages_of(row, fmt)
     hidden = structural_keys(fmt) | ({"prompt", "response"} if fmt == "legacy_csv" else set())
     data: dict[str, Any] = {"messages": messages}

@@ -272,4 +272,6 @@ def with_changes(item: Item, changed: dict[str, dict[str, Any]]) -> Item:
     """The item with the fields that preprocess added or changed, for this response only."""
     if not changed:
         return item
-    return Item({**item.data, **changed.get("data", {})}, {**item.response, **changed.get("response", {})})
+    data = changed.get("data", {})
+    exact = None if item.exact is None else {**item.exact, **data}
+    return Item({**item.data, **data}, {**item.response, **changed.get("response", {})}, exact)

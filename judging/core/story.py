@@ -94,10 +94,12 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is judged: the row as templates see it and one response to it."""
+    """What is judged: the row as templates see it and one response to it. `exact`: the row with its numbers as they are
+    written, for a rule program; without it they are what Python makes of them."""
 
     data: dict[str, Any]
     response: dict[str, Any]
+    exact: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ class Verdict:
     flip: bool = False
 
 
-class RuledLine(msgspec.Struct, frozen=True):
+class RuledLine(msgspec.Struct, frozen=True, gc=False):
     """A line of a rule program on one field: the line in the program, its score with the reason, the field's value
     as JSON text (None where the answer lacks it), perhaps cut."""
 
@@ -192,8 +194,7 @@ class RuledLine(msgspec.Struct, frozen=True):
     answer: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ruled:
+class Ruled(msgspec.Struct, frozen=True):
     """What a rule program says of an answer. `failure`: why it lacks the program's format; then there are no lines."""
 
     outcome: Outcome
@@ -203,8 +204,7 @@ class Ruled:
     verdicts: tuple[Verdict, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(msgspec.Struct, frozen=True):
     """An outcome with everything that led to it."""
 
     outcome: Outcome

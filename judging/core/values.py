@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+
+import msgspec
+
+_encoded = json.JSONEncoder(ensure_ascii=False).encode  # made once: every judgement needs it
 
 Value = bool | int | float | str
 
 SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN = "scored", "no_score", "unparsed", "error", "not_run"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """`value` exactly if `state` is scored; `reason` (a code) exactly if it is not."""
 
     state: str
@@ -34,7 +36,7 @@ class Outcome:
 
     @property
     def value_json(self) -> str | None:
-        return None if self.value is None else json.dumps(self.value, ensure_ascii=False)
+        return None if self.value is None else _encoded(self.value)
 
 
 def outcome_of_value(value: Value | None) -> Outcome:

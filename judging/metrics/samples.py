@@ -13,6 +13,7 @@ from datasets.core.variables import response_data
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project
 from judging.core.pipeline import Item
+from judging.core.rules.values import exact_json
 
 MAX_LOOKED_AT = 20_000  # rows, when looking for one that lacks a field
 _COMPUTED = ("question", "gt", "history", "ref_answer")
@@ -32,7 +33,8 @@ class Sample:
 
     @property
     def item(self) -> Item:
-        return Item(self.data, response_data(self.response.raw) if self.response else {})
+        response = response_data(self.response.raw) if self.response else {}
+        return Item(self.data, response, selectors.row_values(self.row, exact_json))
 
     @property
     def response_key(self) -> str:

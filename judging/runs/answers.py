@@ -7,10 +7,12 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from datasets.core.variables import response_data
 from judging.core.candidates import CandidateModel, answer_of, build_request, flags_of
 from judging.core.judges.patience import Asked
-from judging.core.pipeline import Failure, Item, Story
+from judging.core.pipeline import Failure, Story
 from judging.core.values import Outcome
 from judging.runs import store
 from judging.runs.asking import Abandoned
@@ -133,17 +135,19 @@ def _generated(of: Unanswered, item: store.ToJudge, asked: Asked, lane: Lane) ->
 
 def with_answer(item: store.ToJudge, generated: Generated) -> store.ToJudge:
     """What is judged, now that there is an answer."""
-    answered = Item(item.item.data, response_data(generated.raw))
-    return replace(item, item=answered, asks=None, generated=generated)
+    answered = replace(item.item, response=response_data(generated.raw))
+    return msgspec.structs.replace(item, item=answered, asks=None, generated=generated)
 
 
 def unanswered(item: store.ToJudge, generated: Generated | None) -> store.Judged:
     """Without an answer there is nothing to judge; None: nobody was asked, since what was said is only read again."""
     why = generated.why if generated else ""
-    return store.Judged(replace(item, generated=generated), Story(Outcome.error(ANSWER_FAILED, why)))
+    return store.Judged(
+        msgspec.structs.replace(item, generated=generated), Story(Outcome.error(ANSWER_FAILED, why))
+    )
 
 
 def with_flags(item: store.ToJudge, story: Story) -> Story:
     """What is odd about an answer that the run asked for stands with what was said of it."""
     flags = flags_of(item.item.response) if item.inferred else ()
-    return replace(story, flags=(*story.flags, *flags)) if flags else story
+    return msgspec.structs.replace(story, flags=(*story.flags, *flags)) if flags else story

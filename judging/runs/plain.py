@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 
+_encode = msgspec.json.Encoder().encode
+
 
 def as_json(value: Any) -> str:
     """Strict JSON text: no NaN, no half characters; integers of any size."""
     try:
-        return msgspec.json.encode(value).decode()
+        return _encode(value).decode()
     except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError):
         plain = msgspec.to_builtins(value, enc_hook=str)  # dataclasses in lists too
         return storable(json.dumps(plain, ensure_ascii=False, separators=(",", ":"))) or ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import sys
 import threading
@@ -258,12 +259,12 @@ class Pump:
         """Lease a chunk if fewer stories are open than slots could take soon. Whether there was one to lease."""
         if not run.gate.open or run.gate.trouble or run.exhausted or len(run.tasks) >= run.ahead:
             return False
-        leased = await self._in_database(store.lease, run.pk, self.owner)
-        if leased is None:
+        taken = await self._in_database(self._take_chunk, run)
+        if taken is None:
             run.exhausted = True
             return False
+        leased, items, judged = taken
         run.fed += 1 / run.gate.weight
-        items, judged = await self._in_database(self._load, run, leased)
         self.held[leased.chunk] = HeldChunk(leased, len(items))
         self.done.extend(judged)
         for item in items:
@@ -274,9 +275,17 @@ class Pump:
             self._close_chunk(leased.chunk)
         return True
 
+    def _take_chunk(
+        self, run: ActiveRun
+    ) -> tuple[store.Leased, list[store.ToJudge], list[store.Judged]] | None:
+        """A chunk if there is one, what others must judge of it, and what rule programs have judged at once: a task
+        each would cost more."""
+        leased = store.lease(run.pk, self.owner)
+        return (leased, *self._load(run, leased)) if leased else None
+
     def _load(self, run: ActiveRun, leased: store.Leased) -> tuple[list[store.ToJudge], list[store.Judged]]:
-        """What others must judge, and what rule programs have judged at once: a task each would cost more."""
-        items = store.load(leased, run.form, run.answers.candidates if run.answers else ())
+        inferred = run.answers.candidates if run.answers else ()
+        items = store.load(leased, run.form, inferred, lambda key: self._tools(run, key).seen)
         alone = {key: self._tools(run, key).alone for key in {item.metric for item in items}}
         judged, others = [], []
         for item in items:
@@ -527,4 +536,8 @@ def work(
 ) -> None:
     """Run one pump to its end, in this thread. `only`: for one run."""
     sys.setswitchinterval(0.0005)
-    asyncio.run(Pump(owner, stop, life=life, only=only, policy=policy).run())
+    gc.freeze()  # what is loaded by now stays: looking through it again and again took a tenth of the time
+    try:
+        asyncio.run(Pump(owner, stop, life=life, only=only, policy=policy).run())
+    finally:
+        gc.unfreeze()

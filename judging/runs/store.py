@@ -7,12 +7,14 @@ and only if the database holds no unjudged one of it.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 from django.db import connection, transaction
 from django.db.models import Exists
 from django.utils import timezone
@@ -20,6 +22,7 @@ from django.utils import timezone
 from datasets.core.formats.names import Format
 from datasets.core.variables import response_data, row_data
 from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, Ruled, ScriptResult, Story
+from judging.core.rules.values import exact_json
 from judging.runs import generations
 from judging.runs.budget import Spent
 from judging.runs.generations import Generated, Unanswered
@@ -84,10 +87,11 @@ class Leased:
 
 
 MetricKey = tuple[int, int | None]  # ids of a run's metric and of a later reading, if it is one
+# A row's numbers as Python has them, as they are written (rule programs compare those), or each where it is wanted.
+Seen = Literal["plain", "exact", "both"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToJudge:
+class ToJudge(msgspec.Struct, frozen=True):
     """One judgement to make."""
 
     judgement: int
@@ -101,8 +105,7 @@ class ToJudge:
     generated: Generated | None = None  # the try that gave the answer, if this process made it
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True):
     """One judgement made."""
 
     of: ToJudge
@@ -128,16 +131,18 @@ def release(chunks: Iterable[int], owner: str) -> None:
     Chunk.objects.filter(pk__in=list(chunks), owner=owner, done=False).update(owner="", lease_until=0)
 
 
-def load(leased: Leased, form: Format, inferred: Collection[int] = ()) -> list[ToJudge]:
-    """What is still to be judged of a chunk. Rows are decoded once, however many answers they have. `inferred`: the
-    candidates whose answers the run asks for."""
+def load(
+    leased: Leased,
+    form: Format,
+    inferred: Collection[int] = (),
+    seen: Callable[[MetricKey], Seen] = lambda _key: "plain",
+) -> list[ToJudge]:
+    """What is still to be judged of a chunk. `inferred`: the candidates whose answers the run asks for; `seen`: as what
+    a metric wants to see numbers."""
     with connection.cursor() as cursor:
         cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
         found = cursor.fetchall()
-    rows: dict[int, dict[str, Any]] = {}
-    for *_, row_id, raw, _ in found:
-        if row_id not in rows:
-            rows[row_id] = row_data(raw, form)
+    rows = _Rows(form)
     earlier = heard([asked_by for _, _, _, asked_by, *_ in found if asked_by])
     return [
         ToJudge(
@@ -145,13 +150,36 @@ def load(leased: Leased, form: Format, inferred: Collection[int] = ()) -> list[T
             leased.run,
             leased.chunk,
             (metric, reading),
-            Item(rows[row_id], response_data(answer)),
+            rows.item(row_id, raw, answer, seen((metric, reading))),
             earlier.get(asked_by),
             candidate in inferred,
             None if answer else Unanswered(response, candidate, number),
         )
-        for judgement, metric, reading, asked_by, candidate, response, number, row_id, _, answer in found
+        for judgement, metric, reading, asked_by, candidate, response, number, row_id, raw, answer in found
     ]
+
+
+class _Rows:
+    """The rows of a chunk, each decoded once in each way, however many answers it has."""
+
+    def __init__(self, form: Format) -> None:
+        self._form = form
+        self._plain: dict[int, dict[str, Any]] = {}
+        self._exact: dict[int, dict[str, Any]] = {}
+
+    def item(self, row: int, raw: str, answer: str, seen: Seen) -> Item:
+        response = response_data(answer)
+        exact = self._decoded(self._exact, row, raw, exact_json) if seen != "plain" else None
+        if seen == "exact" and exact is not None and answer:  # without one, the row is sent to a candidate
+            return Item(exact, response, exact)
+        return Item(self._decoded(self._plain, row, raw, json.loads), response, exact)
+
+    def _decoded(
+        self, known: dict[int, dict[str, Any]], row: int, raw: str, decode: Callable[[str], Any]
+    ) -> dict[str, Any]:
+        if row not in known:
+            known[row] = row_data(raw, self._form, decode)
+        return known[row]
 
 
 def definition(key: MetricKey) -> MetricDefinition:

@@ -34,6 +34,7 @@ from judging.runs.calling import Caller
 from judging.runs.lanes import Lane
 from judging.runs.reply_cache import ReplyCache, digest_of
 from judging.runs.rule_tools import RuleTools
+from judging.runs.store import Seen
 
 Asks = TypeVar("Asks")
 Answer = TypeVar("Answer")
@@ -75,6 +76,13 @@ class MetricTools:
     def alone(self) -> RuleTools | None:
         """The metric's rule program, if it needs neither scripts nor judges: it can be asked outside the loop."""
         return self.rules if self.rules and self.rules.alone else None
+
+    @property
+    def seen(self) -> Seen:
+        """As what it wants to see a row's numbers. No script or template sees what a program judges alone."""
+        if self.rules is None:
+            return "plain"
+        return "exact" if self.rules.alone else "both"
 
     async def preprocess(self, context: Context) -> ScriptResult:
         return await self._before(context)

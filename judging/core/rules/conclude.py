@@ -24,8 +24,7 @@ class LineError:
     params: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """`score` exactly if there is no `error`. `failure` says why the answer lacks the format (score 1, no lines)."""
 
     score: int | float | None
@@ -57,11 +56,11 @@ def conclude(evaluation: Evaluation, found: Mapping[int, Scored | Reason]) -> Re
     lines = evaluation.lines
     if evaluation.questions or evaluation.calls:
         lines = tuple(_told(line, found.get(index)) for index, line in enumerate(lines))
-    failed = [line for line in lines if line.score is None]
-    if failed:
+    scores = [line.score for line in lines if line.score is not None]
+    if len(scores) < len(lines):
+        failed = [line for line in lines if line.score is None]
         first = next((line for line in failed if line.reason.code != NOT_ASKED), failed[0])
         return Result(None, lines, error=_error_of(first))
-    scores = [line.score for line in lines if line.score is not None]
     return Result(aggregate(evaluation.program.aggregate, scores), lines)
 
 

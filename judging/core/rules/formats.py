@@ -57,8 +57,13 @@ def _place(text: str, position: int) -> dict[str, str]:
 
 def read_json(text: str) -> Fields:
     """A JSON object, white space around it allowed. Raises NotInFormat."""
+    bare = text.strip()
     try:
-        value = _decode(text.strip())
+        value, end = _scan(bare, 0)
+        if end != len(bare):
+            _decode(bare)  # says where the rest begins
+    except StopIteration as error:
+        raise NotInFormat("not_json", **_place(text, error.value + _lead(text))) from None
     except json.JSONDecodeError as error:
         raise NotInFormat("not_json", **_place(text, error.pos + _lead(text))) from None
     except RecursionError:
@@ -73,12 +78,17 @@ def read_json(text: str) -> Fields:
 
 def check_depth(value: Any) -> None:
     """Raises NotInFormat where lists and objects nest deeper than MOST_DEPTH."""
-    level, depth = [value], 0
-    while level := [one for one in level if isinstance(one, (list, dict))]:
+    level, depth = [value] if isinstance(value, (list, dict)) else [], 0
+    while level:
         depth += 1
         if depth > MOST_DEPTH:
             raise NotInFormat("too_deep")
-        level = [member for one in level for member in (one.values() if isinstance(one, dict) else one)]
+        level = [
+            member
+            for one in level
+            for member in (one.values() if isinstance(one, dict) else one)
+            if isinstance(member, (list, dict))
+        ]
 
 
 def _once_each(pairs: list[tuple[str, Value]]) -> Fields:
@@ -94,9 +104,11 @@ def _refuse_constant(name: str) -> NoReturn:
     raise NotInFormat("not_a_number", name=name)
 
 
-_decode = json.JSONDecoder(
+_decoder = json.JSONDecoder(
     object_pairs_hook=_once_each, parse_int=Number, parse_float=Number, parse_constant=_refuse_constant
-).decode
+)
+# The scanner itself: what the library does around it takes as long as a small answer.
+_decode, _scan = _decoder.decode, _decoder.scan_once
 
 
 # --- XML -------------------------------------------------------------------------------------------------------

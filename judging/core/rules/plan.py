@@ -7,7 +7,6 @@ result = conclude(evaluation, found)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +39,7 @@ class Call:
     arguments: str
 
 
-class Line(msgspec.Struct, frozen=True):
+class Line(msgspec.Struct, frozen=True, gc=False):
     """A rule applied to one field. Without a score: `reason.code` is `pending`, or an error of the row.
 
     `answer` and `reference` are the values that were looked at, None where there is none or none was needed.
@@ -57,8 +56,7 @@ class Line(msgspec.Struct, frozen=True):
 PENDING = Reason("pending")
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(msgspec.Struct, frozen=True):
     """`failure` says why the answer lacks the format; then there are no lines. Requests stand in the lines' order."""
 
     program: Program
@@ -86,8 +84,7 @@ def plan(program: Program, answer: str, reference: Any) -> Evaluation:
     return planner.evaluation(program)
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(msgspec.Struct, frozen=True):
     """The answer, or the reference: its fields, and all of it."""
 
     fields: Fields
@@ -162,20 +159,19 @@ class _Planner:
     calls: list[Call] = field(default_factory=list)
 
     def add(self, rule: Rule) -> None:
+        if rule.target.kind != "all":
+            return self._add_line(rule, rule.target.written)
         try:
-            for name in self._names(rule):
-                self._add_line(rule, name)
+            names = self.reference.names(rule)
         except _RowError as error:
             self.lines.append(Line(rule, rule.target.written, None, error.reason))
+            return None
+        for name in names:
+            self._add_line(rule, name)
+        return None
 
     def evaluation(self, program: Program) -> Evaluation:
         return Evaluation(program, tuple(self.lines), None, tuple(self.questions), tuple(self.calls))
-
-    def _names(self, rule: Rule) -> Iterator[str]:
-        if rule.target.kind == "all":
-            yield from self.reference.names(rule)
-        else:
-            yield rule.target.written
 
     def _add_line(self, rule: Rule, name: str) -> None:
         answer, wanted = self.answer.value_of(rule.target, name), None

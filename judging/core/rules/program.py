@@ -135,16 +135,17 @@ class Rule:
     argument: Argument
     word: str = field(compare=False)
     place: Place = field(compare=False)
+    needs_reference: bool = field(init=False, compare=False)
+    """Whether the function compares with the reference's field: an argument can take its place."""
+
+    def __post_init__(self) -> None:
+        # Asked for every line of every answer, so it is worked out once.
+        replaced = self.function.argument == "replacement" and self.argument is not None
+        object.__setattr__(self, "needs_reference", self.function.needs_reference and not replaced)
 
     @property
     def language(self) -> Literal["zh", "en"]:
         return "zh" if self.word == self.function.name.zh else "en"
-
-    @property
-    def needs_reference(self) -> bool:
-        """Whether the function compares with the reference's field: an argument can take its place."""
-        replaced = self.function.argument == "replacement" and self.argument is not None
-        return self.function.needs_reference and not replaced
 
 
 @dataclass(frozen=True, slots=True)

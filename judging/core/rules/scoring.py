@@ -13,34 +13,45 @@ from judging.core.rules.values import Value, identity, same, text_of
 BEST, WORST = 5, 1
 
 
-class Reason(msgspec.Struct, frozen=True):  # four for every answer: made in a quarter of a dataclass's time
+# Several for every answer: such a struct is made in a quarter of a dataclass's time, and it is in no cycle.
+class Reason(msgspec.Struct, frozen=True, gc=False):
     """Why a line has its score, or none: a code, and what the sentence about it needs to know."""
 
     code: str
     params: dict[str, str] = {}
 
 
-class Scored(msgspec.Struct, frozen=True):
+class Scored(msgspec.Struct, frozen=True, gc=False):
     """A line's score, 1 to 5, with its reason."""
 
     score: int | float
     reason: Reason
 
 
-def _verdict(passed: bool, code: str, otherwise: str, **params: str) -> Scored:
-    return Scored(BEST if passed else WORST, Reason(code if passed else otherwise, params))
+_EQUAL, _DIFFERENT = Scored(BEST, Reason("equal")), Scored(WORST, Reason("different"))
+_PART, _NO_PART = (
+    Scored(BEST, Reason("part_of_reference")),
+    Scored(WORST, Reason("not_part_of_reference")),
+)
+_HOLDS, _HOLDS_NOT = (
+    Scored(BEST, Reason("holds_reference")),
+    Scored(WORST, Reason("does_not_hold_reference")),
+)
+_FORMAT_HELD = Scored(BEST, Reason("format_held"))
 
 
 def exact_match(answer: Value, reference: Value, _argument: None) -> Scored:
     """5 if equal by value."""
-    return _verdict(same(answer, reference), "equal", "different")
+    return _EQUAL if same(answer, reference) else _DIFFERENT
 
 
 def length(answer: Value, _reference: Value, limit: Length) -> Scored:
     """5 if the text, white space at its ends left out, has a length within the limit (code points)."""
     count = len(text_of(answer).strip())
     params = {"length": str(count), "low": str(limit.low), "high": str(limit.high)}
-    return _verdict(limit.low <= count <= limit.high, "length_within", "length_beyond", **params)
+    if limit.low <= count <= limit.high:
+        return Scored(BEST, Reason("length_within", params))
+    return Scored(WORST, Reason("length_beyond", params))
 
 
 def has_format(answer: Value, _reference: Value, form: Format) -> Scored:
@@ -49,27 +60,33 @@ def has_format(answer: Value, _reference: Value, form: Format) -> Scored:
         read_fields(form, text_of(answer))
     except NotInFormat as error:
         return Scored(WORST, Reason(error.reason, error.params))
-    return Scored(BEST, Reason("format_held"))
+    return _FORMAT_HELD
 
 
 def equals(answer: Value, _reference: Value, constant: str) -> Scored:
     """5 if the field's text is the constant."""
-    return _verdict(text_of(answer) == constant, "is_constant", "is_not_constant", constant=constant)
+    same_text = text_of(answer) == constant
+    return Scored(BEST if same_text else WORST, _compared(same_text, constant))
 
 
 def not_equals(answer: Value, _reference: Value, constant: str) -> Scored:
     """5 if the field's text is not the constant."""
-    return _verdict(text_of(answer) != constant, "is_not_constant", "is_constant", constant=constant)
+    same_text = text_of(answer) == constant
+    return Scored(WORST if same_text else BEST, _compared(same_text, constant))
+
+
+def _compared(same_text: bool, constant: str) -> Reason:
+    return Reason("is_constant" if same_text else "is_not_constant", {"constant": constant})
 
 
 def contained_in(answer: Value, reference: Value, _argument: Any) -> Scored:
     """5 if the answer is a part of the reference."""
-    return _verdict(is_part(answer, reference), "part_of_reference", "not_part_of_reference")
+    return _PART if is_part(answer, reference) else _NO_PART
 
 
 def contains(answer: Value, reference: Value, _argument: Any) -> Scored:
     """5 if the reference is a part of the answer."""
-    return _verdict(is_part(reference, answer), "holds_reference", "does_not_hold_reference")
+    return _HOLDS if is_part(reference, answer) else _HOLDS_NOT
 
 
 def is_part(part: Value, whole: Value) -> bool:

@@ -27,7 +27,7 @@ MOST_VALUE = 4000  # characters of a field's value that are kept beside its scor
 
 def evaluate(program: Program, item: Item) -> Evaluation:
     """The program on an item's answer, against its row's reference."""
-    return plan(program, item.response.get("content") or "", reference_of(item.data))
+    return plan(program, item.response.get("content") or "", reference_of(item.exact or item.data))
 
 
 async def rule_on(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 _quoted = json.encoder.encode_basestring
 _MOST_EXPONENT_DIGITS = 1000  # beyond, Python would refuse to count; such a number equals only itself
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(msgspec.Struct, frozen=True, gc=False):
     """A JSON number as it is written."""
 
     source: str
@@ -24,17 +24,25 @@ class Number:
 Value = str | Number | bool | None | list["Value"] | dict[str, "Value"]
 
 
+_AS_IT_IS = {str, bool, type(None), Number}
+
+_scan = json.JSONDecoder(parse_int=Number, parse_float=Number).scan_once
+
+
+def exact_json(text: str) -> Any:
+    """A valid JSON text with its numbers as they are written: a Value, if it is not nested too deeply."""
+    return _scan(text.lstrip(), 0)[0]
+
+
 def from_python(value: Any) -> Value:
-    """A decoded JSON value (of a row) as a Value; a number is written as Python would."""
-    if isinstance(value, (str, bool, Number)) or value is None:
-        return value
-    if isinstance(value, int):
-        return Number(str(value))
-    if isinstance(value, float):
-        return Number(repr(value))
+    """A decoded JSON value as a Value; an int or a float is written as Python would."""
+    if type(value) in _AS_IT_IS:
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, dict):
+        return {key: one if type(one) in _AS_IT_IS else from_python(one) for key, one in value.items()}
     if isinstance(value, list):
         return [from_python(element) for element in value]
-    return {str(key): from_python(element) for key, element in value.items()}
+    return Number(repr(value) if isinstance(value, float) else str(value))
 
 
 def json_text(value: Value) -> str:

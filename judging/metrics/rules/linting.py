@@ -18,6 +18,7 @@ from judging.core.rules.check import read_program
 from judging.core.rules.code import run_code
 from judging.core.rules.lint import Lint, References
 from judging.core.rules.plan import reference_of
+from judging.core.rules.values import exact_json
 from judging.core.scripts import run_preprocess
 
 AT_ONCE = 5_000  # references that a page may wait for
@@ -66,22 +67,22 @@ def references_of(version: Version, preprocess: str, jail: Jail | None) -> Itera
     rows = Row.objects.filter(version=version, valid=True).order_by("line")
     while batch := list(rows.filter(line__gt=last).values_list("pk", "line", "raw")[:_ROWS]):
         last = batch[-1][1]
-        found = [row_data(raw, form) for _pk, _line, raw in batch]
+        found = [row_data(raw, form, exact_json) for _pk, _line, raw in batch]
         if preprocess.strip() and jail:
-            found = _after_preprocess(jail, preprocess, [pk for pk, _line, _raw in batch], found)
+            changed = _changed_by(jail, preprocess, [(pk, row_data(raw, form)) for pk, _line, raw in batch])
+            found = [data | fields for data, fields in zip(found, changed, strict=True)]
         for (_pk, line, _raw), data in zip(batch, found, strict=True):
             yield line, reference_of(data)
 
 
-def _after_preprocess(
-    jail: Jail, preprocess: str, rows: list[int], found: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """The rows' data as preprocess leaves it, called with each row's first answer; as it was where that fails."""
+def _changed_by(jail: Jail, preprocess: str, rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What preprocess changes in each row's data, called with its first answer; nothing where that fails."""
     answers: dict[int, str] = {}
-    stored = Response.uploaded.filter(row__in=rows).order_by("row", "candidate", "number")
+    stored = Response.uploaded.filter(row__in=[row for row, _data in rows]).order_by(
+        "row", "candidate", "number"
+    )
     for row, raw in stored.values_list("row_id", "raw"):
         answers.setdefault(row, raw)
     empty = response_data("{}")
-    responses = [response_data(answers[row]) if row in answers else empty for row in rows]
-    outcomes = run_preprocess(jail, preprocess, list(zip(found, responses, strict=True)))
-    return [data | outcome.changed.get("data", {}) for data, outcome in zip(found, outcomes, strict=True)]
+    items = [(data, response_data(answers[row]) if row in answers else empty) for row, data in rows]
+    return [outcome.changed.get("data", {}) for outcome in run_preprocess(jail, preprocess, items)]

@@ -13,7 +13,7 @@ from judging.core.pipeline import Item
 from judging.core.rules.formats import NotInFormat, check_depth, read_fields
 from judging.core.rules.plan import reference_of
 from judging.core.rules.program import Format
-from judging.core.rules.values import Value, from_python, text_of
+from judging.core.rules.values import Value, exact_json, from_python, text_of
 
 LOOKED_AT = 200  # rows, while one types
 _SHOWN = 80  # characters of an example
@@ -38,13 +38,20 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
     for answer in answers.order_by("number"):
         first.setdefault(answer.row_id, answer)
     return [
-        Item(selectors.row_values(row), response_data(first[row.pk].raw)) for row in rows if row.pk in first
+        Item(
+            selectors.row_values(row),
+            response_data(first[row.pk].raw),
+            selectors.row_values(row, exact_json),
+        )
+        for row in rows
+        if row.pk in first
     ]
 
 
 def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
     """The references of the first rows, as they stand there."""
-    return (reference_of(selectors.row_values(row)) for row in selectors.sample_rows(version, most))
+    rows = selectors.sample_rows(version, most)
+    return (reference_of(selectors.row_values(row, exact_json)) for row in rows)
 
 
 def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:

@@ -59,6 +59,16 @@ def by_rules(rules: str, *answers: str, url: str = "", reference: Any = REFERENC
     return Run.objects.get(pk=run.pk)
 
 
+def by_written_reference(rules: str, answer: str, reference: str, **more: Any) -> Run:
+    """A row whose reference is a JSON value that is written as `reference`."""
+    version = a_version(answer)
+    raw = f'{{"messages": [{{"role": "user", "content": "?"}}], "ref_answer": {reference}}}'
+    Row.objects.filter(version=version).update(raw=raw)
+    run = a_run(version, MetricDefinition(name="字段", max_score=5, rules=rules, **more))
+    pump.work("test:1:1", stop=threading.Event(), only=run.pk)
+    return Run.objects.get(pk=run.pk)
+
+
 def record(run: Run) -> dict[str, Any]:
     return next(iter(records(run)))
 
@@ -90,6 +100,30 @@ def test_an_answer_without_the_format_scores_1_and_is_flagged() -> None:
     run = by_rules(MECHANICAL, "不是 JSON")
     told = record(run)
     assert (told["value"], told["rules"], told["flags"]) == (1, [], ["format_failed"])
+
+
+EXACT = "# DSL\n价:精确匹配\n@格式限制:JSON\n"
+PI = "3.14159265358979323846264338327950288"
+
+
+@pytest.mark.parametrize("script", ["", "def preprocess(data, resp):\n    data['seen'] = True\n"])
+@pytest.mark.parametrize(("written", "score"), [(PI, 5), (PI[:-1] + "9", 1), (PI + "0", 5), (PI[:17], 1)])
+def test_fractions_of_a_reference_are_compared_as_they_are_written(
+    written: str, score: int, script: str
+) -> None:
+    run = by_written_reference(EXACT, f'{{"价": {PI}}}', f'{{"价": {written}}}', preprocess=script)
+    assert record(run)["value"] == score
+
+
+def test_a_script_that_changes_the_reference_has_the_last_word_on_it() -> None:
+    script = "def preprocess(data, resp):\n    data['ref_answer'] = {'价': 0.5}\n"
+    run = by_written_reference(EXACT, '{"价": 0.50}', f'{{"价": {PI}}}', preprocess=script)
+    assert record(run)["value"] == 5
+
+
+def test_the_text_of_a_reference_has_its_numbers_as_they_are_written() -> None:
+    rules = "# DSL\n@单个字段:精确全包括\n@格式限制:字符串\n"
+    assert record(by_written_reference(rules, 'as given: {"a": 1.50}', '{"a":1.50}'))["value"] == 5
 
 
 def test_a_reference_that_lacks_a_field_is_an_error_of_the_row() -> None:
