@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from json.scanner import make_scanner
 from typing import Any, NoReturn
 from xml.parsers import expat
 
@@ -108,7 +109,7 @@ _decoder = json.JSONDecoder(
     object_pairs_hook=_once_each, parse_int=Number, parse_float=Number, parse_constant=_refuse_constant
 )
 # The scanner itself: what the library does around it takes as long as a small answer.
-_decode, _scan = _decoder.decode, _decoder.scan_once
+_decode, _scan = _decoder.decode, make_scanner(_decoder)  # type: ignore[arg-type]
 
 
 # --- XML -------------------------------------------------------------------------------------------------------

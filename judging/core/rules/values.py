@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable
+from json.scanner import make_scanner
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ Value = str | Number | bool | None | list["Value"] | dict[str, "Value"]
 
 _AS_IT_IS = {str, bool, type(None), Number}
 
-_scan = json.JSONDecoder(parse_int=Number, parse_float=Number).scan_once
+_scan = make_scanner(json.JSONDecoder(parse_int=Number, parse_float=Number))  # type: ignore[arg-type]
 
 
 def exact_json(text: str) -> Any:
