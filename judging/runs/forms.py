@@ -98,8 +98,16 @@ class RunForm(BudgetForm):
         label=_("Take replies from earlier identical requests"),
         required=False,
         help_text=_(
-            "Only of this project, and only where the judge is asked at temperature 0: the same address, model and "
-            "whole request. Such a reply costs nothing and says where it comes from."
+            "Only of this project, and where the judge is asked at temperature 0: the same address, model and whole "
+            "request. Such a reply costs nothing and says where it comes from."
+        ),
+    )
+
+    reuse_any = forms.BooleanField(
+        label=_("Also where the judge is asked at another temperature"),
+        required=False,
+        help_text=_(
+            "Asked anew it might say something else; so repeated runs no longer show how steady it is."
         ),
     )
 
@@ -158,7 +166,11 @@ class RunForm(BudgetForm):
         """After is_valid."""
         sent = self.cleaned_data
         return Manner(
-            self.budget(), Priority(int(sent["priority"])), sent["stop_width"], sent["reuse_replies"]
+            self.budget(),
+            Priority(int(sent["priority"])),
+            sent["stop_width"],
+            sent["reuse_replies"],
+            sent["reuse_any"],
         )
 
     def chosen_metrics(self) -> list[MetricChoice]:

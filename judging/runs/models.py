@@ -91,6 +91,7 @@ class Run(models.Model):
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     stop_width = models.FloatField(null=True, help_text="end when each mean is known to ± this; null: never")
     reuse_replies = models.BooleanField(default=False, help_text="whether replies to the same request count")
+    reuse_any = models.BooleanField(default=False, help_text="also those at another temperature than 0")
     reused = models.PositiveIntegerField(default=0, help_text="replies that were not paid for again")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)

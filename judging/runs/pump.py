@@ -215,7 +215,8 @@ class Pump:
         if run.sandbox_level is None or level < run.sandbox_level:  # the least of all that worked on it
             Run.objects.filter(pk=pk).update(sandbox_level=level)
         ledger = Ledger(budget_of(run), run.prices, spent_by(run))
-        cache = ReplyCache(run.project_id, self._in(self.watching)) if run.reuse_replies else None
+        reads = self._in(self.watching)
+        cache = ReplyCache(run.project_id, reads, warm=run.reuse_any) if run.reuse_replies else None
         weight = WEIGHTS[Priority(run.priority)]
         gate = Gate(pk, run.project_id, weight, ledger=ledger, note=self._note_call)
         caller = Caller(self.clients, gate, self.policy)

@@ -1,7 +1,8 @@
 """The same request to the same judge is not paid for twice, within a project and where the run allows it.
 
-Only what is asked at temperature 0 is meant to be answered alike. The identity is exact: the address and every byte of
-the request, with the number of the repeat, since whoever asks three times wants three replies.
+Only what is asked at temperature 0 is meant to be answered alike; a `warm` cache counts the rest too. The identity is
+exact: the address and every byte of the request, with the number of the repeat, since whoever asks three times wants
+three replies.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from judging.runs.ways import InThread
 RECENT = 2000  # replies that are kept until they are stored
 
 
-def digest_of(url: str, request: Request, repeat: int) -> str:
-    """'' where the judge may answer otherwise the next time, or the request cannot be sent."""
-    if request.get("temperature") != 0:
+def digest_of(url: str, request: Request, repeat: int, *, warm: bool = False) -> str:
+    """'' where the judge may answer otherwise the next time, unless `warm`, or the request cannot be sent."""
+    if not warm and request.get("temperature") != 0:
         return ""
     try:
         body = msgspec.json.encode(request, order="sorted")
@@ -45,14 +46,19 @@ def known_replies(project: int, digests: list[str]) -> list[AskedJudge | None]:
 class ReplyCache:
     """Of one run in one pump."""
 
-    def __init__(self, project: int, in_thread: InThread) -> None:
+    def __init__(self, project: int, in_thread: InThread, *, warm: bool = False) -> None:
         async def look(digests: list[str]) -> list[AskedJudge | None]:
             found: list[AskedJudge | None] = await in_thread(known_replies, project, digests)
             return found
 
         self._look = Batcher(look)
+        self._warm = warm
         self._asking: dict[str, asyncio.Event] = {}
         self._recent: dict[str, AskedJudge] = {}
+
+    def digest(self, url: str, request: Request, repeat: int) -> str:
+        """What the request is known by; '' where it is to be asked in any case."""
+        return digest_of(url, request, repeat, warm=self._warm)
 
     async def find(self, digest: str, question: Question) -> AskedJudge | None:
         """The reply that is known or under way, as an answer to `question`; None: ask, and then say so by `keep`."""

@@ -71,6 +71,7 @@ class Manner:
     priority: Priority = Priority.NORMAL
     stop_width: float | None = None
     reuse_replies: bool = False
+    reuse_any: bool = False  # also where the judge might answer otherwise: at another temperature than 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,8 @@ def _go_about(run: Run, manner: Manner, prices: PriceList) -> None:
     run.budget_calls, run.budget_tokens, run.budget_money = budget.calls, budget.tokens, budget.money
     run.currency, run.prices = prices.currency, prices.prices
     run.priority, run.stop_width = manner.priority, manner.stop_width
-    run.reuse_replies = manner.reuse_replies
+    run.reuse_any = manner.reuse_any
+    run.reuse_replies = manner.reuse_replies or manner.reuse_any
 
 
 def _freeze_metrics(run: Run, metrics: Sequence[ChosenMetric]) -> None:

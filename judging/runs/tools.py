@@ -32,7 +32,7 @@ from judging.core.values import Value
 from judging.runs.batcher import Batcher
 from judging.runs.calling import Caller
 from judging.runs.lanes import Lane
-from judging.runs.reply_cache import ReplyCache, digest_of
+from judging.runs.reply_cache import ReplyCache
 from judging.runs.rule_tools import RuleTools
 from judging.runs.store import Seen
 
@@ -124,7 +124,7 @@ class MetricTools:
     async def _answer(self, question: Question, story: asyncio.Task[Any]) -> AskedJudge:
         lane = self.lanes[question.judge]
         request = build_request(lane.settings, question.prompt)
-        digest = digest_of(lane.settings.url, request, question.repeat) if self.cache else ""
+        digest = self.cache.digest(lane.settings.url, request, question.repeat) if self.cache else ""
         if not self.cache or not digest:
             return await self._answer_anew(question, request, lane, story)
         known = await self.cache.find(digest, question)

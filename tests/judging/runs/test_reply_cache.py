@@ -57,6 +57,14 @@ def test_what_may_be_answered_otherwise_is_asked_again(
         assert len(judge.requests) == 12
 
 
+def test_where_it_is_asked_for_any_temperature_counts() -> None:
+    with ScriptedJudge("[[8]]") as judge:
+        version, warm = a_version(a_project()), a_metric(judge.url, params={"temperature": 0.7})
+        options = {"manner": Manner(reuse_any=True)}
+        assert [work(a_run(version, warm, **options)).reused for _ in range(2)] == [0, 6]
+        assert len(judge.requests) == 6
+
+
 def test_replies_never_pass_to_another_project() -> None:
     with ScriptedJudge("[[8]]") as judge:
         for name in ("one", "two"):
