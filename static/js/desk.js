@@ -20,6 +20,7 @@ const queue = []; // articles to come
 const past = []; // {article, key, values, comment}: what this page gave, newest last
 let current = null;
 let fetching = null;
+let asked = false; // for more, while an answer to an older question was on its way
 let drafting = 0;
 
 for (const article of items.querySelectorAll(".desk-item")) take(article, queue.length);
@@ -66,9 +67,11 @@ function show(article, values, comment) {
 }
 
 function lookForMore() {
+  asked = Boolean(fetching);
   fetching ??= fetchMore().finally(() => {
     fetching = null;
     if (!current && queue.length) next();
+    else if (!current && asked) lookForMore();
     else if (!current) show(null);
   });
   return fetching;
@@ -168,6 +171,7 @@ function waiting(why, count) {
 }
 
 function empty() {
+  if (!current) lookForMore(); // the server gives no more items while many verdicts are still on their way
   if (status.dataset.tone === "warn") say(status.dataset.sent);
 }
 

@@ -8,5 +8,11 @@ document.addEventListener("htmx:confirm", (event) => {
   const { elt, target } = event.detail;
   if (target?.id !== "preview") return;
   if (elt !== target) clicked = performance.now();
-  else if (clicked > typed) event.preventDefault();
+  else if (clicked >= typed) event.preventDefault();
+});
+
+// A look that is under way was asked for without what is chosen now: its answer would put the older choice back.
+document.addEventListener("change", (event) => {
+  const preview = event.target.closest("#preview");
+  if (preview) window.htmx.trigger(preview, "htmx:abort");
 });

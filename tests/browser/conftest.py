@@ -15,6 +15,7 @@ from playwright.sync_api import ConsoleMessage, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evalsite.accounts.models import User
+from tests.browser.waiting import PATIENCE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = [
@@ -26,8 +27,10 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE = 120_000  # milliseconds after which a test gives up on a page; nothing that the product promises
 expect.set_options(timeout=PATIENCE)
+
+# htmx calls it an error too that a newer question took an older one's place. One that failed is told as sendError.
+NO_LONGER_WANTED = ("htmx:sendAbort,", "htmx:afterRequest,")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,7 +47,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
         if os.environ.get("EVALSITE_CI") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
-    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": QUIET}
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": QUIET, "timeout": PATIENCE}
 
 
 @pytest.fixture(scope="session")
@@ -67,10 +70,10 @@ def console() -> list[str]:
 @pytest.fixture
 def page(page: Page, console: list[str]) -> Iterator[Page]:
     def hear(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        if message.type in ("error", "warning") and not message.text.startswith(NO_LONGER_WANTED):
             console.append(f"{message.text} ({message.location.get('url', '')})")
 
-    page.set_default_timeout(PATIENCE)
+    page.context.set_default_timeout(PATIENCE)
     page.on("console", hear)
     page.on("pageerror", lambda error: console.append(str(error)))
     yield page

@@ -11,11 +11,22 @@ from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.metrics.models import Endpoint, Metric
+from tests.browser.waiting import until
 from tests.judging.metrics.conftest import live, metric, server, version
 
 __all__ = ["live", "metric", "server", "version"]  # fixtures
 
 Enter = Callable[..., Page]
+
+TYPE_AND_GO_ON_AT_ONCE = """(text) => {
+    document.execCommand("insertText", false, text);
+    document.getElementById("go-next").click();
+}"""
+CHOOSE_AND_WAIT_FOR_NOTHING = """() => {
+    const choice = document.getElementById("row_response");
+    choice.selectedIndex = [...choice.options].findIndex((one) => one.label.startsWith("bee"));
+    for (const name of ["input", "change"]) choice.dispatchEvent(new Event(name, { bubbles: true }));
+}"""
 
 
 @pytest.fixture
@@ -54,9 +65,10 @@ def test_the_next_row_keeps_what_is_typed(editor: Page) -> None:
 def test_the_next_row_is_not_overtaken_by_what_was_typed_just_before(editor: Page) -> None:
     held: list[Route] = []
     editor.route("**/preview/", lambda route: held.append(route))
-    typed(editor, "Only {{ data.question }}")
-    editor.click("#go-next")
+    editor.locator("#id_judge-0-template").press("Control+a")
+    editor.evaluate(TYPE_AND_GO_ON_AT_ONCE, "Only {{ data.question }}")
     editor.wait_for_timeout(600)  # longer than typing waits before it asks
+    until(editor, lambda: held)
     assert len(held) == 1
     held[0].continue_()
     expect(editor.locator("#prompt")).to_contain_text("Only <b>bold</b>")
@@ -65,6 +77,17 @@ def test_the_next_row_is_not_overtaken_by_what_was_typed_just_before(editor: Pag
 def test_another_answer_is_shown_when_it_is_chosen(editor: Page) -> None:
     editor.select_option("#row_response", label="bee · 1")
     expect(editor.locator("#prompt")).to_contain_text("bee says 1")
+
+
+def test_a_choice_is_not_undone_by_an_answer_that_was_on_its_way(editor: Page) -> None:
+    held: list[Route] = []
+    editor.route("**/preview/", lambda route: held.append(route), times=1)
+    with editor.expect_request("**/preview/"):
+        typed(editor, "Newer {{ response.content }}")
+    until(editor, lambda: held)
+    editor.evaluate(CHOOSE_AND_WAIT_FOR_NOTHING)
+    held[0].continue_()
+    expect(editor.locator("#prompt")).to_have_text("Newer bee says 1")
 
 
 def test_a_click_on_a_name_inserts_it(editor: Page) -> None:

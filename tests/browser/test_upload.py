@@ -15,6 +15,7 @@ from datasets.importing import import_version
 from datasets.models import Version
 from evalsite import engine
 from evalsite.accounts.models import User
+from tests.browser.waiting import arrived
 from tests.datasets.conftest import numbered
 
 ADDRESS = "/p/physics/datasets/upload/"
@@ -41,11 +42,14 @@ def test_a_file_is_uploaded_read_and_browsed(enter: Enter, alice: User, file: Pa
     expect(page.get_by_text("No worker is running")).to_be_visible()
     import_version(Version.objects.get().pk, engine.owner())
     expect(page.get_by_text("1 row of 121 has errors")).to_be_visible()
+    arrived(page)
     page.get_by_role("button", name="Leave 1 bad row out").click()
     page.get_by_role("dialog").get_by_role("button", name="Leave 1 bad row out").click()
     expect(page.get_by_text("1 bad row of 121 is left out of every run.")).to_be_visible()
+    arrived(page)
     page.keyboard.press("b")
     expect(page.get_by_role("heading", name="Rows")).to_be_visible()
+    arrived(page)
     page.get_by_role("searchbox").fill("answer 77")
     page.keyboard.press("Enter")
     page.get_by_role("link", name="77", exact=True).click()
@@ -76,4 +80,4 @@ def test_a_filter_is_chosen_without_a_new_page_and_stands_in_the_address(
     page.goto(page.url + "rows/")
     page.get_by_label("Findings").select_option("json.invalid")
     expect(page.locator("#rows tbody tr")).to_have_count(1)
-    assert "finding=json.invalid" in page.url
+    expect(page).to_have_url(re.compile("finding=json.invalid"))

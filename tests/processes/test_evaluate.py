@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.out = path / "out"
+        self.started: list[subprocess.Popen[str]] = []
         self.environment = {
             **os.environ,
             **SETTINGS,
@@ -61,9 +62,11 @@ class Folder:
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         command = manage("evaluate", *map(str, arguments), "--out", str(self.out), "--json")
-        return subprocess.Popen(
+        process = subprocess.Popen(
             leashed(command), env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
+        self.started.append(process)
+        return process
 
     def evaluate(self, *arguments: object) -> tuple[int, dict[str, Any], str]:
         process = self.start(*arguments)
@@ -75,8 +78,12 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return Folder(tmp_path)
+def folder(tmp_path: Path) -> Iterator[Folder]:
+    made = Folder(tmp_path)
+    yield made
+    for process in made.started:
+        with process:  # closes its pipes and waits
+            process.kill()
 
 
 def test_a_file_is_judged_and_both_results_are_written(folder: Folder) -> None:
@@ -210,10 +217,7 @@ def test_no_process_is_left(folder: Folder) -> None:
     with ScriptedJudge(reply="Score: [[8]]") as judge:
         folder.evaluate(folder.rows(1), "--metrics", folder.metrics(judge.url))
     wanted = f"DATA_DIR={folder.path / 'data'}".encode()
-    time.sleep(0.2)
-    assert not [
-        entry for entry in Path("/proc").iterdir() if entry.name.isdecimal() and wanted in environment(entry)
-    ]
+    wait_until(lambda: not any(wanted in environment(entry) for entry in Path("/proc").glob("[0-9]*")), 1)
 
 
 def environment(process: Path) -> bytes:
