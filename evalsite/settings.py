@@ -135,6 +135,7 @@ RECONCILERS = [
     "datasets.searching.reconcile",
     "judging.runs.reconcile.reconcile",
     "judging.metrics.linting.reconcile",
+    "judging.people.importing.reconcile",
     "evalsite.accounts.housekeeping.reconcile",
 ]
 

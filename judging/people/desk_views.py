@@ -114,12 +114,13 @@ def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> Htt
         "values": values_from(request, criteria),
         "comment": request.POST.get("comment", ""),
         "seconds": _number(request.POST.get("seconds", "")),
-        "key": _key(request),
         "shown": _side_seen(request),
     }
     if attempt.isdecimal() and int(attempt):
-        return _done(request, evaluation, assignment, lambda: desk.change(**given, attempt=int(attempt)))
-    return _done(request, evaluation, assignment, lambda: desk.submit(**given))
+        return _done(
+            request, evaluation, assignment, lambda key: desk.change(**given, key=key, attempt=int(attempt))
+        )
+    return _done(request, evaluation, assignment, lambda key: desk.submit(**given, key=key))
 
 
 @login_required
@@ -132,8 +133,8 @@ def skip(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpRe
         request,
         evaluation,
         assignment,
-        lambda: desk.skip(
-            assignment=assignment, reason=reason, comment=comment, key=_key(request), seconds=seconds
+        lambda key: desk.skip(
+            assignment=assignment, reason=reason, comment=comment, key=key, seconds=seconds
         ),
     )
 
@@ -144,9 +145,7 @@ def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Take back the last verdict or skip; the item is on the desk again."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
     user = signed_in(request)
-    return _done(
-        request, evaluation, None, lambda: desk.undo(evaluation=evaluation, user=user, key=_key(request))
-    )
+    return _done(request, evaluation, None, lambda key: desk.undo(evaluation=evaluation, user=user, key=key))
 
 
 @login_required
@@ -184,11 +183,15 @@ def values_from(request: HttpRequest, criteria: dict[int, Criterion]) -> dict[in
 
 
 def _done(
-    request: HttpRequest, evaluation: Evaluation, assignment: Assignment | None, action: Callable[[], Rating]
+    request: HttpRequest,
+    evaluation: Evaluation,
+    assignment: Assignment | None,
+    action: Callable[[uuid.UUID], Rating],
 ) -> HttpResponse:
     """Do it; say what came of it to the script as JSON, else by the page that follows."""
+    key = _key(request)
     try:
-        rating = action()
+        rating = action(key)
     except ValuesRefused as refused:
         errors = {number: value_problem(code) for number, code in refused.codes.items()}
         if _wants_json(request) or assignment is None:
@@ -206,8 +209,8 @@ def _done(
         return redirect("desk:page", evaluation.run.project.slug, evaluation.run_id)
     if _wants_json(request):
         back = {"items": [_fragment(request, evaluation, rating.assignment)]} if rating.kind == "undo" else {}
-        return JsonResponse({"sentence": saved_sentence(rating), **back, **_state(request, evaluation)})
-    messages.success(request, saved_sentence(rating) or _("Saved."))
+        return JsonResponse({"sentence": saved_sentence(rating, key), **back, **_state(request, evaluation)})
+    messages.success(request, saved_sentence(rating, key) or _("Saved."))
     return redirect("desk:page", evaluation.run.project.slug, evaluation.run_id)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -97,10 +98,15 @@ def value_problem(code: str) -> str:
     return sentences.get(code) or _("This is not asked here.")
 
 
-def saved_sentence(rating: Rating) -> str:
-    """What is worth saying after something was stored; '' for the usual."""
+def saved_sentence(rating: Rating, key: UUID) -> str:
+    """What is worth saying of what was stored for what was sent under `key`; '' for the usual."""
     if rating.kind == "undo":
         return _("Taken back.")
+    if rating.repeated and rating.key != key and rating.kind != "skip":
+        return _(
+            "You had given a verdict here already, in another tab perhaps: that one counts. To change it, open it "
+            "under “Earlier ones”."
+        )
     if rating.extra and not rating.repeated:
         return _(
             "Saved. Your time for this item was over and somebody else had taken it: both verdicts are kept."

@@ -1,43 +1,52 @@
-"""Ratings from a file: each line taken once, however often the file is sent; what cannot be taken is listed."""
+"""A file of ratings: kept, then taken in by a worker in small transactions, so that raters and pages go on meanwhile.
+
+What ends a worker in the middle ends no import: the next one goes on after the last line that was dealt with. What
+fails, or is stopped by somebody, is taken back as it came, so that nothing stays half taken in.
+"""
 
 from __future__ import annotations
 
-import json
+import logging
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
-from uuid import UUID, uuid5
+from itertools import islice
 
 from django.db import transaction
-from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from datasets.models import Row
+from datasets import files
+from datasets.services import store
+from evalsite import engine, keeping
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from judging.core.people.criteria import Criterion, ValuesRefused, accepted, canonical
 from judging.core.people.rating_lines import BadLine, RatingLine, read_lines
-from judging.core.values import Value
-from judging.people.keeping import judgements_add
-from judging.people.leasing import locked, take_seat
+from judging.people import tasks
+from judging.people.keeping import rating_forget
+from judging.people.leasing import locked
 from judging.people.looking import criteria_of
-from judging.people.models import (
-    Assignment,
-    AssignmentState,
-    Evaluation,
-    EvaluationRater,
-    Item,
-    Rating,
-    RatingKind,
-)
+from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
+from judging.people.taking_in import Batch
 from judging.runs.plain import storable
 
+log = logging.getLogger("judging.people")
+
 MOST_BYTES = 50_000_000
-_NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # where keys of lines without one come from
+AT_ONCE = 100_000  # bytes that a page may wait for
+TOLD = 1_000  # wrong lines that are listed; of all of them there is the number
+_BATCH = 100  # lines: nobody else can write to SQLite meanwhile
+_PAUSE = 0.01  # seconds between two batches, for those who wait
+_OPEN = (ImportState.WAITING, ImportState.READING, ImportState.UNDOING)
+UNEXPECTED, GONE, AWAY, STOPPED = "unexpected", "gone", "away", "stopped"
+
+
+class _Stopped(Exception):
+    """The worker is to end, or the import is not its own any more."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """What came of a file: new verdicts, lines that were there already or do not count, lines that are wrong."""
+    """What came of lines: new verdicts, lines that were there already or do not count, lines that are wrong."""
 
     new: int = 0
     there: int = 0
@@ -45,177 +54,190 @@ class Imported:
     wrong: list[BadLine] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a line is about; `turned`: it tells the two answers the other way round."""
-
-    item: Item
-    turned: bool = False
-
-
-class _Into:
-    """An evaluation that ratings are taken into; holds what every line needs."""
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        self.evaluation = evaluation
-        self.criteria = criteria_of(evaluation)
-        self.numbers = {one.name: number for number, one in self.criteria.items()}
-        self.raters: dict[str, EvaluationRater] = {}
-        for rater in EvaluationRater.objects.filter(evaluation=evaluation).select_related("user"):
-            self.raters[rater.user.username] = rater
-        for rater in list(self.raters.values()):
-            self.raters[rater.pseudonym] = rater
-
-    def take(self, line: RatingLine) -> str:
-        """'new' or 'there'; raises Wrong."""
-        rater = self.raters.get(line.rater)
-        if rater is None:
-            raise Wrong("no_rater", name=line.rater)
-        found = self._item(line)
-        key = line.key or uuid5(_NAMES, f"{self.evaluation.pk}:{found.item.pk}:{rater.pk}")
-        if Rating.objects.filter(key=key, rater__evaluation=self.evaluation).exists():
-            return "there"
-        values = self._values(line, found)
-        if Rating.objects.filter(
-            key=key
-        ).exists():  # from another evaluation: the same verdict, kept here too
-            key = uuid5(_NAMES, f"{self.evaluation.pk}:{key}")
-            if Rating.objects.filter(key=key).exists():
-                return "there"
-        self._keep(line, found, rater, key, values)
-        return "new"
-
-    def _item(self, line: RatingLine) -> _Found:
-        if line.row is not None and line.candidate:
-            return self._by_names(line)
-        if line.item is None:
-            raise Wrong("no_item")
-        found = self._items().filter(number=line.item).first()
-        if found is None:
-            raise Wrong("no_such_item")
-        return _Found(found)
-
-    def _items(self) -> QuerySet[Item]:
-        parts = ("response__candidate", "other_response__candidate")
-        return Item.objects.filter(evaluation=self.evaluation).select_related(*parts)
-
-    def _by_names(self, line: RatingLine) -> _Found:
-        row = Row.objects.filter(version=self.evaluation.run.version_id, line=line.row or 0).first()
-        wanted = [(line.candidate, line.answer)] + ([(line.other, line.other_answer)] if line.other else [])
-        there = list(self._items().filter(row=row).order_by("number")) if row else []
-        by_number = [item for item in there if item.number == line.item]
-        for item in by_number + [item for item in there if item.repeat_of_id is None]:
-            sides = [(one.candidate.name, one.number) for one in (item.response, item.other_response) if one]
-            if sides == wanted:
-                return _Found(item)
-            if len(sides) == 2 and sides[::-1] == wanted:
-                return _Found(item, turned=True)
-        raise Wrong("no_such_item")
-
-    def _values(self, line: RatingLine, found: _Found) -> dict[int, Value]:
-        strange = [name for name in line.values if name not in self.numbers]
-        if strange:
-            raise Wrong("no_criterion", name=strange[0])
-        given = {self.numbers[name]: value for name, value in line.values.items()}
-        try:
-            values = accepted(self.criteria, given)
-        except ValuesRefused as refused:
-            number, code = next(iter(refused.codes.items()))
-            raise Wrong(f"value_{code}", name=self._name(number)) from None
-        return canonical(self.criteria, values, 2 if found.turned else 1)
-
-    def _name(self, number: int) -> str:
-        criterion: Criterion = self.criteria[number]
-        return criterion.name
-
-    def _keep(
-        self, line: RatingLine, found: _Found, rater: EvaluationRater, key: UUID, values: dict[int, Value]
-    ) -> None:
-        side = self._side(line, found)
-        at = line.at or timezone.now()
-        assignment = self._assignment(found.item, rater, side, at)
-        assignment.attempt += 1
-        rating = Rating.objects.create(
-            assignment=assignment,
-            rater=rater,
-            kind=RatingKind.VERDICT,
-            attempt=assignment.attempt,
-            key=key,
-            values=storable(json.dumps(values, ensure_ascii=False)) or "",
-            comment=storable(line.comment[:20_000]) or "",
-            seconds=line.seconds,
-            extra=assignment.extra,
-            imported=True,
-            at=at,
+def import_begin(*, evaluation: Evaluation, file: files.Incoming, file_name: str, by: User) -> RatingsImport:
+    """Keep a file and have its ratings taken in: a small one at once. Raises ValidationError if it cannot be kept."""
+    stored = store(file)
+    with transaction.atomic():
+        made = RatingsImport.objects.create(
+            evaluation=evaluation,
+            file_name=files.shown_name(file_name),
+            stored_as=stored.stored_as,
+            size=stored.size,
+            created_by=by,
         )
-        judgements_add(self.evaluation, assignment, rating, values)
-        Item.objects.filter(pk=found.item.pk).update(given=F("given") + 1)
-        assignment.state, assignment.rating, assignment.given_at = AssignmentState.GIVEN, rating, at
-        assignment.shown_first, assignment.seconds = side, line.seconds
-        assignment.save()
-
-    def _side(self, line: RatingLine, found: _Found) -> int | None:
-        if found.item.other_response_id is None:
-            return None
-        if line.shown_first not in (None, 1, 2):
-            raise Wrong("side")
-        return 3 - line.shown_first if found.turned and line.shown_first else line.shown_first
-
-    def _assignment(self, item: Item, rater: EvaluationRater, side: int | None, at: datetime) -> Assignment:
-        held = Assignment.objects.select_related("item", "rater").filter(item=item, rater=rater).first()
-        if held is not None and held.state == AssignmentState.GIVEN:
-            raise Wrong("rated_already")
-        if held is None:
-            rater.place += 1
-            rater.save(update_fields=["place"])
-            held = Assignment(
-                evaluation=self.evaluation,
-                item=item,
-                rater=rater,
-                place=rater.place,
-                lease_until=at,
-                shown_first=side,
-            )
-            held.state = AssignmentState.RELEASED
-            held.save()
-            Item.objects.filter(pk=item.pk).update(dealt=F("dealt") + 1)
-        if held.state != AssignmentState.LEASED:
-            take_seat(held)
-        return held
+        if stored.size > AT_ONCE:
+            engine.wake(tasks.take_in_ratings, import_id=made.pk)
+    if stored.size <= AT_ONCE:
+        work(made.pk, engine.owner())
+        made.refresh_from_db()
+    return made
 
 
-class Wrong(Exception):
-    """A line that cannot be taken, by its code."""
-
-    def __init__(self, code: str, **params: str) -> None:
-        super().__init__(code)
-        self.code, self.params = code, params
-
-
-@transaction.atomic
-def ratings_import(*, evaluation: Evaluation, text: str, by: User) -> Imported:
-    """Take a file's verdicts in. Lines that are wrong are listed and the others taken; sent again, nothing doubles."""
-    evaluation = locked(evaluation)
-    into, told = _Into(evaluation), Imported()
-    for line in read_lines(text, list(into.criteria.values())):
-        if isinstance(line, BadLine):
-            told.wrong.append(line)
-        elif not line.current:
-            told.not_current += 1
-        else:
-            _take(into, line, told)
-    if told.new:
-        project = Project.objects.get(pk=evaluation.run.project_id)
-        record(Action.RATINGS_IMPORTED, project=project, thing=evaluation.run, by=by, ratings=told.new)
-    return told
+def import_stop(*, taken: RatingsImport) -> bool:
+    """Take back what has been taken in so far. False if it has ended."""
+    under_way = RatingsImport.objects.filter(
+        pk=taken.pk, state__in=(ImportState.WAITING, ImportState.READING)
+    )
+    with transaction.atomic():
+        if not under_way.update(state=ImportState.UNDOING, problem=STOPPED, owner=""):
+            return False
+        engine.wake(tasks.take_in_ratings, import_id=taken.pk)
+    return True
 
 
-def _take(into: _Into, line: RatingLine, told: Imported) -> None:
+def work(import_id: int, owner: str, stop: threading.Event | None = None) -> None:
+    """Take a file in, go on with it, or take it back, unless somebody else does."""
+    if not RatingsImport.objects.filter(pk=import_id, state__in=_OPEN, owner="").update(owner=owner):
+        return
+    parts = ("evaluation__run", "created_by")
+    mine = _Mine(RatingsImport.objects.select_related(*parts).get(pk=import_id), owner, stop)
     try:
+        if mine.taken.state != ImportState.UNDOING:
+            _read(mine)
+        else:
+            _undo(mine)
+    except _Stopped:
+        pass
+    except Exception as error:  # whatever it was, it must not stay half taken in
+        _failed(mine, error)
+    finally:
+        mine.rows.update(owner="")
+
+
+class _Mine:
+    """An import that this process is at."""
+
+    def __init__(self, taken: RatingsImport, owner: str, stop: threading.Event | None) -> None:
+        self.taken, self.stop = taken, stop or threading.Event()
+        self.rows = RatingsImport.objects.filter(pk=taken.pk, owner=owner)
+
+    def note(self, **changes: object) -> None:
+        """Write down how far it is, in the transaction of what was done; raises _Stopped if it is nobody's task now."""
+        if not self.rows.filter(state=self.taken.state).update(**changes):
+            raise _Stopped
+        for name, value in changes.items():
+            setattr(self.taken, name, value)
+
+    def rest(self) -> None:
+        """Between two batches: others may write; whoever ends the worker is heard."""
+        if self.stop.wait(_PAUSE):
+            raise _Stopped
+
+
+def _read(mine: _Mine) -> None:
+    taken = mine.taken
+    text = keeping.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
+    mine.note(lines=text.count("\n") + (not text.endswith("\n")))
+    mine.note(state=ImportState.READING)
+
+    def note(line: int, told: Imported) -> None:
+        codes = [_plain(one) for one in told.wrong[: TOLD - len(taken.told)]]
+        mine.note(
+            line=line,
+            new=taken.new + told.new,
+            there=taken.there + told.there,
+            not_current=taken.not_current + told.not_current,
+            wrong=taken.wrong + len(told.wrong),
+            told=[*taken.told, *codes],
+        )
+
+    take(taken.evaluation, text, came_with=taken, after=taken.line, note=note, rest=mine.rest)
+    with transaction.atomic():
+        mine.note(state=ImportState.DONE, line=taken.lines, ended_at=timezone.now())
+        if taken.new:
+            run = taken.evaluation.run
+            project = Project.objects.get(pk=run.project_id)
+            record(
+                Action.RATINGS_IMPORTED, project=project, thing=run, by=taken.created_by, ratings=taken.new
+            )
+    keeping.delete(taken.stored_as)
+
+
+def _plain(bad: BadLine) -> list[object]:
+    """A wrong line as it is kept: what it quotes may be long, and hold what no database takes."""
+    return [bad.line, bad.code, {name: storable(text[:200]) for name, text in bad.params.items()}]
+
+
+def take(
+    evaluation: Evaluation,
+    text: str,
+    *,
+    came_with: RatingsImport | None = None,
+    after: int = 0,
+    note: Callable[[int, Imported], None],
+    rest: Callable[[], None],
+) -> None:
+    """Take in the verdicts of a text from its line `after` + 1 on. `note` hears of each batch in its transaction;
+    `rest` is called between batches."""
+    lines = read_lines(text, list(criteria_of(evaluation).values()))
+    for batch in _batches(line for line in lines if line.line > after):
         with transaction.atomic():
-            made = into.take(line)
-    except Wrong as wrong:
-        told.wrong.append(BadLine(line.line, wrong.code, wrong.params))
+            told = _take_batch(locked(evaluation), batch, came_with)
+            note(batch[-1].line, told)
+        rest()
+
+
+def _batches(lines: Iterator[RatingLine | BadLine]) -> Iterator[list[RatingLine | BadLine]]:
+    while batch := list(islice(lines, _BATCH)):
+        yield batch
+
+
+def _take_batch(
+    evaluation: Evaluation, lines: list[RatingLine | BadLine], came_with: RatingsImport | None
+) -> Imported:
+    bad = [line for line in lines if isinstance(line, BadLine)]
+    good = [line for line in lines if isinstance(line, RatingLine)]
+    current = [line for line in good if line.current]
+    new, there, wrong = Batch(evaluation, current, came_with).take()
+    wrong = sorted([*bad, *wrong], key=lambda one: one.line)
+    return Imported(new, there, len(good) - len(current), wrong)
+
+
+def _failed(mine: _Mine, error: Exception) -> None:
+    """Note why, and take back what had been taken in."""
+    problem = UNEXPECTED
+    if isinstance(error, FileNotFoundError):
+        problem = GONE
+    elif isinstance(error, keeping.Unreachable):
+        problem = AWAY
     else:
-        told.new += made == "new"
-        told.there += made == "there"
+        log.error("The ratings %s could not be taken in.", mine.taken.pk, exc_info=error)
+    try:
+        if mine.taken.state != ImportState.UNDOING:
+            mine.note(state=ImportState.UNDOING, problem=problem)
+            _undo(mine)
+    except _Stopped:
+        pass  # somebody takes it up again
+    except Exception:
+        log.exception("The ratings %s could not be taken back yet; that is tried again.", mine.taken.pk)
+
+
+def _undo(mine: _Mine) -> None:
+    """Take back what came with the file and still counts as it came. What its rater changed since stays."""
+    parts = ("assignment__item", "rater")
+    came = mine.taken.ratings.select_related(*parts).order_by("-pk")
+    while True:
+        with transaction.atomic():
+            evaluation = locked(mine.taken.evaluation)
+            batch = list(came[:_BATCH])
+            for rating in batch:
+                if rating.assignment.rating_id == rating.pk:
+                    rating_forget(evaluation, rating)
+                else:
+                    Rating.objects.filter(pk=rating.pk).update(came_with=None)
+            mine.note(new=max(0, mine.taken.new - len(batch)))
+        if not batch:
+            break
+        mine.rest()
+    mine.note(state=ImportState.UNDONE, ended_at=timezone.now())
+    keeping.delete(mine.taken.stored_as)
+
+
+def reconcile() -> None:
+    """Give back what a dead worker held, and wake for all that waits."""
+    waiting = RatingsImport.objects.filter(state__in=_OPEN)
+    for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
+        if not engine.is_alive(owner):
+            RatingsImport.objects.filter(pk=pk, owner=owner).update(owner="")
+    for pk in waiting.filter(owner="").values_list("pk", flat=True):
+        engine.wake(tasks.take_in_ratings, import_id=pk)

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from django.db.models import F, QuerySet
 
-from judging.core.people.criteria import outcome_of
+from judging.core.people.criteria import Criterion, outcome_of
 from judging.core.values import NO_SCORE, SCORED, Value
 from judging.people.looking import criteria_of
-from judging.people.models import Assignment, Evaluation, Rating
+from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Rating
 from judging.runs.models import Judgement, Run
 from judging.runs.plain import storable
 
@@ -20,17 +20,36 @@ def judgements_add(
     evaluation: Evaluation, assignment: Assignment, rating: Rating, values: Mapping[int, Value]
 ) -> None:
     """One judgement a criterion. Gold and silent repeats have none: they tell of the rater, not of the answer."""
-    item, criteria = assignment.item, criteria_of(evaluation)
-    if not item.counts:
+    if not assignment.item.counts:
         return
     metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
-    first, made = evaluation.next_position, []
+    first = evaluation.next_position
+    made = judgements_made(evaluation, criteria_of(evaluation), metrics, assignment, rating, values)
+    Judgement.objects.bulk_create(made)
+    evaluation.next_position = first + len(made)
+    evaluation.save(update_fields=["next_position"])
+    rating.first_position = first
+    rating.save(update_fields=["first_position"])
+    count(evaluation, Counter(one.state for one in made), 1, extra=rating.extra)
+
+
+def judgements_made(
+    evaluation: Evaluation,
+    criteria: Mapping[int, Criterion],
+    metrics: Mapping[int, int],
+    assignment: Assignment,
+    rating: Rating,
+    values: Mapping[int, Value],
+) -> list[Judgement]:
+    """The judgements of a rating, from `evaluation.next_position` on; `metrics` {criterion number: its RunMetric}."""
+    item = assignment.item
+    made = []
     for place, number in enumerate(sorted(criteria)):
         outcome = outcome_of(criteria[number], values.get(number))
         made.append(
             Judgement(
                 run_id=evaluation.run_id,
-                position=first + place,
+                position=evaluation.next_position + place,
                 run_metric_id=metrics[number],
                 row_id=item.row_id,
                 candidate_id=item.response.candidate_id,
@@ -49,12 +68,7 @@ def judgements_add(
                 finished_at=time.time(),
             )
         )
-    Judgement.objects.bulk_create(made)
-    evaluation.next_position = first + len(made)
-    evaluation.save(update_fields=["next_position"])
-    rating.first_position = first
-    rating.save(update_fields=["first_position"])
-    _count(evaluation, Counter(one.state for one in made), 1, extra=rating.extra)
+    return made
 
 
 def judgements_withdraw(evaluation: Evaluation, rating: Rating) -> None:
@@ -73,7 +87,7 @@ def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
     found = judgements_of(evaluation, rating)
     states = Counter(found.values_list("state", flat=True))
     found.update(current=current)
-    _count(evaluation, states, 1 if current else -1, extra=rating.extra)
+    count(evaluation, states, 1 if current else -1, extra=rating.extra)
 
 
 def judgements_of(evaluation: Evaluation, rating: Rating) -> QuerySet[Judgement]:
@@ -83,7 +97,7 @@ def judgements_of(evaluation: Evaluation, rating: Rating) -> QuerySet[Judgement]
     return Judgement.objects.filter(run=evaluation.run_id, position__range=(first, last))
 
 
-def _count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
+def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
     """The run's counters. What nobody had asked for adds to what was asked for, or the run would be overfull."""
     Run.objects.filter(pk=evaluation.run_id).update(
         scored=F("scored") + sign * states[SCORED],
@@ -91,3 +105,22 @@ def _count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bo
         total=F("total") + (sign * states.total() if extra else 0),
         revision=F("revision") + 1,
     )
+
+
+def rating_forget(evaluation: Evaluation, rating: Rating) -> None:
+    """A verdict of a file that is not taken in after all: it goes, with its judgements and with what it counted for."""
+    assignment, item = rating.assignment, rating.assignment.item
+    judgements_withdraw(evaluation, rating)
+    if rating.first_position is not None:
+        judgements_of(evaluation, rating).delete()
+    freed = 0 if assignment.extra or not item.needed else 1
+    changes = {"given": F("given") - 1, "free": F("free") + freed}
+    if assignment.ratings.count() == 1 and not assignment.draft:
+        changes["dealt"] = F("dealt") - 1
+        assignment.delete()
+    else:
+        rating.delete()
+        assignment.state, assignment.rating, assignment.extra = AssignmentState.RELEASED, None, False
+        assignment.given_at = None
+        assignment.save()
+    Item.objects.filter(pk=item.pk).update(**changes)

@@ -78,3 +78,20 @@ _BAD_LINES: dict[str, str | Promise] = {
 def bad_line_sentence(bad: BadLine) -> str:
     """What is wrong with a line of a file of ratings."""
     return str(_BAD_LINES[bad.code]) % dict(bad.params)
+
+
+_IMPORT_PROBLEMS: dict[str, str | Promise] = {
+    "unexpected": gettext_lazy(
+        "The program failed while it read this file; the server's log says where. Tell an administrator."
+    ),
+    "gone": gettext_lazy("The file is no longer where it was kept. Send it again."),
+    "away": gettext_lazy(
+        "The storage where files are kept did not answer. Send the file again when it is back."
+    ),
+    "stopped": gettext_lazy("Somebody stopped it."),
+}
+
+
+def import_problem(code: str) -> str:
+    """Why a file of ratings was not taken in; '' where there is no problem."""
+    return str(_IMPORT_PROBLEMS.get(code, ""))

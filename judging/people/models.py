@@ -192,6 +192,9 @@ class Rating(models.Model):
     seconds = models.FloatField(default=0)
     extra = models.BooleanField(default=False)
     imported = models.BooleanField(default=False)
+    came_with = models.ForeignKey(
+        "RatingsImport", on_delete=models.SET_NULL, null=True, related_name="ratings", help_text="the file"
+    )
     first_position = models.PositiveIntegerField(null=True, help_text="of its judgements in the run")
     at = models.DateTimeField(default=timezone.now)
 
@@ -206,6 +209,38 @@ class Rating(models.Model):
 
     repeated = False
     """Of what a service returns: was it there before, so that nothing new was made?"""
+
+
+class ImportState(models.TextChoices):
+    WAITING = "waiting", _("waiting")
+    READING = "reading", _("being taken in")
+    UNDOING = "undoing", _("being taken back")
+    DONE = "done", _("taken in")
+    UNDONE = "undone", _("not taken in")
+
+
+class RatingsImport(models.Model):
+    """A file of ratings: kept until it is read, taken in whole or, where that fails or is stopped, not at all."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="imports")
+    file_name = models.CharField(max_length=255)
+    stored_as = models.CharField(max_length=100)
+    size = models.PositiveBigIntegerField(help_text="bytes")
+    state = models.CharField(max_length=8, choices=ImportState.choices, default=ImportState.WAITING)
+    owner = models.CharField(max_length=120, blank=True, default="", help_text="the process that is at it")
+    lines = models.PositiveIntegerField(default=0, help_text="of the file; 0: not known yet")
+    line = models.PositiveIntegerField(default=0, help_text="the last one dealt with")
+    new = models.PositiveIntegerField(default=0)
+    there = models.PositiveIntegerField(default=0, help_text="had been taken in before")
+    not_current = models.PositiveIntegerField(default=0, help_text="changed or taken back since")
+    wrong = models.PositiveIntegerField(default=0)
+    told = models.JSONField(default=list, help_text="[[line, code, params]] of the first wrong ones")
+    problem = models.CharField(
+        max_length=12, blank=True, default="", help_text="why it was not taken in: a code"
+    )
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True)
 
 
 class Adjudication(models.Model):

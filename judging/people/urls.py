@@ -26,4 +26,6 @@ urlpatterns = [
     path("<int:pk>/differences/<int:number>/", adjudicating.item, name="adjudicate"),
     path("<int:pk>/ratings.<str:form>", transfer.export, name="export"),
     path("<int:pk>/import/", transfer.take_in, name="import"),
+    path("<int:pk>/import/<int:number>/", transfer.taken_in, name="taken_in"),
+    path("<int:pk>/import/<int:number>/stop/", transfer.stop, name="stop_import"),
 ]

@@ -52,7 +52,7 @@ function next() {
 }
 
 function show(article, values, comment) {
-  clearTimeout(drafting);
+  keepDraft();
   if (current) current.hidden = true;
   current = article;
   form.form.hidden = !article;
@@ -121,6 +121,7 @@ function leave(url, fields) {
   const { values } = form;
   const comment = form.fields.comment;
   const article = current;
+  forgetDraft();
   const key = outbox.add({ url, fields, item: article.dataset.item, tokens: items.dataset.itemsUrl });
   past.push({ article, key, values, comment });
   quiet();
@@ -219,6 +220,7 @@ document.getElementById("mine").addEventListener("click", (event) => {
 // —— drafts: what is typed and not given yet
 
 function saveDraft() {
+  drafting = 0;
   const article = current;
   if (!article || article.dataset.attempt !== "0") return;
   article.dataset.values = JSON.stringify(form.values);
@@ -232,12 +234,26 @@ function saveDraft() {
   }).catch(() => {}); // the next change tries again; the verdict itself waits in the outbox
 }
 
+function forgetDraft() {
+  clearTimeout(drafting);
+  drafting = 0;
+}
+
+/** Saves at once what would be saved shortly: another item is shown, or the page is left. */
+function keepDraft() {
+  if (!drafting) return;
+  forgetDraft();
+  saveDraft();
+}
+
 for (const name of ["input", "change"]) {
   form.form.addEventListener(name, () => {
-    clearTimeout(drafting);
+    forgetDraft();
     drafting = setTimeout(saveDraft, DRAFT_AFTER);
   });
 }
+window.addEventListener("pagehide", keepDraft);
+document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && keepDraft());
 
 // —— hands
 

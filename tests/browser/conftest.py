@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import ConsoleMessage, Page, expect
+from playwright.sync_api import ConsoleMessage, Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evalsite.accounts.models import User
@@ -76,8 +76,28 @@ def page(page: Page, console: list[str]) -> Iterator[Page]:
     page.context.set_default_timeout(PATIENCE)
     page.on("console", hear)
     page.on("pageerror", lambda error: console.append(str(error)))
+    under_way = requests_of(page)
     yield page
+    let_end(page, under_way)
     assert console == []
+
+
+def requests_of(page: Page) -> set[Request]:
+    """What any tab has asked for and not got yet, at every moment; of what outlives its page nobody hears."""
+    under_way: set[Request] = set()
+    page.context.on("request", lambda request: under_way.add(request))
+    page.context.on("requestfinished", lambda request: under_way.discard(request))
+    page.context.on("requestfailed", lambda request: under_way.discard(request))
+    page.on("framenavigated", lambda _: under_way.clear())
+    return under_way
+
+
+def let_end(page: Page, under_way: set[Request]) -> None:
+    """Let the server be done before the tables are emptied; what a test holds back for good, it need not see."""
+    for _ in range(500):
+        if not under_way:
+            return
+        page.wait_for_timeout(20)
 
 
 @pytest.fixture

@@ -126,6 +126,30 @@ def test_a_reload_loses_neither_the_draft_nor_what_waits(desk: Callable[..., Pag
     expect(page.get_by_label("B much better")).to_be_checked()
 
 
+def test_what_is_typed_waits_while_an_earlier_one_is_looked_at(desk: Callable[..., Page]) -> None:
+    page = desk(rows=3)
+    first = item_of(page)
+    give(page, "2", "Enter")
+    sent(page)
+    page.keyboard.press("c")
+    page.keyboard.type("half a thought")
+    page.keyboard.press("Escape")
+    page.keyboard.press("p")
+    page.locator(f"[data-earlier='{first}']").click()
+    expect(page.locator(f"#item-{first}")).to_be_visible()
+    page.get_by_role("link", name="Back to the queue").click()
+    expect(page.locator(f"#item-{first}")).to_be_hidden()
+    expect(page.locator("textarea[name=comment]")).to_have_value("half a thought")
+
+
+def test_what_is_typed_is_kept_when_the_page_is_left_at_once(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2)
+    page.keyboard.press("c")
+    page.keyboard.type("half a thought")
+    page.goto("about:blank")
+    until(page, Assignment.objects.filter(draft__contains="half a thought").exists)
+
+
 def test_nothing_is_submitted_before_a_choice(desk: Callable[..., Page]) -> None:
     page = desk(rows=2)
     before = item_of(page)
@@ -190,9 +214,13 @@ def test_two_tabs_make_one_verdict(desk: Callable[..., Page], rita: User) -> Non
     same = item_of(page)
     assert item_of(other) == same
     give(page, "1", "Enter")
-    give(other, "5", "Enter")
     sent(page)
-    assert Rating.objects.filter(assignment=same).count() == 1
+    give(other, "5", "Enter")
+    expect(other.get_by_text("in another tab")).to_be_visible()
+    sent(page)
+    assert [json.loads(each.values) for each in Rating.objects.filter(assignment=same)] == [
+        {"0": "A>>B" if Assignment.objects.get(pk=same).shown_first == 1 else "B>>A"}
+    ]
 
 
 def test_the_next_item_is_there_before_the_server_has_answered(desk: Callable[..., Page]) -> None:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
 
-from evalsite import access
+from evalsite import access, engine
 from evalsite.access import May
+from judging.core.people.rating_lines import BadLine
 from judging.people.access import get_evaluation
 from judging.people.exporting import csv_lines, jsonl_lines
-from judging.people.importing import MOST_BYTES, Imported, ratings_import
-from judging.people.messages import bad_line_sentence
+from judging.people.importing import MOST_BYTES, import_begin, import_stop
+from judging.people.messages import bad_line_sentence, import_problem
 
 _TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+_SHOWN = 20
 
 
 @login_required
@@ -39,30 +40,47 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseB
 
 @login_required
 def take_in(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Ratings from a file."""
+    """Ratings from a file, and what came of earlier ones."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    context: dict[str, Any] = {"evaluation": evaluation}
+    context: dict[str, Any] = {"evaluation": evaluation, "most": MOST_BYTES}
     if request.method == "POST":
         sent = request.FILES.get("file")
-        if sent is None or sent.size is None or sent.size > MOST_BYTES:
-            context["refused"] = _("Choose a file of at most 50 MB.")
-            return render(request, "people/import.html", context, status=422)
-        text = sent.read().decode("utf-8-sig", "replace")
-        told = ratings_import(evaluation=evaluation, text=text, by=access.signed_in(request))
-        _tell(request, told)
-        if not told.wrong:
-            return redirect("people:detail", slug, pk)
-        context |= {"told": told, "wrong": [(one.line, bad_line_sentence(one)) for one in told.wrong]}
-    return render(request, "people/import.html", context)
+        try:
+            if sent is None or sent.size is None or sent.size > MOST_BYTES:
+                raise ValidationError(_("Choose a file of at most 50 MB."))
+            name = sent.name or ""
+            made = import_begin(
+                evaluation=evaluation, file=sent, file_name=name, by=access.signed_in(request)
+            )
+        except ValidationError as error:
+            context["refused"] = " ".join(error.messages)
+        else:
+            return redirect("people:taken_in", slug, pk, made.pk)
+    context["earlier"] = evaluation.imports.select_related("created_by").order_by("-pk")[:_SHOWN]
+    return render(request, "people/import.html", context, status=422 if "refused" in context else 200)
 
 
-def _tell(request: HttpRequest, told: Imported) -> None:
-    new = ngettext("%(n)s rating was taken in.", "%(n)s ratings were taken in.", told.new) % {"n": told.new}
-    there = ngettext("%(n)s was there already.", "%(n)s were there already.", told.there) % {"n": told.there}
-    earlier = ngettext(
-        "%(n)s had been changed or taken back and was left out.",
-        "%(n)s had been changed or taken back and were left out.",
-        told.not_current,
-    ) % {"n": told.not_current}
-    parts = [new, *([there] if told.there else []), *([earlier] if told.not_current else [])]
-    messages.success(request, " ".join(parts))
+@login_required
+def taken_in(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """How far a file has been taken in, and what came of it."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    taken = get_object_or_404(evaluation.imports.select_related("created_by"), pk=number)
+    wrong = [(line, bad_line_sentence(BadLine(line, code, params))) for line, code, params in taken.told]
+    context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
+    context["obstacle"] = "" if taken.owner or taken.ended_at else engine.obstacle(engine.DATA)
+    if not request.htmx:  # type: ignore[attr-defined]
+        return render(request, "people/taken_in.html", context)
+    if taken.ended_at is None:
+        return render(request, "people/_taking_in.html", context)
+    answer = HttpResponse()
+    answer["HX-Refresh"] = "true"
+    return answer
+
+
+@login_required
+@require_POST
+def stop(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """Take a file in no further, and back what has been."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    import_stop(taken=get_object_or_404(evaluation.imports, pk=number))
+    return redirect("people:taken_in", slug, pk, number)

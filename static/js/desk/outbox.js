@@ -1,5 +1,6 @@
 // What is to be sent: kept in the browser until the server has it, in order. Sent twice it still counts once, since
-// the server knows each entry by its key.
+// the server knows each entry by its key. Each entry lies under a name of its own: of a common list, the last tab that
+// writes would decide what is in it.
 const FIRST_PAUSE = 1000;
 const LONGEST_PAUSE = 30000;
 
@@ -18,40 +19,49 @@ export class Outbox {
     });
   }
 
+  /** What waits, oldest first, whichever tab it comes from. */
   get entries() {
+    let names = [];
     try {
-      return [...JSON.parse(localStorage.getItem(this.store) ?? "[]"), ...this.memory];
+      names = Object.keys(localStorage).filter((name) => name.startsWith(`${this.store}/`));
+    } catch {} // no storage here: `memory` holds everything
+    const kept = names.sort().map((name) => JSON.parse(localStorage.getItem(name)));
+    return [...kept.filter(Boolean), ...this.memory];
+  }
+
+  keep(entry) {
+    this.memory = this.memory.filter((one) => one.key !== entry.key);
+    try {
+      localStorage.setItem(this.name(entry), JSON.stringify(entry));
     } catch {
-      return this.memory;
+      this.memory.push(entry);
     }
   }
 
-  set entries(list) {
-    try {
-      if (list.length) localStorage.setItem(this.store, JSON.stringify(list));
-      else localStorage.removeItem(this.store);
-      this.memory = [];
-    } catch {
-      this.memory = list;
-    }
+  name(entry) {
+    return `${this.store}/${entry.at}/${entry.key}`;
   }
 
   add(entry) {
-    const whole = { key: newKey(), ...entry };
-    this.entries = [...this.entries, whole];
+    const whole = { key: newKey(), at: moment(), ...entry };
+    this.keep(whole);
     this.flush();
     return whole.key;
   }
 
   /** Takes an entry back that has not left yet. False if it may have reached the server. */
   takeBack(key) {
-    if (this.flying === key || !this.entries.some((entry) => entry.key === key && !entry.tried)) return false;
-    this.drop(key);
+    const entry = this.entries.find((one) => one.key === key && !one.tried);
+    if (this.flying === key || !entry) return false;
+    this.drop(entry);
     return true;
   }
 
-  drop(key) {
-    this.entries = this.entries.filter((entry) => entry.key !== key);
+  drop(entry) {
+    this.memory = this.memory.filter((one) => one.key !== entry.key);
+    try {
+      localStorage.removeItem(this.name(entry));
+    } catch {} // it was in `memory` only
   }
 
   /** Sends what waits, one after the other; of several tabs one does. */
@@ -72,11 +82,11 @@ export class Outbox {
     const some = this.entries.length > 0;
     for (let entry = this.entries[0]; entry; entry = this.entries[0]) {
       this.flying = entry.key;
-      this.entries = this.entries.map((one) => (one.key === entry.key ? { ...one, tried: true } : one));
+      this.keep({ ...entry, tried: true });
       const came = await this.send(entry);
       if (came.wait) return this.waitAndTryAgain(came.wait);
       this.pause = FIRST_PAUSE;
-      this.drop(entry.key);
+      this.drop(entry);
       this.flying = "";
       if (came.ok) this.hears.stored(entry, came.said);
       else this.hears.refused(entry, came.said);
@@ -123,6 +133,14 @@ export class Outbox {
     this.token = said.token;
     return "fresh";
   }
+}
+
+let last = 0;
+
+/** Milliseconds as a text that sorts; later than any before on this page. */
+function moment() {
+  last = Math.max(Date.now(), last + 1);
+  return String(last).padStart(15, "0");
 }
 
 /** A name that nobody else gives (a UUID, version 4); also where the page is not served over HTTPS. */

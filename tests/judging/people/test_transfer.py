@@ -18,8 +18,8 @@ from judging.core.people.criteria import Criterion
 from judging.core.people.rating_lines import BadLine, read_lines
 from judging.people import desk
 from judging.people.exporting import csv_lines, jsonl_lines
-from judging.people.importing import Imported, ratings_import
-from judging.people.models import Evaluation, Item, Rating
+from judging.people.importing import import_begin
+from judging.people.models import Evaluation, Item, Rating, RatingsImport
 from judging.runs.models import Judgement
 from tests.conftest import ClientOf
 from tests.judging.people.make import PREFERENCE, QUALITY, give, make_evaluation
@@ -50,13 +50,18 @@ def lines_of(evaluation: Evaluation, **more: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in jsonl_lines(evaluation, **more)]
 
 
-def taken(evaluation: Evaluation, by: User, *lines: Any) -> Imported:
+def ratings_import(*, evaluation: Evaluation, text: str, by: User) -> RatingsImport:
+    file = SimpleUploadedFile("ratings", text.encode())
+    return import_begin(evaluation=evaluation, file=file, file_name="ratings.jsonl", by=by)
+
+
+def taken(evaluation: Evaluation, by: User, *lines: Any) -> RatingsImport:
     text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
     return ratings_import(evaluation=evaluation, text=text, by=by)
 
 
-def codes(told: Imported) -> list[tuple[int, str]]:
-    return [(one.line, one.code) for one in told.wrong]
+def codes(told: RatingsImport) -> list[tuple[int, str]]:
+    return [(line, code) for line, code, _ in told.told]
 
 
 def facts(evaluation: Evaluation) -> list[tuple[Any, ...]]:
@@ -192,7 +197,7 @@ def test_the_page_lists_what_is_wrong(project: Project, rita: User, alice: User,
     address = f"/p/physics/evaluations/{evaluation.run_id}/import/"
     page = (
         client_of(alice)
-        .post(address, {"file": SimpleUploadedFile("r.jsonl", sent.encode())})
+        .post(address, {"file": SimpleUploadedFile("r.jsonl", sent.encode())}, follow=True)
         .content.decode()
     )
     assert "2 lines were not taken in" in page

@@ -1,0 +1,15 @@
+"""The tasks of this room."""
+
+from __future__ import annotations
+
+from django_tasks import task
+
+from evalsite import engine
+
+
+@task(queue_name=engine.DATA)
+def take_in_ratings(import_id: int) -> None:
+    """Take in a file of ratings, or take it back, unless somebody else does."""
+    from judging.people.importing import work
+
+    work(import_id, engine.owner(), stop=engine.stopping)
