@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 from django.db.models import F, OuterRef, Q, Subquery
 from django.utils import timezone
 
+from datasets.models import Response, Row
 from judging.core.people.criteria import ValuesRefused, accepted, canonical
 from judging.core.people.rating_lines import BadLine, RatingLine
 from judging.core.values import Value
@@ -104,14 +105,18 @@ class Batch:
     def _items(self) -> dict[int, Item]:
         """{number: item} of all that the lines may be about."""
         numbers = {line.item for line in self.lines if line.item is not None}
-        rows = {line.row for line in self.lines if line.row is not None and line.candidate}
         parts = ("row", "response__candidate", "other_response__candidate")
-        found = Item.objects.filter(
-            Q(number__in=numbers) | Q(row__line__in=rows, row__version=self.evaluation.run.version_id),
-            evaluation=self.evaluation,
-        )
         texts = ("row__raw", "response__raw", "other_response__raw")
-        return {item.number: item for item in found.select_related(*parts).defer(*texts)}
+        known = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer(*texts)
+        answers = self._answers()
+        named = known.filter(Q(response__in=answers) | Q(other_response__in=answers))
+        return {item.number: item for item in [*known.filter(number__in=numbers), *named]}
+
+    def _answers(self) -> list[int]:
+        """The answers to the rows that lines name: items are found by them (they have no index by their rows)."""
+        lines = {line.row for line in self.lines if line.row is not None and line.candidate}
+        rows = Row.objects.filter(version=self.evaluation.run.version_id, line__in=lines)
+        return list(Response.objects.filter(row__in=rows.values("pk")).values_list("pk", flat=True))
 
     def _assignments(self) -> dict[tuple[int, int], Assignment]:
         items = {item.pk: item for item in self.items.values()}
