@@ -5,6 +5,7 @@ Formulas ($…$, $$…$$, \\(…\\), \\[…\\]) become MathML, code in a named l
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -72,13 +73,24 @@ def html_of(text: str) -> SafeString:
     if len(text) > LONGEST:
         return format_html('<div class="text">{}</div>', text)
     made = nh3.clean(
-        _parser().render(text),
+        _parser().render(f"```json\n{text}\n```" if _is_json_object(text) else text),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
     return mark_safe(made)  # noqa: S308 (nh3 has cleaned it)
+
+
+def _is_json_object(text: str) -> bool:
+    """Such a text is no Markdown: its indents, stars and underscores mean themselves."""
+    bare = text.strip()
+    if not (bare.startswith("{") and bare.endswith("}")):
+        return False
+    try:
+        return isinstance(json.loads(bare), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 @cache

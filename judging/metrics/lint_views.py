@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
-from datasets.models import Version
-from evalsite import access, engine
+from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.core.lint.findings import Finding, Lint
 from judging.core.pipeline import MetricDefinition
 from judging.lint_messages import sentence
-from judging.messages import reason_sentence
 from judging.metrics import editing, linting, samples
+from judging.metrics.lint_state import LintState
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +37,22 @@ class FoundShown:
 
 
 @dataclass(frozen=True, slots=True)
-class LintShown:
-    """What is known of the template that is typed; `result` None: not looked at, or being looked at (`waits`)."""
+class LintShown(LintState):
+    """What is known of the template that is typed; `size`: how many renders it takes to know."""
 
-    version: Version
-    judge: int
-    size: int
-    result: Lint | None = None
-    waits: bool = False
-    done: int = 0
-    problem: str = ""
-    worker_missing: str = ""  # see engine.obstacle
+    judge: int = 0
+    size: int = 0
+
+    @property
+    def result(self) -> Lint | None:
+        return linting.read_result(self.found)
 
     @property
     def findings(self) -> list[FoundShown]:
-        assert self.result is not None
-        errors = [FoundShown("error", one, sentence(one)) for one in self.result.errors]
-        return errors + [FoundShown("warning", one, sentence(one)) for one in self.result.warnings]
+        result = self.result
+        assert result is not None
+        errors = [FoundShown("error", one, sentence(one)) for one in result.errors]
+        return errors + [FoundShown("warning", one, sentence(one)) for one in result.warnings]
 
 
 @login_required
@@ -82,17 +79,5 @@ def lint_shown(
         definition.judges[judge].template,
         definition.preprocess if definition.preprocess.strip() else "",
     )
-    size = linting.size_of(version)
-    at_once = size <= linting.AT_ONCE
-    found = linting.begin(version, *texts) if check or at_once else linting.known(version, *texts)
-    more: dict[str, Any] = {}
-    if found is not None:
-        waits = not found.result and not found.problem
-        more = {
-            "result": linting.result_of(found),
-            "waits": waits,
-            "done": found.subjects_done,
-            "problem": reason_sentence(found.problem) if found.problem else "",
-            "worker_missing": engine.obstacle(engine.DATA) if waits and not at_once else "",
-        }
-    return LintShown(version, judge, size, **more)
+    look = linting.begin if check or linting.is_quick(version) else linting.known
+    return LintShown.of(version, look(version, *texts), judge=judge, size=linting.size_of(version))

@@ -44,7 +44,12 @@ class _Stopped(Exception):
 
 def result_of(found: TemplateLint) -> Lint | None:
     """What was found, or None while it is not done."""
-    return _from_json(found.result) if found.result else None
+    return read_result(found.result)
+
+
+def read_result(text: str) -> Lint | None:
+    """A kept result of a template's lint; None of ''."""
+    return _from_json(text) if text else None
 
 
 def size_of(version: Version) -> int:

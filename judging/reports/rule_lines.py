@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import number, percent
 from judging.core.pipeline import MetricDefinition
+from judging.core.rules.plan import ANSWER_LACKS
 from judging.core.rules.scoring import WORST
 from judging.reports.links import Links, linked
 from judging.reports.tables import Column, Table
@@ -26,6 +27,7 @@ class _Line(msgspec.Struct):
     score: float | None
     field: str
     function: str
+    reason: str
 
 
 class _Kept(msgspec.Struct):
@@ -41,15 +43,22 @@ LineKey = tuple[int, str, str]  # line of the program, field, function
 
 @dataclass(slots=True)
 class LineFigures:
-    """`lowest`: how often the line gave 1."""
+    """`lowest`: how often the line gave 1, `lacking` of these as the answer lacks the field; `failed`: how often it
+    gave no score."""
 
     scored: int = 0
     lowest: int = 0
+    lacking: int = 0
+    failed: int = 0
     total: float = 0.0
 
-    def add(self, score: float) -> None:
+    def add(self, score: float | None, reason: str) -> None:
+        if score is None:
+            self.failed += 1
+            return
         self.scored += 1
         self.lowest += score == WORST
+        self.lacking += reason == ANSWER_LACKS
         self.total += score
 
     @property
@@ -75,9 +84,8 @@ def rule_figures(run: Run) -> dict[str, RuleFigures]:
         if kept.failure is not None:
             figures.without_format[candidate] = figures.without_format.get(candidate, 0) + 1
         for one in kept.lines:
-            if one.score is not None:
-                by_candidate = figures.lines.setdefault((one.line, one.field, one.function), {})
-                by_candidate.setdefault(candidate, LineFigures()).add(one.score)
+            by_candidate = figures.lines.setdefault((one.line, one.field, one.function), {})
+            by_candidate.setdefault(candidate, LineFigures()).add(one.score, one.reason)
     return found
 
 
@@ -98,7 +106,8 @@ def _judged(run: Run) -> Iterator[tuple[str, str, _Kept]]:
 
 
 def rule_table(figures: RuleFigures, metric: str, candidates: list[str], links: Links) -> Table | None:
-    """A row for each line and field: how often 1, and each candidate's mean; at its end who lacks the format."""
+    """A row for each line and field: how often scored, 1, or not scored, and each candidate's mean; at its end who
+    lacks the format. Of more than MOST_LINES the first, which `left_out_lines` tells."""
     if not figures.judged:
         return None
     keys = sorted(figures.lines, key=lambda key: key[0])[:MOST_LINES]
@@ -108,6 +117,8 @@ def rule_table(figures: RuleFigures, metric: str, candidates: list[str], links: 
         Column(_("Rule line"), num=False),
         Column(_("Answers")),
         Column(_("Gives 1 to")),
+        Column(_("Lacks the field")),
+        Column(_("Not scored")),
         *map(Column, candidates),
     ]
     return Table(_("Figures of each rule line"), columns, rows)
@@ -117,16 +128,23 @@ def _row(
     key: LineKey, by_candidate: dict[str, LineFigures], metric: str, candidates: list[str], links: Links
 ) -> list[str]:
     line, name, function = key
-    scored = sum(one.scored for one in by_candidate.values())
-    lowest = sum(one.lowest for one in by_candidate.values())
+    every = by_candidate.values()
+    scored, lowest = sum(one.scored for one in every), sum(one.lowest for one in every)
+    lacking, failed = sum(one.lacking for one in every), sum(one.failed for one in every)
     of_lowest = linked(number(lowest), links.to("", metric, rule=str(line), rule_score="1"))
     means = [
         linked(decimal(by_candidate[one].mean), links.to(one, metric, rule=str(line), rule_score="lower"))
-        if one in by_candidate
+        if one in by_candidate and by_candidate[one].scored
         else "–"
         for one in candidates
     ]
-    return [f"{line} · {name} · {function}", number(scored), of_lowest, *means]
+    counts = [number(scored), of_lowest, number(lacking), number(failed)]
+    return [f"{line} · {name} · {function}", *counts, *means]
+
+
+def left_out_lines(figures: RuleFigures) -> int:
+    """How many lines the table does not show."""
+    return max(0, len(figures.lines) - MOST_LINES)
 
 
 def _format_row(figures: RuleFigures, metric: str, candidates: list[str], links: Links) -> list[str]:
@@ -141,4 +159,4 @@ def _format_row(figures: RuleFigures, metric: str, candidates: list[str], links:
         for one in candidates
     ]
     lacking = linked(number(without), links.to("", metric, flag="format_failed"))
-    return [_("the answer lacks the format"), number(judged), lacking, *shares]
+    return [_("the answer lacks the format"), number(judged), lacking, "–", "–", *shares]

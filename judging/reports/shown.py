@@ -11,7 +11,7 @@ from judging.core.statistics.columns import Metric
 from judging.reports import selectors, words
 from judging.reports.drawing import means_chart, spread_chart
 from judging.reports.links import Links
-from judging.reports.rule_lines import RuleFigures, rule_table
+from judging.reports.rule_lines import RuleFigures, left_out_lines, rule_table
 from judging.reports.services import report_document, rule_lines, truncated
 from judging.reports.tables import (
     Table,
@@ -49,6 +49,7 @@ class MetricShown:
     pairs: Table | None
     pairs_summary: str
     rule_lines: Table | None
+    rule_lines_left_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ def _metric(
         rule_lines=rule_table(lines[metric.name], metric.name, list(cells), links)
         if metric.name in lines
         else None,
+        rule_lines_left_out=left_out_lines(lines[metric.name]) if metric.name in lines else 0,
     )
 
 

@@ -108,3 +108,9 @@ def test_code_in_a_named_language_is_coloured() -> None:
 
 def test_code_in_an_unknown_language_stays_plain() -> None:
     assert html_of("```nosuch\n<b>\n```").strip() == "<pre><code>&lt;b&gt;\n</code></pre>"
+
+
+def test_a_json_object_keeps_its_indents_and_its_stars() -> None:
+    html = html_of('{\n  "a": "*b*"\n}')
+    assert "<em>" not in html
+    assert '\n<span class="t-w">  </span>' in html

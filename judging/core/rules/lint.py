@@ -9,7 +9,16 @@ from typing import Any
 
 from judging.core.rules.conclude import conclude
 from judging.core.rules.formats import NotInFormat, check_depth
-from judging.core.rules.plan import FIELD_MISSING, PENDING, REFERENCE_FORMAT, Call, Evaluation, Line, plan
+from judging.core.rules.plan import (
+    ANSWER_LACKS,
+    FIELD_MISSING,
+    PENDING,
+    REFERENCE_FORMAT,
+    Call,
+    Evaluation,
+    Line,
+    plan,
+)
 from judging.core.rules.program import Code, Program, Rule
 from judging.core.rules.scoring import BEST, Reason, Scored
 from judging.core.rules.values import Number, Value, from_python, text_of
@@ -172,9 +181,7 @@ def _planned(program: Program, reference: Any) -> Evaluation | list[Complaint]:
 
 def _kinds(lines: Sequence[Line]) -> Kinds:
     """The kinds of the fields that the lines looked at, each once."""
-    named = [
-        line for line in lines if line.rule.target.kind != "whole" and line.reason.code != "field_missing"
-    ]
+    named = [line for line in lines if line.rule.target.kind != "whole" and line.reason.code != ANSWER_LACKS]
     return tuple(
         {line.name: kind_of(line.answer) for line in named if line.reason.code != FIELD_MISSING}.items()
     )
@@ -194,6 +201,9 @@ def _complaint(rule: Rule, reason: Reason) -> Complaint:
 
 
 def _of_line(line: Line) -> Complaint:
+    if line.reason.code == ANSWER_LACKS:  # here the reference is the answer
+        lacks = Reason(FIELD_MISSING, {"name": line.name, "why": "lacks"})
+        return Complaint(FIELD_MISSING, line.rule.place.line, line.name, lacks)
     known = line.reason.code in (FIELD_MISSING, REFERENCE_FORMAT)
     code = line.reason.code if known else BREAKS_RULE
     return Complaint(code, line.rule.place.line, line.name, line.reason)

@@ -20,6 +20,7 @@ from judging.core.rules.scoring import WORST, Reason, Scored
 from judging.core.rules.values import Value, from_python, json_text, text_of
 
 FIELD_MISSING, REFERENCE_FORMAT = "reference.field_missing", "reference.format"
+ANSWER_LACKS = "field_missing"  # a reason with a score, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class _Planner:
         elif rule.function.needs_reference:
             wanted = str(rule.argument)
         if answer is MISSING:
-            missing = Reason("field_missing", {"name": name})
+            missing = Reason(ANSWER_LACKS, {"name": name})
             self.lines.append(Line(rule, name, WORST, missing, None, wanted))
         else:
             self._add_scored(rule, name, answer, wanted)

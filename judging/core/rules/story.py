@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from judging.core.pipeline import AskedJudge, Item, Question, Ruled, RuledLine, Verdict
 from judging.core.rules.asking import read_reply
 from judging.core.rules.conclude import NO_JUDGE, conclude, needs_answers
-from judging.core.rules.plan import Call, Evaluation, Line, plan, reference_of
+from judging.core.rules.plan import ANSWER_LACKS, Call, Evaluation, Line, plan, reference_of
 from judging.core.rules.program import Program
 from judging.core.rules.scoring import Reason, Scored
 from judging.core.rules.values import json_text
@@ -84,6 +84,6 @@ def ruled(
 
 
 def _ruled_line(line: Line) -> RuledLine:
-    answer = None if line.reason.code == "field_missing" else json_text(line.answer)[:MOST_VALUE]
+    answer = None if line.reason.code == ANSWER_LACKS else json_text(line.answer)[:MOST_VALUE]
     rule, reason = line.rule, line.reason
     return RuledLine(rule.place.line, line.score, line.name, rule.word, reason.code, reason.params, answer)

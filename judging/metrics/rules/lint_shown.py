@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.http import QueryDict
 
-from datasets.models import Version
-from evalsite import engine
 from evalsite.accounts.models import Project
 from judging.core.rules.check import read_program
 from judging.core.rules.lint import BREAKS_RULE, Lint, Minded
-from judging.messages import reason_sentence as judge_sentence
 from judging.metrics import linting, samples
 from judging.metrics.judge_forms import unified
+from judging.metrics.lint_state import LintState
 from judging.metrics.rules import linting as rule_linting
 from judging.rule_messages import reason_sentence
 
@@ -39,19 +36,17 @@ class MindedShown:
 
 
 @dataclass(frozen=True, slots=True)
-class LintShown:
-    """`result` None: not looked at, or being looked at (`waits`)."""
+class LintShown(LintState):
+    """What is known of the references under the program that is typed."""
 
-    version: Version
-    result: Lint | None = None
-    waits: bool = False
-    done: int = 0
-    problem: str = ""
-    worker_missing: str = ""  # see engine.obstacle
+    @property
+    def result(self) -> Lint | None:
+        return rule_linting.from_json(self.found) if self.found else None
 
     @property
     def complaints(self) -> list[MindedShown]:
-        return [MindedShown(one) for one in self.result.complaints] if self.result else []
+        result = self.result
+        return [MindedShown(one) for one in result.complaints] if result else []
 
 
 def lint_shown(project: Project, typed: QueryDict, *, check: bool) -> LintShown | None:
@@ -62,16 +57,5 @@ def lint_shown(project: Project, typed: QueryDict, *, check: bool) -> LintShown 
         return None
     texts = source, preprocess if preprocess.strip() else ""
     kind = linting.Kind.RULES
-    found = linting.begin(version, *texts, kind) if check else linting.known(version, *texts, kind)
-    more: dict[str, Any] = {}
-    if found is not None:
-        waits = not found.result and not found.problem
-        missing = engine.obstacle(engine.DATA) if waits and not linting.is_quick(version, kind) else ""
-        more = {
-            "result": rule_linting.from_json(found.result) if found.result else None,
-            "waits": waits,
-            "done": found.subjects_done,
-            "problem": judge_sentence(found.problem) if found.problem else "",
-            "worker_missing": missing,
-        }
-    return LintShown(version, **more)
+    look = linting.begin if check else linting.known
+    return LintShown.of(version, look(version, *texts, kind))

@@ -83,6 +83,14 @@ def test_figures_of_each_line_count_only_what_was_scored(run: Run) -> None:
     assert (figures.judged, figures.without_format) == ({"甲": 4}, {"甲": 1})
 
 
+def test_figures_of_a_line_tell_who_lacks_its_field_and_who_was_not_scored(db: None) -> None:
+    run = by_rules(MECHANICAL, GOOD, '{"标签": "物理"}', reference={"主题": "光的折射"})
+    lines = rule_lines(run)["字段"].lines
+    label, topic = (lines[key]["甲"] for key in ((2, "标签", "精确匹配"), (3, "主题", "字数限制")))
+    assert (label.scored, label.failed, label.mean) == (0, 2, None)
+    assert (topic.scored, topic.lowest, topic.lacking, topic.failed) == (2, 1, 1, 0)
+
+
 def test_the_report_has_a_row_for_each_line(reader: Client, run: Run) -> None:
     text = page(reader, run, "report")
     assert "2 · 标签 · 精确匹配" in text

@@ -36,7 +36,7 @@ def test_a_reference_that_lacks_a_field() -> None:
 def test_a_reference_that_would_not_score_5_itself() -> None:
     assert complaints(TEXT, {"a": 1, "b": "long"}) == [
         ("reference.breaks_rule", 3, "length_beyond"),
-        ("reference.breaks_rule", 4, "field_missing"),
+        ("reference.field_missing", 4, "reference.field_missing"),
     ]
 
 
