@@ -249,6 +249,16 @@ REASONS: dict[str, StrPromise] = {
     "not_asked": gettext_lazy("A rule line was not scored, because another one has an error."),
 }
 
+# What is to be done where it is a model under test, and not a judge, that a call was about.
+OF_CANDIDATES: dict[str, StrPromise] = {
+    "context_too_long": gettext_lazy(
+        "The row's messages are longer than the model can read. Shorten them, or ask a model with a larger context."
+    ),
+    "content_filter": gettext_lazy(
+        "The server's content filter withheld the answer. The row's text set it off; other rows are not concerned."
+    ),
+}
+
 FILE_PROBLEMS: dict[str, StrPromise] = {
     "too_long": gettext_lazy("The file is longer than %(most)s characters."),
     "yaml_syntax": gettext_lazy("This is no YAML: %(problem)s."),
@@ -326,7 +336,9 @@ def reason_sentence(code: str, detail: str = "") -> str:
     sentence = str(REASONS.get(code) or code)
     if not detail:
         return sentence
-    if code in ("answer_failed", "held_down"):  # its detail is another code with words
+    if code == "answer_failed":
+        return f"{sentence} {why_no_answer(detail)}"
+    if code == "held_down":  # its detail is another code with words
         inner, _colon, words_of_it = detail.partition(": ")
         return f"{sentence} {reason_sentence(inner, words_of_it)}"
     if code in Held.codes:  # its detail is seconds
@@ -336,6 +348,17 @@ def reason_sentence(code: str, detail: str = "") -> str:
     if code in ERROR_CODES:
         return _("%(sentence)s Details: %(detail)s") % words
     return _("%(sentence)s (%(detail)s)") % words
+
+
+def why_no_answer(detail: str) -> str:
+    """Of a judgement with `answer_failed`, whose detail is a code with words: why the model under test gave none."""
+    code, _colon, words = detail.partition(": ")
+    if code not in OF_CANDIDATES:
+        return reason_sentence(code, words)
+    sentence = str(OF_CANDIDATES[code])
+    return (
+        _("%(sentence)s Details: %(detail)s") % {"sentence": sentence, "detail": words} if words else sentence
+    )
 
 
 def metrics_file_sentences(error: MetricsFileError) -> list[str]:

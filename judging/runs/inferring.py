@@ -15,6 +15,7 @@ from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.metrics.models import Endpoint
 from judging.runs.budget import MILLION
 from judging.runs.models import INFER, Run, RunCandidate
+from judging.runs.plain import as_json
 
 
 def refuse_impossible_candidates(uploaded: Sequence[Candidate], asked: Sequence[CandidateModel]) -> None:
@@ -67,6 +68,10 @@ class AskedCandidate:
     counts: RunCandidate
     wanted: int
     money: float | None
+
+    @property
+    def params_json(self) -> str:
+        return as_json(self.model.params) if self.model.params else ""
 
 
 def asked_of(run: Run) -> list[AskedCandidate]:

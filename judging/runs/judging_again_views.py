@@ -16,6 +16,7 @@ from evalsite.access import May, signed_in
 from judging.review.forms import FilterForm
 from judging.runs.access import get_run
 from judging.runs.budget import MILLION
+from judging.runs.inferring import asked_of
 from judging.runs.judging_again import MAY_AGAIN, Meant, other_versions, run_judge_again
 from judging.runs.models import Run, RunState
 from judging.runs.rereading import definition_now
@@ -56,13 +57,20 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _takes(run: Run, meant: Meant, count: int) -> dict[str, Any]:
-    """Calls, and tokens and money by the mean of what this run's calls took so far."""
+    """Calls, and tokens and money by the mean of what this run's calls to judges took so far."""
     each = [definition_now(one).calls for one in meant.metrics(run)]
     calls = round(count * sum(each) / len(each)) if each else 0
-    answered = max(1, run.calls - run.calls_failed)
-    tokens = calls * (run.prompt_tokens + run.completion_tokens) / answered
-    money = calls * run.spent / answered / MILLION if run.currency else None
-    return {"calls": calls, "tokens": round(tokens), "cost": money}
+    so_far = asked_of(run)
+    made = run.calls - run.calls_failed - sum(one.counts.calls - one.counts.failed for one in so_far)
+    tokens = run.prompt_tokens + run.completion_tokens
+    tokens -= sum(one.counts.prompt_tokens + one.counts.completion_tokens for one in so_far)
+    money = run.spent / MILLION - sum(one.money or 0.0 for one in so_far)
+    share = calls / max(1, made)
+    return {
+        "calls": calls,
+        "tokens": round(max(0, tokens) * share),
+        "cost": max(0.0, money) * share if run.currency else None,
+    }
 
 
 def _tell(request: HttpRequest, run: Run, made: int) -> None:

@@ -20,7 +20,7 @@ from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User
-from judging.messages import reason_sentence
+from judging.messages import reason_sentence, why_no_answer
 from judging.metrics.selectors import endpoints_of
 from judging.reports.shown import report_shown
 from judging.runs import selectors, services
@@ -191,12 +191,18 @@ def _reasons(run: Run) -> list[dict[str, Any]]:
             "state": state,
             "code": code,
             "sentence": reason_sentence(code),
-            "detail": details.get(code, ("", 0))[0][:300] if state == JudgementState.ERROR else "",
+            "detail": _most_often(code, details.get(code, ("", 0))[0])
+            if state == JudgementState.ERROR
+            else "",
             "count": count,
             "query": Filters(state=state, reason=code).query(),
         }
         for state, code, count in reasons(run)
     ]
+
+
+def _most_often(code: str, detail: str) -> str:
+    return why_no_answer(detail)[:500] if code == "answer_failed" and detail else detail[:300]
 
 
 def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> Any:
