@@ -6,6 +6,7 @@ on the first pages answers, Ctrl-C ends every process, and the second start is q
 
 from __future__ import annotations
 
+import atexit
 import http.cookiejar
 import os
 import random
@@ -24,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RUN_LINK, FINISHED = re.compile(r'href="(/p/[^"]+/runs/\d+/)"'), 'data-run-state="finished"'
 FIRST_SECONDS, SECOND_SECONDS, SAMPLE_SECONDS = 90.0, 15.0, 90.0  # told; bounds only against being stuck
+PATIENCE = 120.0  # seconds for what has no bound
 
 
 class Site:
@@ -36,12 +38,12 @@ class Site:
         ).open
 
     def get(self, path: str) -> str:
-        with self.open(self.base + path, timeout=30) as answer:
+        with self.open(self.base + path, timeout=PATIENCE) as answer:
             return str(answer.read().decode("utf-8", "replace"))
 
     def status(self, path: str) -> int:
         try:
-            with self.open(self.base + path, timeout=30) as answer:
+            with self.open(self.base + path, timeout=PATIENCE) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code
@@ -91,12 +93,21 @@ def processes_of(data: Path) -> list[str]:
 
 def start(clone: Path, data: Path, port: int) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "DATA_DIR": str(data), "PORT": str(port)}
-    return subprocess.Popen(["make", "run"], cwd=clone, env=environment, start_new_session=True)
+    process = subprocess.Popen(["make", "run"], cwd=clone, env=environment, start_new_session=True)
+    atexit.register(kill, process)
+    return process
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Leave nothing running, however this ends."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def stop(process: subprocess.Popen[bytes], data: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does: all of the terminal's group
-    process.wait(timeout=30)
+    process.wait(timeout=PATIENCE)
     wait("the end of every process after Ctrl-C", 10, lambda: not processes_of(data))
 
 
@@ -110,7 +121,7 @@ def main() -> int:
         _, seconds = wait("the first page", FIRST_SECONDS, lambda: site.get("/"))
         print(f"ok   first page {seconds:.1f} s after the installation")
         home = site.get("/")
-        found, _ = wait("a link to the sample's run", 30, lambda: RUN_LINK.findall(site.get("/")))
+        found, _ = wait("a link to the sample's run", PATIENCE, lambda: RUN_LINK.findall(site.get("/")))
         path = str(found[0])  # type: ignore[index]
         _, seconds = wait("the sample's end", SAMPLE_SECONDS, lambda: FINISHED in site.get(path))
         print(f"ok   the sample was judged {seconds:.1f} s later")
@@ -122,7 +133,7 @@ def main() -> int:
         stop(process, data)
         began = time.monotonic()
         process = start(clone, data, port)
-        wait("the first page of the second start", 30, lambda: site.get("/"))
+        wait("the first page of the second start", PATIENCE, lambda: site.get("/"))
         seconds = time.monotonic() - began
         print(
             f"{'ok  ' if seconds <= SECOND_SECONDS else 'FAIL'} second start: first page after {seconds:.1f} s"

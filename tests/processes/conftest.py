@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import AnyStr
 
@@ -14,8 +13,10 @@ import pytest
 from django.db import connection
 
 from evalsite.supervisor import manage
+from tests.patience import wait_until
 from tests.starting import leashed
 
+__all__ = ["SETTINGS", "Processes", "ended", "wait_until"]
 SETTINGS = {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}  # a process of its own has no tests around it
 
 
@@ -52,30 +53,7 @@ def processes(transactional_db: None, tmp_path: Path) -> Iterator[Processes]:
     connection.close()
 
 
-def wait_until(true: Callable[[], object], seconds: float) -> float:
-    """Seconds that it took; fails if it does not happen in time.
-
-    The bound is in seconds of an idle machine: where others want the processors too, a second counts for the share of
-    it that is left for the test.
-    """
-    began = last = time.monotonic()
-    spent = 0.0
-    while not true():
-        now = time.monotonic()
-        spent += (now - last) / crowd()
-        last = now
-        assert spent < seconds, f"it did not happen within {seconds} s"
-        time.sleep(0.02)
-    return time.monotonic() - began
-
-
 def ended(process: subprocess.Popen[AnyStr], seconds: float) -> int:
     """The status of a process that ends in time."""
     wait_until(lambda: process.poll() is not None, seconds)
     return process.returncode
-
-
-def crowd() -> float:
-    """How many tasks beside this one want each processor at this moment, at least one."""
-    running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0])
-    return max(1.0, (running - 1) / (os.cpu_count() or 1))

@@ -24,7 +24,7 @@ def peak_mb(folder: Path, rows: int) -> float:
     file.write_bytes(numbered(rows))
     watched = [sys.executable, "-m", "tools.bench.watched", str(usage), sys.executable, "manage.py"]
     environment = {**os.environ, "DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
-    subprocess.run([*watched, "validate", str(file)], cwd=ROOT, env=environment, check=True, timeout=300)
+    subprocess.run([*watched, "validate", str(file)], cwd=ROOT, env=environment, check=True, timeout=1200)
     return float(json.loads(usage.read_text())["peak_mb"])
 
 

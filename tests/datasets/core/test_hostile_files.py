@@ -39,7 +39,7 @@ def counts(folder: Path, source: bytes, extra: int) -> dict[str, int]:
     file = folder / "file"
     file.write_bytes(source)
     command = [sys.executable, "-c", BOUNDED, str(file), str(extra)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1200)
     assert ran.returncode == 0, ran.stderr
     return {code: int(count) for code, count in (line.split() for line in ran.stdout.splitlines())}
 

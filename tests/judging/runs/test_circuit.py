@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
@@ -15,27 +14,27 @@ from judging.runs.circuits import down_endpoints
 from judging.runs.load_models import EndpointLoad
 from judging.runs.models import Run, RunState
 from tests.judging.runs.test_limits import an_endpoint, run_on, workers
-from tests.judging.runs.test_pump import wait_until
 from tests.make import a_project
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
 
 def test_an_outage_of_seconds_costs_no_judgement_and_few_calls() -> None:
-    began = time.monotonic()
-
     def away_for_a_while(asked: Received) -> Answer:
-        return scripted.server_error() if 0.5 < asked.at - began < 4 else Answer("[[5]]", delay=0.05)
+        return scripted.server_error() if away(asked) else Answer("[[5]]", delay=0.05)
+
+    def away(asked: Received) -> bool:
+        return 0.5 < asked.at - judge.requests[0].at < 4
 
     with ScriptedJudge(away_for_a_while) as judge:
         run = run_on(an_endpoint(a_project(), judge.url, concurrency=8), 300)
-        began = time.monotonic()
         threads = workers(run, 2)
         wait_until(lambda: bool(down_endpoints(Run.objects.get(pk=run.pk))))
         (down,) = down_endpoints(Run.objects.get(pk=run.pk))
         for thread in threads:
-            thread.join(60)
-        in_the_outage = [asked for asked in judge.requests if 0.5 < asked.at - began < 4]
+            thread.join(PATIENCE)
+        in_the_outage = [asked for asked in judge.requests if away(asked)]
     assert (down.name, "server failed" in down.why) == ("judge", True)
     assert Run.objects.get(pk=run.pk).scored == 300
     assert len(in_the_outage) < 40

@@ -16,8 +16,9 @@ from judging.runs import pump, services
 from judging.runs.models import Priority, Run, RunState
 from judging.runs.services import Manner
 from tests.judging.runs.test_limits import an_endpoint, run_on, workers
-from tests.judging.runs.test_pump import at_work, wait_until
+from tests.judging.runs.test_pump import at_work
 from tests.make import a_metric, a_project, a_run, a_version
+from tests.patience import PATIENCE, crowd, wait_until
 
 pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
@@ -31,8 +32,8 @@ def test_half_a_second_after_a_stop_no_request_reaches_the_judge(stop: Callable[
         assert stop(run)
         stopped = time.monotonic()
         for thread in threads:
-            thread.join(30)
-        late = [asked.at - stopped for asked in judge.requests if asked.at > stopped + 0.5]
+            thread.join(PATIENCE)
+        late = [asked.at - stopped for asked in judge.requests if asked.at > stopped + 0.5 * crowd()]
     assert late == []
     assert Run.objects.get(pk=run.pk).done < 2000
 
@@ -44,9 +45,9 @@ def test_what_waits_to_be_retried_stops_too() -> None:
         wait_until(lambda: len(judge.requests) >= 1)
         services.run_pause(run)
         stopped = time.monotonic()
-        threads[0].join(30)
-        assert time.monotonic() - stopped < 5
-        assert not [asked for asked in judge.requests if asked.at > stopped + 0.5]
+        threads[0].join(PATIENCE)
+        assert time.monotonic() - stopped < 5 * crowd()
+        assert not [asked for asked in judge.requests if asked.at > stopped + 0.5 * crowd()]
     assert Run.objects.get(pk=run.pk).not_run == 20
 
 
@@ -58,8 +59,8 @@ def test_a_run_that_is_resumed_at_once_goes_on() -> None:
         services.run_pause(run)
         time.sleep(0.3)
         services.run_resume(run)
-        worker.join(60)
-        at_work(run).join(60)  # had the first one ended already
+        worker.join(PATIENCE)
+        at_work(run).join(PATIENCE)  # had the first one ended already
     assert Run.objects.get(pk=run.pk).state == RunState.FINISHED
 
 
@@ -75,7 +76,7 @@ def test_a_run_of_high_priority_gets_more_of_the_calls() -> None:
         wait_until(lambda: len(judge.requests) > 300)
         for run in (low, high):
             services.run_cancel(run)
-        threads[0].join(30)
+        threads[0].join(PATIENCE)
         urgent = sum("urgent says" in asked.prompt for asked in judge.requests[60:300])
     assert urgent >= 0.6 * 240
     assert urgent < 240
@@ -108,13 +109,13 @@ def test_a_small_run_of_another_project_does_not_wait_for_many_large_ones() -> N
         assert not any(Run.objects.get(pk=run.pk).ended for run in large)
         for run in large:
             services.run_cancel(run)
-        threads[0].join(30)
+        threads[0].join(PATIENCE)
 
 
 def test_programs_that_ask_nobody_take_turns_between_projects() -> None:
     rules = MetricDefinition(name="rules", rules="# DSL\n主题:精确匹配\n@格式限制:JSON\n")
     large = [a_run(a_version(a_project(), rows=3000), rules) for _ in range(2)]
     small = a_run(a_version(a_project("other"), rows=100, models=("small",)), rules)
-    at_work_on_all().join(120)
+    at_work_on_all().join(PATIENCE)
     ended = [Run.objects.get(pk=run.pk).finished_at for run in (small, *large)]
     assert ended[0] < min(ended[1:])

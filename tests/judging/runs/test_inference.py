@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 
 import pytest
 from django.db import connections
@@ -26,6 +25,7 @@ from judging.runs.circuits import down_endpoints
 from judging.runs.load_models import EndpointLoad
 from judging.runs.models import INFER, Generation, Run, RunCandidate, RunState
 from tests.make import a_candidate, a_metric, a_project, a_run, a_version
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -227,14 +227,16 @@ def test_a_version_never_changes_by_a_run() -> None:
 
 
 def test_a_run_that_is_paused_keeps_the_answers_that_were_under_way() -> None:
-    slow = lambda asked: Answer(content="[[5]]" if is_judge(asked) else "ok", delay=0.6)  # noqa: E731
+    def slow(asked: Received) -> Answer:
+        return Answer(content="[[5]]") if is_judge(asked) else Answer(content="ok", delay=4)
+
     with ScriptedJudge(reply=slow) as judge:
         run = a_run(unanswered(20), a_metric(judge.url), asked=[a_candidate(judge.url)])
         thread = threading.Thread(target=lambda: threaded(run))
         thread.start()
-        wait_for(lambda: judge.requests)
+        wait_until(lambda: len(judge.requests) == 20)
         assert services.run_pause(Run.objects.get(pk=run.pk))
-        thread.join(20)
+        thread.join(PATIENCE)
         paused = len(judge.requests)
         assert Generation.objects.filter(run=run, state="answered").count() == paused == 20
         services.run_resume(Run.objects.get(pk=run.pk))
@@ -245,13 +247,6 @@ def test_a_run_that_is_paused_keeps_the_answers_that_were_under_way() -> None:
 def threaded(run: Run) -> None:
     work(run)
     connections.close_all()
-
-
-def wait_for(true: object) -> None:
-    until = time.monotonic() + 20
-    while not true():  # type: ignore[operator]
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def test_what_was_judged_by_an_answer_that_another_worker_forestalled_is_given_back() -> None:
@@ -284,7 +279,7 @@ def test_two_workers_ask_for_each_answer_once() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(PATIENCE)
         asked = [one for one in judge.requests if not is_judge(one)]
     assert (Run.objects.get(pk=run.pk).scored, len(asked)) == (240, 120)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 
 import pytest
 from django.db import connections
@@ -19,6 +18,7 @@ from judging.runs import pump, services, store
 from judging.runs.export import jsonl_lines
 from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -152,12 +152,12 @@ def test_a_reply_with_nul_and_half_characters_is_stored() -> None:
 
 
 def test_a_paused_run_asks_no_further_and_goes_on_where_it_was() -> None:
-    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.6)) as judge:
         run = a_run(a_version(a_project(), rows=200), a_metric(judge.url))
         worker = at_work(run)
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 20)
         assert services.run_pause(run)
-        worker.join(10)
+        worker.join(PATIENCE)
         paused = Run.objects.get(pk=run.pk)
         assert paused.state == RunState.PAUSED
         assert 0 < paused.done < 400
@@ -168,12 +168,12 @@ def test_a_paused_run_asks_no_further_and_goes_on_where_it_was() -> None:
 
 
 def test_a_cancelled_run_keeps_what_was_judged() -> None:
-    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.6)) as judge:
         run = a_run(a_version(a_project(), rows=200), a_metric(judge.url))
         worker = at_work(run)
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 20)
         assert services.run_cancel(run)
-        worker.join(10)
+        worker.join(PATIENCE)
     ended = Run.objects.get(pk=run.pk)
     assert ended.state == RunState.CANCELLED
     assert ended.judgements.filter(state="scored").count() == ended.done
@@ -201,7 +201,7 @@ def test_two_pumps_share_a_run_without_judging_anything_twice() -> None:
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.02)) as judge:
         run = a_run(a_version(a_project(), rows=300), a_metric(judge.url))
         for worker in (at_work(run, "test:1:1"), at_work(run, "test:2:1")):
-            worker.join(60)
+            worker.join(PATIENCE)
         assert len(judge.requests) == 600
     assert Run.objects.get(pk=run.pk).scored == 600
 
@@ -216,13 +216,6 @@ def test_a_writer_that_lost_its_lease_writes_nothing() -> None:
         Chunk.objects.update(owner="two:2:2")
         store.write([store.Judged(items[0], Story(Outcome("scored", 5)))], {leased.chunk}, "one:1:1")
     assert Judgement.objects.filter(state="scored").count() == 0
-
-
-def wait_until(true: object, seconds: float = 20) -> None:
-    until = time.monotonic() + seconds
-    while not true():  # type: ignore[operator]
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def comparing(asked: Received) -> str:
@@ -281,5 +274,5 @@ def test_a_judge_that_builds_on_nobody_does_not_wait_for_the_one_before() -> Non
         worker = at_work(run)
         wait_until(lambda: len(judge.requests) == 2)
         services.run_cancel(run)
-    worker.join(60)
+    worker.join(PATIENCE)
     assert not worker.is_alive()

@@ -150,7 +150,7 @@ def test_closing_again_and_again_while_threads_use_it_ends_in_a_result_or_in_bei
 def test_a_forked_child_has_a_jail_of_its_own(arguments: list[str]) -> None:
     size, mark = own_size(313)
     command = [sys.executable, "-W", "error", "-c", FORKED, str(size), *arguments]
-    done = subprocess.run(command, env=IMPORTS, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=IMPORTS, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
     assert gone(mark)
 
@@ -186,5 +186,5 @@ with Jail() as jail:
 
 def test_a_server_without_a_free_descriptor_is_told_and_goes_on_when_there_is_one() -> None:
     command = [sys.executable, "-W", "error", "-c", CROWDED]
-    done = subprocess.run(command, env=IMPORTS, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=IMPORTS, capture_output=True, text=True, check=False, timeout=600)
     assert (done.stdout, done.stderr) == ("broken\n2\n", "")
