@@ -167,6 +167,11 @@ class EvaluationForm(forms.Form):
             *((field, field) for field in fields),
         ]
         self.offered = {one.code: one for one in offered}
+        if any(one.responses > version.valid_rows for one in candidates):
+            some["candidates"].help_text = _(
+                "Some gave several answers to a row: one at a time, each of them is rated; side by side, the first "
+                "answers are compared."
+            )
 
     def kind_boxes(self) -> list[tuple[Any, Offer]]:
         """Each way to choose, with what it means."""

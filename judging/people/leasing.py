@@ -41,7 +41,10 @@ def claim(*, evaluation: Evaluation, user: User, count: int = 2) -> list[Assignm
     wanted = count - Assignment.objects.filter(rater=rater, state=AssignmentState.LEASED).count()
     for item in _next_items(evaluation, rater, wanted) if wanted > 0 else []:
         assign(evaluation, rater, item)
-    return list(_leased(rater).select_related(*_SHOWN)[:count])
+    found = list(_leased(rater).select_related(*_SHOWN)[:count])
+    for one in found:
+        one.evaluation = evaluation
+    return found
 
 
 def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:

@@ -18,7 +18,7 @@ from datasets.references import reference_of
 from datasets.selectors import usable_versions
 from judging.people.gathering import prompt_of
 from judging.people.models import Item, Scheme
-from judging.people.showing import Shown, shown_of
+from judging.people.showing import Shown, conversation_of, shown
 
 LEGACY = ("legacy_jsonl", "legacy_csv")
 SINGLE, AS_IT_STANDS = "single", "as_it_stands"
@@ -107,10 +107,13 @@ def look(
 ) -> Shown | None:
     """The first item as a rater would see it; None where none of the first rows has what it takes. Stores nothing."""
     for row in Row.objects.filter(version=version, valid=True).order_by("line")[:_LOOKED_AT]:
-        sides = _sides(version, row, code, candidates, baseline, other)
+        beside = _same_prompt(row, version, other) if other and code == Scheme.VERSIONS else None
+        sides = _sides(version, row, code, candidates, baseline, beside)
         if sides:
+            here, reference = conversation_of(row, version.format)
+            there = conversation_of(beside, other.format)[0] if beside and other else here
             item = Item(row=row, response=sides[0], other_response=sides[1] if len(sides) > 1 else None)
-            return shown_of(item, version.format, 1, with_reference=with_reference)
+            return shown(item, [here, there], 1, reference if with_reference else None)
     return None
 
 
@@ -120,14 +123,15 @@ def _sides(
     code: str,
     candidates: Sequence[Candidate],
     baseline: Candidate | None,
-    other: Version | None,
+    beside: Row | None,
 ) -> list[Response]:
+    """The answers that would be shown at a row; none where it lacks one."""
     reference = reference_of(row, version.format)
     if code == AS_IT_STANDS:
         return [_as_response(reference)] if reference else []
     if code == Scheme.VERSIONS:
-        beside = _same_prompt(row, version, other) if other else None
-        return [_as_response(reference), _as_response(beside)] if reference and beside else []
+        theirs = reference_of(beside, beside.version.format) if beside else None
+        return [_as_response(reference), _as_response(theirs)] if reference and theirs else []
     wanted = [one for one in candidates if one != baseline]
     answers = _first_answers(row, wanted)
     if code == Scheme.REFERENCE:
@@ -146,9 +150,8 @@ def _as_response(text: str | None) -> Response:
     return Response(raw=json.dumps({"content": text or ""}))
 
 
-def _same_prompt(row: Row, version: Version, other: Version) -> str | None:
+def _same_prompt(row: Row, version: Version, other: Version) -> Row | None:
+    """The other version's row that asks the same."""
     wanted = prompt_of(row, version.format)
-    for one in Row.objects.filter(version=other, valid=True).order_by("line")[:_LOOKED_AT]:
-        if prompt_of(one, other.format) == wanted:
-            return reference_of(one, other.format)
-    return None
+    found = Row.objects.filter(version=other, valid=True).select_related("version").order_by("line")
+    return next((one for one in found[:_LOOKED_AT] if prompt_of(one, other.format) == wanted), None)

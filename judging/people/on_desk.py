@@ -28,6 +28,7 @@ class Side:
     reasoning: str
     calls: str
     empty: bool
+    turns: list[tuple[str, SafeString]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def on_desk(assignment: Assignment, criteria: dict[int, Criterion]) -> OnDesk:
     both = [("A", seen.left), ("B", seen.right)] if seen.right else [("", seen.left)]
     return OnDesk(
         assignment=assignment,
-        turns=[(one["role"], html_of(one["content"] or "")) for one in seen.messages],
+        turns=seen.turns,
         reference=html_of(seen.reference) if seen.reference else None,
         sides=[_side(letter, answer) for letter, answer in both if answer],
         values=values,
@@ -68,7 +69,9 @@ def on_desk(assignment: Assignment, criteria: dict[int, Criterion]) -> OnDesk:
 
 def _side(letter: str, answer: Answer) -> Side:
     content = answer.content
-    return Side(letter, html_of(content), answer.reasoning or "", answer.tool_calls, not content.strip())
+    return Side(
+        letter, html_of(content), answer.reasoning or "", answer.tool_calls, not content.strip(), answer.turns
+    )
 
 
 def differences(assignment: Assignment) -> tuple[list[Piece], list[Piece]]:

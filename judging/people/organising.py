@@ -62,7 +62,7 @@ def evaluation_create(
 ) -> Evaluation:
     """An open evaluation with its items drawn. Raises ValidationError with a sentence if it cannot be."""
     terms = terms or Terms()
-    _refuse_impossible(choice, criteria)
+    _refuse_impossible(choice, criteria, terms)
     gathered = gather(choice)
     if not gathered.things:
         raise ValidationError(
@@ -100,13 +100,20 @@ def evaluation_create(
     return evaluation
 
 
-def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion]) -> None:
+def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion], terms: Terms) -> None:
     if not choice.version.usable:
         raise ValidationError(
             _("This version has bad rows. Repair them, or leave them out on the version's page, then begin.")
         )
     if any(candidate.version_id != choice.version.pk for candidate in choice.candidates):
         raise ValidationError(_("A candidate belongs to another version."))
+    rated = choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates
+    if rated and terms.shows_reference:
+        raise ValidationError(
+            _(
+                "The expected answer is itself what is rated: if raters saw it as such, they would know which it is."
+            )
+        )
     names = [criterion.name for criterion in criteria]
     if not names or len(set(names)) < len(names):
         raise ValidationError(_("Name at least one criterion, each differently."))

@@ -6,30 +6,43 @@ Whatever else a response or a row holds (a model's name, finish reasons, fields)
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any, TypeAlias
 
 from django.utils.safestring import SafeString
 
 from datasets.core.formats.names import FORMATS
 from datasets.core.variables import messages_of, response_data
-from datasets.models import Response
+from datasets.models import Response, Row
 from judging.markdown import html_of
-from judging.people.models import Assignment, Item
+from judging.people.models import Assignment, Evaluation, Item, Scheme
+
+Message: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer's text, its reasoning (None where there is none) and its tool calls as JSON text ('' where none)."""
+    """An answer's text, its reasoning (None where there is none) and its tool calls as JSON text ('' where none).
+
+    `before`: what of the conversation before it is this side's alone (two versions answer the first turn differently).
+    """
 
     content: str
     reasoning: str | None = None
     tool_calls: str = ""
+    before: Sequence[Message] = ()
 
     @property
     def html(self) -> SafeString:
         """The text as Markdown made safe."""
         return html_of(self.content)
+
+    @property
+    def turns(self) -> list[tuple[str, SafeString]]:
+        """`before`: who speaks, and what, as Markdown made safe."""
+        return turns_of(self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,7 @@ class Shown:
     `reference`: the expected answer, if raters are to see it beside the answer.
     """
 
-    messages: list[dict[str, Any]]
+    messages: Sequence[Message]
     left: Answer
     right: Answer | None = None
     reference: str | None = None
@@ -47,37 +60,84 @@ class Shown:
     @property
     def turns(self) -> list[tuple[str, SafeString]]:
         """Who speaks, and what, as Markdown made safe."""
-        return [(one["role"], html_of(str(one["content"] or ""))) for one in self.messages]
+        return turns_of(self.messages)
 
     @property
     def reference_html(self) -> SafeString:
         return html_of(self.reference or "")
 
 
+def turns_of(messages: Sequence[Message]) -> list[tuple[str, SafeString]]:
+    """Who speaks, and what, as Markdown made safe."""
+    return [(one["role"], html_of(str(one["content"] or ""))) for one in messages]
+
+
 def shown_to(assignment: Assignment) -> Shown:
     """What the rater of an assignment sees, the sides as they are stored with it."""
     evaluation = assignment.evaluation
-    return shown_of(
-        assignment.item,
-        evaluation.run.version.format,
-        assignment.shown_first,
-        with_reference=evaluation.shows_reference,
+    return shown_in(
+        evaluation, assignment.item, assignment.shown_first, with_reference=evaluation.shows_reference
     )
 
 
-def shown_of(item: Item, fmt: str, shown_first: int | None, *, with_reference: bool = False) -> Shown:
-    """An item as seen with `shown_first` (1 the response, 2 the other one) on the left."""
-    messages = messages_of(json.loads(item.row.raw), next(one for one in FORMATS if one == fmt))
+def shown_in(
+    evaluation: Evaluation, item: Item, shown_first: int | None, *, with_reference: bool = False
+) -> Shown:
+    """An item of an evaluation as seen with `shown_first` (1 the response, 2 the other one) on the left."""
+    here, reference = conversation_of(item.row, evaluation.run.version.format)
+    return shown(
+        item, _conversations(evaluation, item, here), shown_first, reference if with_reference else None
+    )
+
+
+def shown(
+    item: Item,
+    conversations: Sequence[Sequence[Message]],
+    shown_first: int | None,
+    reference: str | None = None,
+) -> Shown:
+    """The same, of an item that need not be stored; the conversations that its answers belong to, in their order.
+
+    What the conversations have in common, from their beginning, is shown once; the rest with each answer.
+    """
+    common = _in_common(conversations)
+    there = [one for one in (item.response, item.other_response) if one is not None]
+    sides = [
+        replace(answer_of(response), before=conversation[common:])
+        for response, conversation in zip(there, conversations, strict=False)
+    ]
+    if shown_first == 2:
+        sides.reverse()
+    return Shown(conversations[0][:common], sides[0], sides[1] if len(sides) > 1 else None, reference)
+
+
+def conversation_of(row: Row, fmt: str) -> tuple[list[Message], str | None]:
+    """What was said at a row before its answer, {role, content} each, and the expected answer, if it has one."""
+    messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
     reference = None
     if messages and messages[-1]["role"] == "assistant":
         reference, messages = messages[-1]["content"], messages[:-1]
-    asked = [{"role": one["role"], "content": one["content"]} for one in messages]
-    sides = [answer_of(item.response)]
-    if item.other_response is not None:
-        sides.append(answer_of(item.other_response))
-        if shown_first == 2:
-            sides.reverse()
-    return Shown(asked, sides[0], sides[1] if len(sides) > 1 else None, reference if with_reference else None)
+    return [{"role": one["role"], "content": one["content"]} for one in messages], reference
+
+
+def _in_common(conversations: Sequence[Sequence[Message]]) -> int:
+    """With how many messages both begin."""
+    alike = takewhile(lambda pair: all(one == pair[0] for one in pair), zip(*conversations, strict=False))
+    return sum(1 for _ in alike)
+
+
+def _conversations(evaluation: Evaluation, item: Item, here: list[Message]) -> list[list[Message]]:
+    """Those that the item's answers belong to: of two versions' references each has its own."""
+    other = evaluation.other_version
+    if evaluation.scheme != Scheme.VERSIONS or other is None or item.other_response is None:
+        return [here, here]
+    hidden = [item.response.row_id, item.other_response.row_id]
+    rows = dict(Row.objects.filter(pk__in=hidden).values_list("pk", "line"))  # see datasets/references.py
+    theirs = Row.objects.filter(version=other, pk__in=rows.values()).first()
+    if theirs is None:
+        return [here, here]
+    there, _reference = conversation_of(theirs, other.format)
+    return [there if rows[pk] == theirs.pk else here for pk in hidden]
 
 
 def answer_of(response: Response) -> Answer:

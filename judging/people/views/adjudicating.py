@@ -20,7 +20,7 @@ from judging.people.adjudicating import adjudicate, differing, verdicts
 from judging.people.looking import criteria_of
 from judging.people.messages import problems_of, value_label, values_of
 from judging.people.models import Evaluation, Item
-from judging.people.showing import shown_of
+from judging.people.showing import shown_in
 
 SHOWN = 200
 
@@ -97,7 +97,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     context = {
         "evaluation": evaluation,
         "item": found,
-        "shown": shown_of(found, evaluation.run.version.format, 1, with_reference=evaluation.shows_reference),
+        "shown": shown_in(evaluation, found, 1, with_reference=evaluation.shows_reference),
         "said": said,
         "earlier": earlier,
         "form": form,

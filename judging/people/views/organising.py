@@ -22,7 +22,7 @@ from judging.people.looking import criteria_of
 from judging.people.messages import SCALES, value_label, values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Rating
 from judging.people.selectors import WHICH, evaluations_page, items_page, possible_raters
-from judging.people.showing import shown_of
+from judging.people.showing import shown_in
 
 SEE = May.READ_JUDGEMENTS
 
@@ -59,6 +59,10 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     }
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         return render(request, "people/_progress.html", context)
+    rows = evaluation.run.version.valid_rows
+    context["first_answers"] = evaluation.scheme and any(
+        one.responses > rows for one in context["candidates"]
+    )
     there = evaluation.raters.filter(left_at=None).values("user")
     context["possible"] = possible_raters(evaluation.run.project).exclude(pk__in=there)
     return render(request, "people/detail.html", context)
@@ -177,7 +181,7 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
         "evaluation": evaluation,
         "item": found,
         "names": names,
-        "shown": shown_of(found, evaluation.run.version.format, 1, with_reference=True),
+        "shown": shown_in(evaluation, found, 1, with_reference=True),
         "assignments": found.assignments.select_related("rater__user").order_by("pk"),
         "ratings": [
             (one, told(criteria, one.values, names), skipped.get(one.reason))
