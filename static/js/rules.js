@@ -27,6 +27,14 @@ function mark() {
     line.classList.toggle("warning", "warning" in problem.dataset);
     line.title = problem.querySelector("span").textContent;
   }
+  showBeside();
+}
+
+// On a phone the preview stands far below: there the errors are told under the editor too (rules.css).
+function showBeside() {
+  const told = document.querySelector("#preview .problems")?.cloneNode(true);
+  told?.removeAttribute("role");
+  document.getElementById("rules-problems").replaceChildren(...(told ? [told] : []));
 }
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "preview") mark();

@@ -43,10 +43,19 @@ def test_score_and_counts_follow_the_typing(editor: Page) -> None:
 
 def test_an_error_is_marked_at_its_line_and_led_to(editor: Page) -> None:
     typed(editor, HEADER + "主题:lenght:60" + FOOT)
-    expect(editor.locator(".problems li")).to_contain_text("Did you mean “length”?")
+    expect(editor.locator("#preview .problems li")).to_contain_text("Did you mean “length”?")
     expect(editor.locator(".problem-line")).to_contain_text("lenght")
-    editor.click(".problems [data-goto]")
+    editor.click("#preview .problems [data-goto]")
     assert editor.evaluate("document.activeElement.selectionStart") == len(HEADER + "主题:")
+
+
+def test_on_a_phone_an_error_is_told_under_the_editor(editor: Page) -> None:
+    editor.set_viewport_size({"width": 390, "height": 800})
+    typed(editor, HEADER + "主题:lenght:60" + FOOT)
+    expect(editor.locator("#rules-problems li")).to_be_visible()
+    expect(editor.locator("#rules-problems li")).to_contain_text("Did you mean “length”?")
+    typed(editor, HEADER + "主题:length:60" + FOOT)
+    expect(editor.locator("#rules-problems li")).to_have_count(0)
 
 
 def test_functions_are_offered_and_taken_by_a_key(editor: Page) -> None:

@@ -43,6 +43,8 @@ def from_python(value: Any) -> Value:
         return {key: one if type(one) in _AS_IT_IS else from_python(one) for key, one in value.items()}
     if isinstance(value, list):
         return [from_python(element) for element in value]
+    if isinstance(value, str):  # a text of another class is a text
+        return str(value)
     return Number(repr(value) if isinstance(value, float) else str(value))
 
 

@@ -1,5 +1,7 @@
 """What holds of any text, any program, any scores."""
 
+from decimal import Decimal
+from itertools import product
 from typing import Literal
 
 from hypothesis import example, given, settings
@@ -7,14 +9,14 @@ from hypothesis import strategies as st
 
 from judging.core.rules import words
 from judging.core.rules.aggregate import aggregate
-from judging.core.rules.arguments import write_argument
+from judging.core.rules.arguments import read_length, write_argument, write_length
 from judging.core.rules.check import read_program
 from judging.core.rules.conclude import conclude
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.plan import plan
 from judging.core.rules.program import Length
 from judging.core.rules.scoring import is_part
-from judging.core.rules.values import Number, from_python, json_text, same
+from judging.core.rules.values import Number, from_python, identity, json_text, same
 from judging.core.rules.write import write
 
 patient = settings(deadline=None)  # other processes may have the processors
@@ -101,6 +103,12 @@ def test_formatting_twice_changes_nothing_more(text: str) -> None:
     assert write(again, "en") == written
 
 
+@given(st.integers(0, 3) | st.integers(0, 10**9 - 1), st.integers(0, 3) | st.integers(0, 10**9 - 1))
+def test_a_length_is_read_as_it_was_written(one: int, other: int) -> None:
+    limit = Length(min(one, other), max(one, other))
+    assert read_length(write_length(limit)) == limit
+
+
 @patient
 @given(st.sampled_from(words.AGGREGATES), SCORES)
 def test_an_aggregate_lies_between_the_lowest_and_the_highest(name: str, scores: list[float]) -> None:
@@ -135,6 +143,18 @@ def test_equal_is_a_part_both_ways_and_symmetric(one: object, other: object) -> 
     left, right = from_python(one), from_python(other)
     assert same(left, right) == same(right, left)
     assert not same(left, right) or (is_part(left, right) and is_part(right, left))
+
+
+def test_numbers_are_the_same_exactly_where_their_values_are() -> None:
+    parts = (
+        ("", "-"),
+        ("0", "1", "10", "5", "50"),
+        ("", ".0", ".5", ".50", ".05"),
+        ("", "e0", "E1", "e-1", "e+2"),
+    )
+    sources = ["".join(one) for one in product(*parts)]
+    pairs = {(identity(Number(source)), Decimal(source)) for source in sources}
+    assert len(pairs) == len({kept for kept, _value in pairs}) == len({value for _kept, value in pairs})
 
 
 @patient
