@@ -155,7 +155,7 @@ def _wire(item: RenderItem) -> dict[str, Any]:
 
 def _as_written(score: float) -> float:
     """A whole number is shown without a point, however it was stored."""
-    return int(score) if score == int(score) else score
+    return score if type(score) is int or score != int(score) else int(score)
 
 
 def _rendered(reply: _Reply | None, failure: Failure | None) -> Rendered:
@@ -166,4 +166,4 @@ def _rendered(reply: _Reply | None, failure: Failure | None) -> Rendered:
 
 
 def _names(found: list[tuple[str, int | None]]) -> tuple[NameAt, ...]:
-    return tuple(NameAt(name, line) for name, line in found)
+    return tuple([NameAt(name, line) for name, line in found]) if found else ()

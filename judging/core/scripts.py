@@ -1,7 +1,6 @@
 """Preprocess and postprocess scripts, run in the jail. What they may do stands in the specification of scripts."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -13,8 +12,7 @@ Result = bool | int | float | str | None
 ScriptKind = Literal["preprocess", "postprocess"]
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptOutcome:
+class ScriptOutcome(msgspec.Struct, frozen=True):
     """What one call did.
 
     ``changed``: fields added or changed, ``{"data": {…}, "response": {…}}``; a field taken out is None there; empty
@@ -70,6 +68,6 @@ def _outcome(reply: _Reply | None, failure: Failure | None, seconds: float) -> S
     if reply is None:
         return ScriptOutcome(None, {}, "", False, failure, seconds)
     own = failure_of(reply.failure)
-    changed = {str(name): fields for name, fields in (reply.changed or {}).items()}
     result = None if own else reply.result
+    changed = cast(dict[str, dict[str, Any]], reply.changed or {})
     return ScriptOutcome(result, changed, reply.printed, reply.printed_was_cut, own, seconds)

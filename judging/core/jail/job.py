@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+import msgspec
+
 Shape = TypeVar("Shape")
 Kind = Literal["render", "preview", "names", "preprocess", "postprocess", "probe"]
 Layer = Literal["namespaces", "landlock", "seccomp"]
@@ -60,8 +62,7 @@ class Job(Generic[Shape]):
     each_alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[Shape]):
+class Outcome(msgspec.Struct, Generic[Shape], frozen=True):
     """One item's value, or why there is none; ``seconds`` of processor time as the worker counted them."""
 
     value: Shape | None

@@ -18,5 +18,5 @@ def make_encoder(*, allow_nan: bool) -> Callable[[Any], str]:
 
 def make_decoder(hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[memoryview], Any]:
     """Reads one JSON text that the parent wrote; lone surrogates pass."""
-    scan = json.JSONDecoder(object_hook=hook).raw_decode
-    return lambda raw: scan(str(raw, "utf-8", "surrogatepass"))[0]
+    scan = json.JSONDecoder(object_hook=hook).scan_once  # type: ignore[attr-defined]
+    return lambda raw: scan(str(raw, "utf-8", "surrogatepass"), 0)[0]

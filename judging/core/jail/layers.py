@@ -122,14 +122,16 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
+_code = filter_program()  # once, not in every worker
+_program = _Program(len(_code or b"") // 8, _code)
+
+
 def seccomp() -> None:
     """Refuses every system call but the few that a warm interpreter needs. Nothing can be opened after it."""
-    code = filter_program()
-    if code is None:
+    if _code is None:
         raise OSError(errno.ENOSYS, f"no system call table for {os.uname().machine}")
-    program = _Program(len(code) // 8, code)
     _checked(
-        _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0),
+        _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(_program), 0, 0),
         "seccomp",
     )
 

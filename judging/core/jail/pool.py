@@ -12,7 +12,7 @@ from judging.core.jail.protocol import frame
 from judging.core.jail.talk import GRACE_SECONDS, Answered, NeverBegan, Talk
 
 _MOST_BATCH_BYTES = 32 << 20
-_MOST_BATCH_ITEMS = 500
+_MOST_BATCH_ITEMS = 1000
 _MOST_STARTS = 4  # of workers for one batch, when somebody else ends them or their zygote
 
 
@@ -80,11 +80,10 @@ class Jail:
         if self.level < self._minimum_level:
             raise JailRefused(f"level {self.level} of isolation, at least {self._minimum_level} is asked for")
         outcomes: list[Outcome[Shape]] = []
-        frames = [frame(item) for item in items]
         careful = False
-        while len(outcomes) < len(frames):
-            rest = frames[len(outcomes) :]
-            batch = [rest[0]] if job.each_alone else _batch(rest)
+        while len(outcomes) < len(items):
+            rest = items[len(outcomes) :]
+            batch = [frame(rest[0])] if job.each_alone else _batch(rest)
             answered = self._run_worker(job, batch, careful, closed_before)
             if answered.job_failure:
                 return outcomes + [Outcome(None, answered.job_failure)] * len(rest)
@@ -161,14 +160,17 @@ class Jail:
                 self._keeper = None
 
 
-def _batch(frames: list[bytes]) -> list[bytes]:
-    """The first frames that one worker shall take: it reads them all before it runs the first."""
+def _batch(items: list[dict[str, Any]]) -> list[bytes]:
+    """Frames of the first items, as many as one worker shall take: it reads them all before it runs the first."""
     size = 0
-    for count, body in enumerate(frames[:_MOST_BATCH_ITEMS]):
+    frames: list[bytes] = []
+    for item in items[:_MOST_BATCH_ITEMS]:
+        body = frame(item)
         size += len(body)
-        if count and size > _MOST_BATCH_BYTES:
-            return frames[:count]
-    return frames[:_MOST_BATCH_ITEMS]
+        if frames and size > _MOST_BATCH_BYTES:
+            break
+        frames.append(body)
+    return frames
 
 
 _ALL: weakref.WeakSet[Jail] = weakref.WeakSet()

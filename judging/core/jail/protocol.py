@@ -47,45 +47,50 @@ class Frames:
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self._held = bytearray()
+        self._taken = 0  # of its bytes
 
     def add(self, chunk: bytes) -> None:
+        del self._held[: self._taken]
+        self._taken = 0
         self._held += chunk
 
-    def take(self) -> bytes | None:
+    def take(self) -> bytearray | None:
         """The next whole frame, or None if more bytes are needed."""
-        if len(self._held) < _HEAD.size:
+        held = self._held
+        begin = self._taken + _HEAD.size
+        if len(held) < begin:
             return None
-        (length,) = _HEAD.unpack_from(self._held)
+        length = int.from_bytes(held[self._taken : begin], "big")
         if length > self._longest:
             raise BrokenProtocol(f"a frame of {length} bytes, at most {self._longest} are allowed")
-        end = _HEAD.size + length
-        if len(self._held) < end:
+        end = begin + length
+        if len(held) < end:
             return None
-        body = bytes(self._held[_HEAD.size : end])
-        del self._held[:end]
-        return body
+        self._taken = end
+        return held[begin:end]
 
     @property
     def is_empty(self) -> bool:
-        return not self._held
+        return self._taken == len(self._held)
 
 
 @lru_cache(maxsize=32)
-def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
-    parts = (float, shape | None, ToldFailure | None)
+def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
+    parts = (float, cast(Any, shape) | None, ToldFailure | None)
     return msgspec.json.Decoder(tuple.__class_getitem__(parts), strict=True)
 
 
-def read_reply(body: bytes, job: Job[Any]) -> tuple[float, Any, Failure | None]:
+def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, Failure | None]:
     """A reply to the job or to one item: seconds, value, failure; BrokenProtocol for anything else."""
     try:
-        seconds, value, failure = _decoder(cast(Hashable, job.shape)).decode(body)
+        seconds, value, failure = _decoder(job.shape).decode(body)  # type: ignore[arg-type]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenProtocol(str(error)) from None
     if not 0 <= seconds < 1e9:
         raise BrokenProtocol("an impossible time")
-    _check_nesting_and_nul(body)
-    return seconds, value if failure is None else None, failure_of(failure)
+    if b"\\u0000" in body or body.count(b"[") + body.count(b"{") > _BRACKETS_WORTH_A_LOOK:
+        _walk(msgspec.json.decode(body), 0)
+    return (seconds, value, None) if failure is None else (seconds, None, failure_of(failure))
 
 
 def failure_of(told: ToldFailure | None) -> Failure | None:
@@ -94,12 +99,6 @@ def failure_of(told: ToldFailure | None) -> Failure | None:
         return None
     code, message, line = told
     return Failure(code, message[:MOST_MESSAGE], line)
-
-
-def _check_nesting_and_nul(body: bytes) -> None:
-    suspicious = b"\\u0000" in body or body.count(b"[") + body.count(b"{") > _BRACKETS_WORTH_A_LOOK
-    if suspicious:
-        _walk(msgspec.json.decode(body), 0)
 
 
 def _walk(value: Any, depth: int) -> None:

@@ -7,7 +7,7 @@ import linecache
 import math
 import sys
 from collections.abc import Callable, Mapping
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from judging.core.jail.failed import Failed, WireFailure, describe, without_places
@@ -16,14 +16,14 @@ from judging.core.jail.modules import IMPORTABLE, LAZY
 
 FILE = "<script>"
 _MOST_DEPTH = 100
-_PLAIN = (str, int, float, bool, type(None))
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (int, int.__int__),
     (float, float.__float__),
     (str, str.__str__),
 )
 _encode = make_encoder(allow_nan=True)
-_CHANGEABLE = (("data", "data"), ("response", "resp"))
+_OF_DATA = ("messages", "ref_answer", "gt", "question", "history")
 _INT64 = range(-(2**63), 2**63)
 _GIVEN = {
     "preprocess": ("data", "resp"),
@@ -79,12 +79,13 @@ class Printed(io.StringIO):
 
     def take(self) -> tuple[str, bool]:
         """What was kept, and whether it was cut; starts afresh."""
+        if self._room == self._most and not self.was_cut:
+            return "", False
         text, was_cut = self.getvalue(), self.was_cut
-        if text:
-            self.seek(0)
-            self.truncate()
-            self._room, self.was_cut = self._most, False
-        return without_places(text) if text else "", was_cut
+        self.seek(0)
+        self.truncate()
+        self._room, self.was_cut = self._most, False
+        return without_places(text), was_cut
 
     def write(self, text: str, /) -> int:
         kept = str(text)[: self._room]
@@ -119,6 +120,10 @@ def import_allowed(
     return __import__(name, globals, locals, fromlist or (), level)
 
 
+# Made before the workers are: each has one script, and so a copy of its own.
+_BUILTINS = {**vars(builtins), "__import__": import_allowed}
+
+
 def load(source: str) -> ModuleType:
     """Runs the script's own top level as a module. Failed where it does not compile."""
     try:
@@ -128,11 +133,17 @@ def load(source: str) -> ModuleType:
     except ValueError as error:  # a NUL in the source
         raise Failed("syntax", str(error)) from None
     module = ModuleType("script")
-    module.__dict__["__builtins__"] = {**vars(builtins), "__import__": import_allowed}
+    module.__dict__["__builtins__"] = _BUILTINS
     sys.modules["script"] = module
     linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
     exec(code, module.__dict__)  # noqa: S102 - the jail is the place for it
     return module
+
+
+def forget() -> None:
+    """As if no script had been loaded."""
+    sys.modules.pop("script", None)
+    linecache.cache.pop(FILE, None)
 
 
 class Script:
@@ -145,8 +156,7 @@ class Script:
         self._most: int = job["options"]["most"]
         self._printed = Printed(job["options"]["printed"])
         sys.stdout = sys.stderr = self._printed  # what is printed while loading goes with the first item
-        self._function = self._find(load(job["source"]))
-        self._arguments = wanted(self._function, self._kind)
+        self._invoke = invocation(self._find(load(job["source"])), self._kind)
 
     def _find(self, module: ModuleType) -> Callable[..., Any]:
         function = vars(module).get(self._kind)
@@ -165,38 +175,48 @@ class Script:
         return [result, changed, *self._printed.take(), failure]
 
     def _call(self, raw: memoryview) -> tuple[Any, dict[str, dict[str, Any]]]:
-        given = filled(_decode(raw))
-        before = {name: Before(given[key]) for name, key in _CHANGEABLE}
-        positional, named = self._arguments(given)
-        result = checked_result(self._function(*positional, **named), self._kind, self._most)
-        changed = {name: before[name].changed(given[key], name) for name, key in _CHANGEABLE}
-        most = self._most + len(raw)
-        if any(changed.values()) and len(_encode(changed)) > most:
-            raise Failed("output", f"more than {most} characters in the changed fields")
+        given = filled(_decode(raw), self._kind)
+        data, response = given["data"], given["resp"]
+        before = Before(data), Before(response)
+        result = checked_result(self._invoke(given), self._kind, self._most)
+        changed = {
+            "data": before[0].changed(data, "data"),
+            "response": before[1].changed(response, "response"),
+        }
+        if changed["data"] or changed["response"]:
+            most = self._most + len(raw)
+            if len(_encode(changed)) > most:
+                raise Failed("output", f"more than {most} characters in the changed fields")
         return result, changed
 
 
-def filled(item: dict[str, Any]) -> dict[str, Any]:
+def filled(item: dict[str, Any], kind: str) -> dict[str, Any]:
     """The arguments of a call, every absent one as the specification has it."""
-    for name in ("messages", "ref_answer", "gt", "question", "history"):
-        item["data"].setdefault(name, None)
-    if item["resp"].get("content") is None:
-        item["resp"]["content"] = ""
-    for name in ("judge_reqs", "judge_resps", "judge_models"):
-        several = item.setdefault(name, [])
-        item[name[:-1]] = several[-1] if several else None
-    for response in (item["resp"], *item["judge_resps"]):
-        if "error" not in response:
-            response.setdefault("reasoning_content", None)
-            response.setdefault("tool_calls", None)
-    return item
+    given = dict(item)  # a plain one, for it is read at every call
+    fill_data = given["data"].setdefault
+    for name in _OF_DATA:
+        fill_data(name, None)
+    response = given["resp"]
+    if response.get("content") is None:
+        response["content"] = ""
+    responses = [response]
+    if kind == "postprocess":
+        for name in ("judge_reqs", "judge_resps", "judge_models"):
+            several = given.setdefault(name, [])
+            given[name[:-1]] = several[-1] if several else None
+        responses += given["judge_resps"]
+    for one in responses:
+        if "error" not in one:
+            one.setdefault("reasoning_content", None)
+            one.setdefault("tool_calls", None)
+    return given
 
 
-def wanted(
-    function: Callable[..., Any], kind: str
-) -> Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]:
-    """How to call the function with the parameters that it declares; Failed where it wants one that there is not."""
+def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, Any]], Any]:
+    """Calls the function with the parameters that it declares; Failed where it wants one that there is not."""
     given = _GIVEN[kind]
+    if kind == "preprocess" and _declares_just(function, given):  # `inspect` would take longer than a call
+        return lambda values: function(values["data"], values["resp"])
     positional: list[str] = []
     named: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
@@ -206,7 +226,17 @@ def wanted(
             (positional if parameter.kind is parameter.POSITIONAL_ONLY else named).append(name)
         elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.default is parameter.empty:
             raise Failed("load", f"{kind} wants {name!r}, which is not given", _first_line(function))
-    return lambda values: ([values[name] for name in positional], {name: values[name] for name in named})
+    return lambda values: function(
+        *[values[name] for name in positional], **{name: values[name] for name in named}
+    )
+
+
+def _declares_just(function: Callable[..., Any], names: tuple[str, ...]) -> bool:
+    """Whether it is a plain function of just these parameters in this order, and perhaps any others."""
+    if type(function) is not FunctionType or function.__dict__:  # a decorator's tells of another's parameters
+        return False
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount] == names and not code.co_kwonlyargcount
 
 
 def _first_line(function: Callable[..., Any]) -> int | None:
@@ -224,9 +254,9 @@ def without_class(value: Any) -> Any:
 
 def checked_result(result: Any, kind: str, most: int) -> Any:
     """The result as one of bool, int of 64 bits, finite float, str within the limit, None."""
-    result = without_class(result)
-    if result is None or isinstance(result, bool):
+    if result is None or result is True or result is False:
         return result
+    result = without_class(result)
     if isinstance(result, int) and result in _INT64:
         return result
     if isinstance(result, float) and math.isfinite(result):
@@ -263,23 +293,28 @@ class Before:
     """A dict's fields before a call: plain values themselves, of others the JSON text that they had."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        self._values = dict(fields)
+        self._values = fields.copy()
         self._texts = {key: _encode(value) for key, value in fields.items() if type(value) not in _PLAIN}
 
     def changed(self, after: dict[str, Any], name: str) -> dict[str, Any]:
         """Fields that were added or have another value; a field that was taken out is None."""
-        fields = {
-            _checked_key(key, name): as_json(value, f"{name}.{key}", 0)
-            for key, value in dict.items(after)
-            if key not in self._values or not self._is_same(key, value)
-        }
-        gone = {key: None for key, value in self._values.items() if key not in after and value is not None}
-        return fields | gone
+        values, texts = self._values, self._texts
+        kept = 0
+        fields = {}
+        for key, value in dict.items(after):
+            if key in values:
+                kept += 1
+                if (values[key] is value and key not in texts) or self._is_same(key, value):
+                    continue
+            fields[_checked_key(key, name)] = as_json(value, f"{name}.{key}", 0)
+        if kept < len(values):
+            fields |= {key: None for key, value in values.items() if key not in after and value is not None}
+        return fields
 
     def _is_same(self, key: str, value: Any) -> bool:
         before = self._values[key]
         if key not in self._texts:
-            return value is before or (type(value) is type(before) and bool(value == before))
+            return type(value) is type(before) and bool(value == before)
         try:
             return _encode(value) == self._texts[key]
         except (TypeError, ValueError, RecursionError):

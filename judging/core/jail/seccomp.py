@@ -30,7 +30,6 @@ _NUMBERS: dict[str, tuple[int, int]] = {  # name: (x86_64, aarch64); -1 where th
     "mremap": (25, 216),
     "madvise": (28, 233),
     "nanosleep": (35, 101),
-    "setitimer": (38, 103),
     "exit": (60, 93),
     "gettimeofday": (96, 169),
     "time": (201, -1),

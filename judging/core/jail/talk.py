@@ -97,7 +97,11 @@ class Talk:
         self._spent = spent
         return seconds, value, failure
 
-    def _next_frame(self) -> bytes:
+    def _next_frame(self) -> bytearray:
+        body = self._frames.take()
+        return self._awaited() if body is None else body
+
+    def _awaited(self) -> bytearray:
         started = time.monotonic()
         patience = self._limits.seconds + GRACE_SECONDS
         while (body := self._frames.take()) is None:

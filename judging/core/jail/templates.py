@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import TemplateSyntaxError, Undefined, nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
-from jinja2.runtime import ChainableUndefined
+from jinja2.runtime import ChainableUndefined, Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import escape
 
@@ -36,6 +36,7 @@ class Notes:
         self.found: set[str] = set()
 
     def clear(self) -> None:
+        """For another item; what was found stays."""
         self.undefined.clear()
         self.none.clear()
 
@@ -178,10 +179,10 @@ class JailEnvironment(ImmutableSandboxedEnvironment):
 
     code_generator_class = Generator
 
-    def __init__(self, notes: Notes, *, keep_pieces: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__(autoescape=False, optimized=False, keep_trailing_newline=True, cache_size=0)
-        self.notes, self.keep_pieces = notes, keep_pieces
-        self.undefined = type("Undefined", (Missing,), {"notes": notes})
+        self.notes, self.keep_pieces = Notes(), False
+        self.undefined = type("Undefined", (Missing,), {"notes": self.notes})
         self.filters["tojson"] = self.to_json
 
     def to_json(self, value: Any, indent: int | None = None) -> str:
@@ -203,6 +204,13 @@ class JailEnvironment(ImmutableSandboxedEnvironment):
         raise SecurityError(f"{attribute!r} of a {type(obj).__name__} is out of reach for templates")
 
     def attribute(self, obj: Any, attribute: str, name: str, line: int) -> Any:
+        if (
+            type(obj) is dict and attribute in obj
+        ):  # what nearly all lookups are, without the detours of the others
+            value = obj[attribute]
+            if not isinstance(value, Missing):
+                self.notes.found.add(name)
+                return value
         return self._named(self.getattr(obj, attribute), obj, name, line)
 
     def element(self, obj: Any, key: Any, name: str, line: int) -> Any:
@@ -223,14 +231,20 @@ class JailEnvironment(ImmutableSandboxedEnvironment):
 
     def substitute(self, value: Any, name: str, line: int, reaches_the_page: bool, escaped: bool) -> str:
         """A value as text; in a preview, where it goes straight to the page, with its origin."""
-        self.taken_in(value, name, line)
-        text = str(escape(value) if escaped else value)
+        if type(value) is str and not escaped:
+            text = value
+        else:
+            self.taken_in(value, name, line)
+            text = str(escape(value) if escaped else value)
         if not (self.keep_pieces and reaches_the_page):
             return text
         piece = Piece(text)
         piece.kind = "none" if value is None else "undefined" if isinstance(value, Undefined) else "value"
         piece.name, piece.line = name, line
         return piece
+
+
+_environment = JailEnvironment()  # made before the workers are: each has one template, and so one of its own
 
 
 def template_line(trace: TracebackType | None) -> int | None:
@@ -250,10 +264,12 @@ class Renderer:
     def __init__(self, job: dict[str, Any]) -> None:
         self._strict = job["options"]["undefined"] == "strict"
         self._most = job["options"]["most"]
-        self._notes = Notes()
-        self._found_before: set[str] = set()
         self._keep_pieces = job["kind"] == "preview"
-        environment = JailEnvironment(self._notes, keep_pieces=self._keep_pieces)
+        environment = _environment
+        environment.keep_pieces = self._keep_pieces
+        self._notes = environment.notes
+        self._notes.found.clear()
+        self._found_before: set[str] = set()
         try:
             tree = environment.parse(job["source"])
             names = used_names(tree, environment)
@@ -273,7 +289,7 @@ class Renderer:
             self._render(context_of(_decode(raw)), pieces, self._most + len(raw))
         except BaseException as error:  # whatever a template raises is this item's answer
             failure = describe(error, self.line_of)
-        undefined = self._undefined()
+        undefined = self._undefined() if self._notes.undefined else []
         if undefined and (self._strict or failure):
             (_, line), message = undefined[0]
             if failure is None or failure[0] == "exception":
@@ -284,18 +300,28 @@ class Renderer:
         return [text, names, list(self._notes.none), failure, kept, self._newly_found()]
 
     def _newly_found(self) -> list[str]:
+        if self._notes.found <= self._found_before:
+            return []
         new = self._notes.found - self._found_before
         self._found_before |= new
         return sorted(new)
 
     def _render(self, values: dict[str, Any], pieces: list[str], most: int) -> None:
         length = 0
-        flow = self._template.root_render_func(self._template.new_context(values))
+        flow = self._template.root_render_func(self._context(values))
         for piece in flow:
             length += len(piece)
             if length > most:
                 raise Failed("output", f"more than {most} characters", self._line_reached(flow))
             pieces.append(piece)
+
+    def _context(self, values: dict[str, Any]) -> Context:
+        """What ``Template.new_context`` makes, but from plain dicts: the chained ones take longer than a render."""
+        template, environment = self._template, self._template.environment
+        parent = {**environment.globals, **values}
+        return environment.context_class(
+            environment, parent, template.name, template.blocks, globals=environment.globals
+        )
 
     def _line_reached(self, flow: Iterator[str]) -> int | None:
         """The template's line where a suspended render stands."""
@@ -335,11 +361,10 @@ class NameFinder:
     """The names that a template looks up, with their lines, and those that it asks for; parsing alone is enough."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        environment = JailEnvironment(Notes())
         try:
-            tree = environment.parse(job["source"])
-            self._names = [used_names(tree, environment), asked_names(tree)]
-            environment.from_string(tree)
+            tree = _environment.parse(job["source"])
+            self._names = [used_names(tree, _environment), asked_names(tree)]
+            _environment.from_string(tree)
         except TemplateSyntaxError as error:
             raise Failed("syntax", error.message or "syntax error", error.lineno) from None
 

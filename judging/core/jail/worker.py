@@ -8,18 +8,24 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from judging.core.jail import layers, probe, scripts, templates, walls
 from judging.core.jail.failed import OutOfTime, WireFailure, describe
 from judging.core.jail.jsontext import make_decoder, make_encoder
 from judging.core.jail.seccomp import CHANNEL
 
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
 _encode = make_encoder(allow_nan=False)
 _decode = make_decoder()
 _HEAD = struct.Struct(">I")
 _MOST_HELD, _LONGEST_HELD = 1 << 14, 0.002  # bytes and seconds that replies may wait for others
-_AGAIN = 0.2  # seconds until code that swallowed the end of its time is told again
+_LOOKS, _MOST_BETWEEN = (
+    20,
+    0.1,
+)  # looks at the clock while an item uses its time up; seconds from one to the next
 
 
 class Handler(Protocol):
@@ -47,54 +53,62 @@ def run(channel: int, zygote: int, confinement: walls.Confinement, seconds: floa
     try:
         layers.die_with_parent(zygote)
         layers.keep_only(channel)
-        timer = Timer(seconds)
+        watch = Watch(seconds)
         walls.raise_around_worker(confinement)
         gc.enable()
-        serve(timer)
+        serve(watch)
     finally:
         os._exit(0)
 
 
-class Timer:
-    """Raises OutOfTime in the code that runs when an item has used its processor time."""
+class Watch:
+    """Raises OutOfTime in the code that runs when an item has used its processor time.
+
+    It looks at the clock a few times while an item may last, so that a batch of quick ones sets no timer for each.
+    Code that swallows the end of its time is told again at every further look.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        signal.signal(signal.SIGPROF, self._ring)
+        self.began = 0.0  # processor time when the item began
+        self.is_running = False
+        signal.signal(signal.SIGPROF, self._look)
+        between = min(seconds / _LOOKS, _MOST_BETWEEN)
+        signal.setitimer(signal.ITIMER_PROF, between, between)
 
-    def _ring(self, number: int, running: FrameType | None) -> NoReturn:
-        raise OutOfTime(f"more than {self._seconds:g} seconds of processor time")
-
-    def __enter__(self) -> None:
-        signal.setitimer(signal.ITIMER_PROF, self._seconds, _AGAIN)
-
-    def __exit__(self, *exception: object) -> None:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+    def _look(self, number: int, running: FrameType | None) -> None:
+        if self.is_running and time.process_time() - self.began >= self._seconds:
+            raise OutOfTime(f"more than {self._seconds:g} seconds of processor time")
 
 
-def serve(timer: Timer) -> None:
+def serve(watch: Watch) -> None:
     requests = Requests()
     job = _decode(requests.next())
     items = [requests.next() for _ in range(job["items"])]  # all of them, so that nobody waits for the other
-    replies = Replies()
-    handler, failure = attempt(lambda: HANDLERS[job["kind"]](job), timer, scripts.line_of)
+    replies = Replies(watch, job["careful"])
+    handler, failure = attempt(HANDLERS[job["kind"]], job, watch, scripts.line_of)
     replies.add(None, failure)
-    replies.send(careful=True)
+    replies.send()
     if handler is None:
         return
+    answer, line_of = handler.answer, handler.line_of
     for raw in items:
-        value, failure = attempt(lambda raw=raw: handler.answer(raw), timer, handler.line_of)  # type: ignore[misc]
-        replies.add(value, failure)
-        replies.send(job["careful"])
-    replies.send(careful=True)
+        replies.add(*attempt(answer, raw, watch, line_of))
+    replies.send()
 
 
 def attempt(
-    act: Callable[[], Any], timer: Timer, line_of: Callable[[TracebackType | None], int | None]
-) -> tuple[Any, WireFailure | None]:
+    act: Callable[[Given], Result],
+    given: Given,
+    watch: Watch,
+    line_of: Callable[[TracebackType | None], int | None],
+) -> tuple[Result | None, WireFailure | None]:
     try:
-        with timer:
-            return act(), None
+        watch.is_running = True
+        try:
+            return act(given), None
+        finally:
+            watch.is_running = False
     except BaseException as error:  # a script may raise anything, and it is all an answer
         return None, describe(error, line_of)
 
@@ -104,19 +118,24 @@ class Requests:
 
     def __init__(self) -> None:
         self._held = memoryview(b"")
+        self._taken = 0  # of its bytes
 
     def next(self) -> memoryview:
-        (length,) = _HEAD.unpack(self._take(_HEAD.size))
-        return self._take(length)
+        begin = self._hold(_HEAD.size)
+        (length,) = _HEAD.unpack_from(self._held, begin)
+        begin = self._hold(length)
+        return self._held[begin : begin + length]
 
-    def _take(self, size: int) -> memoryview:
-        if len(self._held) < size:
-            whole = bytearray(self._held)
+    def _hold(self, size: int) -> int:
+        """Where the next bytes begin, once so many of them are there."""
+        begin = self._taken
+        if begin + size > len(self._held):
+            whole = bytearray(self._held[begin:])
             while len(whole) < size:
                 whole += read_some()
-            self._held = memoryview(whole)
-        taken, self._held = self._held[:size], self._held[size:]
-        return taken
+            self._held, begin = memoryview(whole), 0
+        self._taken = begin + size
+        return begin
 
 
 def read_some() -> bytes:
@@ -129,21 +148,27 @@ def read_some() -> bytes:
 class Replies:
     """Replies on their way out: together while they come fast, or (``careful``) each before the next item starts."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch, careful: bool) -> None:
+        self._watch = watch
+        self._longest = -1.0 if careful else _LONGEST_HELD
         self._held = bytearray()
         self._sent_at = time.monotonic()
 
     def add(self, value: Any, failure: WireFailure | None) -> None:
+        """The reply to an item, whose time ends here; the next one's begins."""
+        self._watch.began = now = time.process_time()
         try:
-            body = _encode([time.process_time(), value, failure]).encode()
+            body = _encode([now, value, failure]).encode()
         except (UnicodeEncodeError, ValueError, MemoryError, RecursionError) as error:
-            body = _encode([time.process_time(), None, describe(error, lambda trace: None)]).encode()
-        self._held += _HEAD.pack(len(body)) + body
+            body = _encode([now, None, describe(error, lambda trace: None)]).encode()
+        self._held += _HEAD.pack(len(body))
+        self._held += body
+        if len(self._held) > _MOST_HELD or time.monotonic() - self._sent_at > self._longest:
+            self.send()
 
-    def send(self, careful: bool) -> None:
-        if careful or len(self._held) > _MOST_HELD or time.monotonic() - self._sent_at > _LONGEST_HELD:
-            message = bytes(self._held)
-            while message:
-                message = message[os.write(CHANNEL, message) :]
-            self._held.clear()
-            self._sent_at = time.monotonic()
+    def send(self) -> None:
+        message = bytes(self._held)
+        while message:
+            message = message[os.write(CHANNEL, message) :]
+        self._held.clear()
+        self._sent_at = time.monotonic()

@@ -10,7 +10,9 @@ from tests.judging.core.jail.scripting import OUTSIDE, failure_of, result_of, ru
 ENDLESS = {
     "a loop": "while True: pass",
     "a loop that swallows all": "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
-    "a loop that stops its clock": "signal.setitimer(signal.ITIMER_PROF, 0)\nwhile True: pass",
+    "a loop that tries to stop its clock": (
+        "try: signal.setitimer(signal.ITIMER_PROF, 0)\nexcept OSError: pass\nwhile True: pass"
+    ),
     "a regular expression": "import re; re.match('(a*)*b', 'a' * 40)",
     "one long calculation": "return 10 ** 10 ** 9",
     "a call that never looks up": "import itertools; return sum(itertools.repeat(1))",
