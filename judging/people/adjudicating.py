@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
+from django.utils.text import Truncator
 
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
@@ -19,8 +20,11 @@ from judging.people.figures import rated
 from judging.people.looking import criteria_of
 from judging.people.messages import values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
+from judging.runs.export import data_of
 from judging.runs.models import Run
 from judging.runs.plain import storable
+
+_BEGINNING = 120  # characters of a question in a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Differing:
     difference: float
     ratings: int
     decided: bool
+    question: str = ""
 
 
 def differing(evaluation: Evaluation) -> list[Differing]:
@@ -46,6 +51,15 @@ def differing(evaluation: Evaluation) -> list[Differing]:
         if much
     ]
     return sorted(found, key=lambda one: (-one.difference, one.number))
+
+
+def with_questions(evaluation: Evaluation, found: Sequence[Differing]) -> list[Differing]:
+    """The same, each with the beginning of what was asked."""
+    items = Item.objects.filter(evaluation=evaluation, number__in=[one.number for one in found])
+    raws = dict(items.values_list("number", "row__raw"))
+    fmt = evaluation.run.version.format
+    asked = {number: str(data_of(raw, fmt)["question"] or "") for number, raw in raws.items()}
+    return [replace(one, question=Truncator(asked[one.number]).chars(_BEGINNING)) for one in found]
 
 
 @dataclass(frozen=True, slots=True)

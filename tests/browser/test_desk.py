@@ -172,6 +172,25 @@ def test_keys_rest_while_one_types_and_while_an_input_method_composes(desk: Call
     expect(page.locator("#verdict input:checked")).to_have_count(1)
 
 
+def test_chinese_is_typed_by_an_input_method_without_a_key_acting(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2)
+    before = item_of(page)
+    page.keyboard.press("c")
+    method = page.context.new_cdp_session(page)
+    typed = {"selectionStart": 2, "selectionEnd": 2}
+    method.send("Input.imeSetComposition", {"text": "ni", **typed})
+    for key in ("1", "Enter", "u"):  # to the page they are keys of a composition: choose a character, take it
+        composing = {"type": "rawKeyDown", "key": key, "windowsVirtualKeyCode": 229}
+        method.send("Input.dispatchKeyEvent", composing)
+    method.send("Input.insertText", {"text": "你好"})
+    expect(page.locator("textarea[name=comment]")).to_have_value("你好")
+    expect(page.locator("#verdict input:checked")).to_have_count(0)
+    page.keyboard.press("Escape")
+    give(page, "2", "Enter")
+    sent(page)
+    assert (str(Rating.objects.get().assignment_id), Rating.objects.get().comment) == (before, "你好")
+
+
 def test_several_criteria_are_filled_one_after_the_other(desk: Callable[..., Page]) -> None:
     page = desk(rows=2, side_by_side=False, criteria=[QUALITY, QUALITY.__class__(name="tone", scale="ten")])
     give(page, "4", "0", "Enter")

@@ -16,7 +16,7 @@ from evalsite import access
 from evalsite.access import May
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.people.access import get_evaluation
-from judging.people.adjudicating import adjudicate, differing, verdicts
+from judging.people.adjudicating import adjudicate, differing, verdicts, with_questions
 from judging.people.looking import criteria_of
 from judging.people.messages import problems_of, value_label, values_of
 from judging.people.models import Evaluation, Item
@@ -73,7 +73,8 @@ def inbox(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     found = differing(evaluation)
     waiting = [one for one in found if not one.decided]
     decided = [one for one in found if one.decided]
-    context = {"evaluation": evaluation, "waiting": waiting[:SHOWN], "decided": decided[:SHOWN]}
+    context = {"evaluation": evaluation, "waiting": with_questions(evaluation, waiting[:SHOWN])}
+    context["decided"] = with_questions(evaluation, decided[:SHOWN])
     context |= {"waiting_count": len(waiting), "decided_count": len(decided)}
     return render(request, "people/inbox.html", context)
 
