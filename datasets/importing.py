@@ -116,6 +116,7 @@ def limits() -> Limits:
         file_bytes=config.upload_max_mb * 1024 * 1024,
         unpacked_bytes=config.unpacked_max_mb * 1024 * 1024,
         row_bytes=config.row_max_kb * 1024,
+        row_values=config.row_values_max,
         rows=config.rows_max,
     )
 

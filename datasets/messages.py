@@ -200,6 +200,7 @@ KINDS: dict[str, tuple[StrPromise, StrPromise]] = {
     "parquet": (gettext_lazy("a Parquet or Arrow file"), gettext_lazy("save it as JSONL.")),
     "sqlite": (gettext_lazy("an SQLite database"), gettext_lazy("save its table as JSONL or CSV.")),
     "utf32": (gettext_lazy("text in UTF-32"), gettext_lazy("save it as UTF-8.")),
+    "utf16": (gettext_lazy("text in UTF-16 without its mark (BOM)"), gettext_lazy("save it as UTF-8.")),
     "html": (gettext_lazy("an HTML page"), gettext_lazy("download the data itself, as JSONL or CSV.")),
     "xml": (gettext_lazy("an XML file"), gettext_lazy("save its data as JSONL or CSV.")),
 }
@@ -208,6 +209,10 @@ UNDECODED: dict[str, StrPromise] = {
     "gzip_cut": gettext_lazy("The compressed file ends too early; upload the whole file."),
     "gzip_damaged": gettext_lazy("The compressed file is damaged; compress it again."),
 }
+
+TOO_MANY_VALUES = gettext_lazy(
+    "This row holds more than %(limit)s values; shorten it, or have the limit (ROW_VALUES_MAX) raised."
+)
 
 UNPACKED: dict[str, StrPromise] = {
     "limit": gettext_lazy(
@@ -247,6 +252,8 @@ def message(finding: Finding) -> str:
         return str(_UNKEPT_SENTENCES.get(finding.code, _ONE_OF_MANY))
     if finding.code == "file.too_large" and "unpacked" in params:
         return str(UNPACKED[str(params["unpacked"])] % params)
+    if finding.code == "row.too_large" and params.get("of") == "values":
+        return str(TOO_MANY_VALUES % params)
     nameless = finding.code == "csv.extra_column" and not params["name"]
     sentence = _NAMELESS if nameless else SENTENCES[finding.code]
     return sentence % _in_words(finding.code, params)

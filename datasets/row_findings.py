@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 
 from datasets import finding_lines
-from datasets.core.findings import CODES
+from datasets.core.decode import STUB
+from datasets.core.findings import CODES, Param
 from datasets.core.findings import Finding as Found
 from datasets.core.formats.checks import check_json_row
 from datasets.core.formats.csvrows import CsvTable
-from datasets.core.formats.csvtext import Record, records
-from datasets.core.formats.names import FORMATS
+from datasets.core.formats.csvtext import Record, broken_byte, records
+from datasets.core.formats.names import FORMATS, Format
 from datasets.core.limits import Limits
+from datasets.core.lines import bytes_at
 from datasets.core.reading import KEPT_PER_CODE
 from datasets.findings_shown import found_of
+from datasets.importing import limits_of_kept
 from datasets.messages import UNKEPT
 from datasets.models import Finding, Row, Version
+from datasets.recomposing import as_json, with_answers
+from datasets.selectors import encoding_of
 
-NOT_AS_MET = frozenset({"file.encoding", "row.too_large", "json.nul"})
+NOT_AS_MET = frozenset({"file.encoding", "row.too_large"})
 """Of a row with these the table holds no exact copy, so that another look would find something else."""
+_NOT_AS_MET_IN_CSV = NOT_AS_MET | {"json.nul"}
 
 Check = Callable[[Row], list[Found]]
 
@@ -26,18 +34,19 @@ Check = Callable[[Row], list[Found]]
 def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -> dict[int, list[Found]]:
     """{line: findings, errors first} of some rows in ascending lines; `table` is the header of a CSV.
 
-    Codes are complete. Of a valid row beyond what is kept no place is known, only the code.
+    Codes are complete. Beyond what is kept they are told by another look at the row; of a valid row without the column,
+    as it is not stored as it stood.
     """
     if not rows:
         return {}
     codes = finding_lines.codes_at(version, [row.line for row in rows])
     kept = _kept(version, rows[0].line, rows[-1].line)
     cut = {code for code, count in version.counts.items() if count > KEPT_PER_CODE}
-    check = _check_of(version, table)
+    check = _check_of(version, table, codes)
     found = {}
     for row in rows:
         there = codes.get(row.line, set())
-        again = check(row) if there & cut and not row.valid and not there & NOT_AS_MET else []
+        again = check(row) if there & cut else []
         known = kept.get(row.line, [])
         found[row.line] = [
             one for code in there for one in _of_code(row.line, code, code in cut, again, known)
@@ -64,13 +73,54 @@ def _kept(version: Version, first: int, last: int) -> dict[int, list[Found]]:
     return by_line
 
 
-def _check_of(version: Version, table: CsvTable | None) -> Check:
-    if table is not None:
-        return lambda row: table.check(_record(row)).found
+def found_on_one(version: Version, row: Row, table: CsvTable | None = None) -> list[Found]:
+    """The same of one row, for which the file itself is looked at where the table does not hold what was met."""
+    found = found_on(version, [row], table).get(row.line, [])
+    return [_from_the_file(version, row, one) if one.params == UNKEPT else one for one in found]
+
+
+def _from_the_file(version: Version, row: Row, found: Found) -> Found:
+    if found.code == "row.too_large":
+        return replace(found, params=_beyond(row))
+    if found.code == "file.encoding" and version.format != "legacy_csv" and version.file_is_kept:
+        broken = broken_byte(bytes_at(version.path, encoding_of(version), row.line, limits_of_kept()))
+        if broken:
+            return replace(found, column=broken[0], params={"met": broken[1]})
+    return found
+
+
+def _beyond(row: Row) -> dict[str, Param]:
+    """Which limit it was: of a row that is too long a stub is stored."""
+    limits = limits_of_kept()
+    if len(row.raw) > STUB:
+        return {"limit": limits.row_values, "of": "values"}
+    return {"limit": limits.row_bytes}
+
+
+def _check_of(version: Version, table: CsvTable | None, codes: dict[int, set[str]]) -> Check:
+    """Another look at a row; at nothing where the table does not hold it as it was met."""
     fmt = next((name for name in FORMATS if name == version.format), None)
+    not_as_met = _NOT_AS_MET_IN_CSV if fmt == "legacy_csv" else NOT_AS_MET
+
+    def check(row: Row) -> list[Found]:
+        if codes.get(row.line, set()) & not_as_met:
+            return []
+        if row.valid:
+            return [replace(one, column=None) for one in _check_valid(row, fmt)]
+        if fmt == "legacy_csv":
+            return table.check(_record(row)).found if table else []
+        return check_json_row(row.line, row.raw, fmt).found
+
+    return check
+
+
+def _check_valid(row: Row, fmt: Format | None) -> list[Found]:
     if fmt == "legacy_csv":
-        return lambda row: []
-    return lambda row: check_json_row(row.line, row.raw, fmt).found
+        fields: dict[str, str] = json.loads(row.raw)
+        table = CsvTable(tuple(fields), tuple(fields), row.line)
+        return table.check(Record(row.line, "", list(fields.values()))).found
+    (whole,) = with_answers([row])
+    return check_json_row(row.line, as_json(whole, fmt or ""), fmt).found
 
 
 def _record(row: Row) -> Record:

@@ -48,6 +48,7 @@ class Config:
     upload_max_mb: int
     unpacked_max_mb: int
     row_max_kb: int
+    row_values_max: int
     rows_max: int
     sandbox_seconds: float
     judge_concurrency: int
@@ -114,6 +115,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
         upload_max_mb=_whole(values, "UPLOAD_MAX_MB", 4096, lowest=1),
         unpacked_max_mb=_whole(values, "UNPACKED_MAX_MB", 4096, lowest=1),
         row_max_kb=_whole(values, "ROW_MAX_KB", 16384, lowest=1),
+        row_values_max=_whole(values, "ROW_VALUES_MAX", 1_000_000, lowest=1_000),
         rows_max=_whole(values, "ROWS_MAX", 5_000_000, lowest=1),
         judge_concurrency=_whole(values, "JUDGE_CONCURRENCY", 64, lowest=1, highest=4096),
         sandbox_seconds=float(_whole(values, "SANDBOX_SECONDS", 5, lowest=1, highest=600)),

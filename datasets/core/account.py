@@ -49,3 +49,8 @@ class Account:
     def too_large(self, line: int) -> Check:
         """The check of a row that is too long to be looked at."""
         return Check(line, [finding("row.too_large", line=line, limit=self.limits.row_bytes)])
+
+    def too_many_values(self, line: int) -> Check:
+        """The check of a row that is not looked at, as its values would take many times its bytes."""
+        limit = self.limits.row_values
+        return Check(line, [finding("row.too_large", line=line, limit=limit, of="values")])

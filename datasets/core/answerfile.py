@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.findings import CODES, Finding, finding
 from datasets.core.formats.checks import check_json_row, invalid_json
+from datasets.core.formats.crowded import holds_more_values
 from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import survey
 from datasets.core.formats.names import Format
@@ -138,6 +139,9 @@ def given_lines(
                     yield _refused(
                         number, line, finding("row.too_large", line=number, limit=limits.row_bytes)
                     )
+                elif holds_more_values(line, limits.row_values):
+                    crowded = finding("row.too_large", line=number, limit=limits.row_values, of="values")
+                    yield _refused(number, line, crowded)
                 elif line.strip():
                     yield _given(number, line, match_by)
     except Unreadable as stopped:

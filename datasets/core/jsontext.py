@@ -39,6 +39,7 @@ FULL_WIDTH = {
 }
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_COMMENT = re.compile(r"#|//|/\*(?=.*?\*/)", re.DOTALL)
 _WORD = re.compile(r"[-+.\w]+")
 _CONSTANTS = re.compile(r"[-+]?(?:NaN|nan|Infinity|infinity|Inf|inf)\Z")
 _LITERALS = frozenset(("true", "false", "null"))
@@ -338,8 +339,9 @@ class _Parser:
         met = self.text[position : position + 1]
         if not met:
             return JsonProblem("end", position, "", wanted)
-        if met == "#" or self.text.startswith("//", position):
-            return JsonProblem("comment", position, "#" if met == "#" else "//", wanted)
+        comment = _COMMENT.match(self.text, position)
+        if comment:
+            return JsonProblem("comment", position, comment.group(), wanted)
         if met == "'":
             return JsonProblem("single_quote", position, "'", '"')
         if met in FULL_WIDTH:

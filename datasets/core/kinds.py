@@ -45,7 +45,15 @@ def other_kind(head: bytes, tail: bytes) -> str | None:
             return name
     if head[257:262] == b"ustar":
         return "archive"
+    if not head.startswith((b"\xff\xfe", b"\xfe\xff")) and _is_unmarked_utf16(head):
+        return "utf16"
     text = head.removeprefix(b"\xef\xbb\xbf")
     if _HTML.match(text):
         return "html"
     return "xml" if _XML.match(text) else None
+
+
+def _is_unmarked_utf16(head: bytes) -> bool:
+    """Every other byte NUL wherever a sign of JSON or CSV stands, and no NUL between: half a character each."""
+    first, second = head[::2].count(0), head[1::2].count(0)
+    return min(first, second) == 0 and max(first, second) >= max(8, len(head) // 16)

@@ -12,4 +12,5 @@ class Limits:
     file_bytes: int = 4096 * MEBIBYTE
     unpacked_bytes: int = 4096 * MEBIBYTE
     row_bytes: int = 16 * MEBIBYTE
+    row_values: int = 1_000_000
     rows: int = 5_000_000

@@ -18,6 +18,15 @@ def lines_at(path: Path, encoding: Encoding, first: int, until: int, limits: Lim
         upload.close()
 
 
+def bytes_at(path: Path, encoding: Encoding, line: int, limits: Limits) -> bytes:
+    """One line in UTF-8 as lines_at finds it; bytes that are no text among it."""
+    upload = Upload(path, limits)
+    try:
+        return _text(upload, encoding, line, line + 1).rstrip(b"\r\n")
+    finally:
+        upload.close()
+
+
 def _text(upload: Upload, encoding: Encoding, first: int, until: int) -> bytes:
     number, found = 1, b""  # `number` is the line at which the next chunk begins
     try:

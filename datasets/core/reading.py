@@ -196,15 +196,19 @@ class Reading:
 
     def _records(self, account: Account) -> Iterator[Record]:
         lines = ((number, line + b"\n", over) for number, line, over in _rowed_lines(self._blocks(account)))
-        return records(lines, self._upload.limits.row_bytes)
+        return records(lines, self._upload.limits.row_bytes, self._upload.limits.row_values)
 
     def _examine_csv(self, account: Account) -> None:
         for record in self._records(account):
             if self._table is None:
                 self._table = CsvTable.of(record)
+                if record.crowded:
+                    account.ledger.add_all(account.too_many_values(record.line).found)
                 account.ledger.add_all(self._table.findings())
             elif record.oversized and record.quote is None:
                 account.record(account.too_large(record.line))
+            elif record.crowded:
+                account.record(account.too_many_values(record.line))
             else:
                 account.record(self._table.check(record), self._table.usable)
         if not account.rows:

@@ -20,7 +20,7 @@ from datasets.core.formats.names import model_key
 from datasets.core.formats.spread import NotSpread, Piece, Splitter
 from datasets.core.limits import Limits
 from datasets.core.modelrepairs import merged, renamed
-from datasets.core.textrepairs import CommaStripper, without_comment
+from datasets.core.textrepairs import CommaStripper, CommentStripper, without_comment
 
 REPAIRS = (
     "to_utf8",
@@ -213,10 +213,29 @@ def _to_utf8(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
 
 
 def _strip_comments(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
-    if seen.shape in ("jsonl", "spread"):
+    if seen.shape == "jsonl":
         yield from _by_line(upload, seen, without_comment)
+    elif seen.shape == "spread":
+        yield from _comments_across_lines(upload, seen)
     else:
         yield from _as_it_is(upload)
+
+
+def _comments_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
+    stripper, end = CommentStripper(), ""
+    if seen.encoding == "utf-8-sig":
+        yield codecs.BOM_UTF8
+    for line in _lines(upload, seen):
+        if not stripper.inside and _is_json(line):
+            yield line
+            continue
+        text = line.decode("utf-8", "surrogateescape")
+        body = text.rstrip("\r\n")
+        end = text[len(body) :]
+        for kept in stripper.feed(body):
+            yield (kept + end).encode("utf-8", "surrogateescape")
+    for kept in stripper.rest():
+        yield (kept + (end or "\n")).encode("utf-8", "surrogateescape")
 
 
 def _strip_trailing_commas(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:

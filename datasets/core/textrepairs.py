@@ -4,8 +4,8 @@ import re
 
 _SIGN = re.compile(
     r"""(?P<string>"(?:[^"\\]|\\.)*+")
-    | (?P<comment>//.*|\#.*)
-    | (?P<odd>["'`“”„‟＂「」‘’＇])
+    | (?P<comment>//.*|\#.*|/\*.*?\*/)
+    | (?P<odd>["'`“”„‟＂「」‘’＇]|/\*)
     | (?P<open>[{\[])
     | (?P<close>[}\]])
     | (?P<comma>,)
@@ -14,20 +14,74 @@ _SIGN = re.compile(
     re.VERBOSE,
 )
 
+MOST_IN_A_COMMENT = 65_536
+
 
 def without_comment(line: str) -> str | None:
-    """The line (no line end) less its comment; None if nothing else was on it.
+    """The line (no line end) less its comments; None if nothing else was on it.
 
-    A line with a quote that this cannot pair is left as it is: what looks like a comment may be text.
+    A line with a quote that this cannot pair, or with a comment that goes on beyond it, is left as it is: what looks
+    like a comment may be text.
     """
-    if "//" not in line and "#" not in line:
-        return line
+    text, beyond = _without_comments(line)
+    return line if beyond else text
+
+
+def _without_comments(line: str) -> tuple[str | None, bool]:
+    """The line less its comments, and whether one of them goes on in the next line."""
+    if not any(mark in line for mark in ("//", "#", "/*")):
+        return line, False
+    kept, at = "", 0
     for sign in _SIGN.finditer(line):
-        if sign.lastgroup == "odd":
-            return line
-        if sign.lastgroup == "comment":
-            return line[: sign.start()].rstrip() or None
-    return line
+        beyond = sign.group() == "/*"
+        if sign.lastgroup == "odd" and not beyond:
+            return line, False
+        if sign.lastgroup == "comment" or beyond:
+            kept += line[at : sign.start()]
+            at = len(line) if beyond else sign.end()
+            apart = kept[-1:].strip() and line[at : at + 1].strip()
+            kept += " " if apart else ""  # so that what stood beside a comment does not become one word
+        if beyond:
+            return kept.rstrip() or None, True
+    return ((kept + line[at:]).rstrip() or None) if at else line, False
+
+
+class CommentStripper:
+    """Takes out comments that may cover several lines; lines in (no line end), the lines that remain out.
+
+    What begins like a comment and does not end within `MOST_IN_A_COMMENT` characters is none.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+        self._before: str | None = None
+
+    @property
+    def inside(self) -> bool:
+        return bool(self._held)
+
+    def feed(self, line: str) -> list[str]:
+        if not self._held:
+            return self._begin(line)
+        end = line.find("*/") + 2
+        if end >= 2:
+            before, self._held = self._before, []
+            rest = self._begin(line[end:]) if line[end:].strip() else []
+            return rest if before is None else [before, *rest]
+        self._held.append(line)
+        return self.rest() if sum(map(len, self._held)) > MOST_IN_A_COMMENT else []
+
+    def rest(self) -> list[str]:
+        """What is held back: at the end of the file a comment that was not closed was none."""
+        held, self._held = self._held, []
+        return held
+
+    def _begin(self, line: str) -> list[str]:
+        text, beyond = _without_comments(line)
+        if beyond:
+            self._held, self._before = [line], text
+            return []
+        return [] if text is None else [text]
 
 
 class CommaStripper:

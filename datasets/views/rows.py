@@ -175,7 +175,7 @@ def _row(version: Version, line: int) -> Row:
 
 def _findings(version: Version, row: Row) -> list[Shown]:
     table = bad_rows.csv_table(version) if version.format == "legacy_csv" and not row.valid else None
-    return shown(version, row_findings.found_on(version, [row], table).get(row.line, []))
+    return shown(version, row_findings.found_on_one(version, row, table))
 
 
 def _parts(row: Row) -> dict[str, Any]:

@@ -89,6 +89,7 @@ def _limits() -> dict[str, Any]:
         "max_bytes": files.limit_bytes(),
         "unpacked_max_bytes": config.unpacked_max_mb * 1024 * 1024,
         "row_max_bytes": config.row_max_kb * 1024,
+        "row_values_max": config.row_values_max,
         "rows_max": config.rows_max,
     }
 

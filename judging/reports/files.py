@@ -21,6 +21,8 @@ FIGURES = (
     *("scored", "no_score", "unparsed", "errors", "not_run", "coverage", "low_bound", "high_bound"),
     *("top_share", "off_scale", "rate", "rate_ci_low", "rate_ci_high", "overridden"),
 )
+LEFT_OUT = ("bad_rows", "rows_not_drawn", "rows_without_answers")
+"""Of the data set's rows, the same in each line: who reads only this file knows of them too."""
 PAIRS = (
     *("metric", "a", "b", "difference", "ci_low", "ci_high", "se", "p", "p_holm", "distinguishable"),
     *("wins", "ties", "losses", "items", "smallest_difference"),
@@ -35,8 +37,12 @@ def document_json(document: Document) -> bytes:
 
 def figures_csv(document: Document) -> bytes:
     """A line for each candidate and metric."""
-    rows = [[name, metric, *(cell.get(one) for one in FIGURES)] for name, metric, cell in _cells(document)]
-    return _csv(["candidate", "metric", *FIGURES], rows)
+    left_out = [document["left_out"][one] for one in LEFT_OUT]
+    rows = [
+        [name, metric, *(cell.get(one) for one in FIGURES), *left_out]
+        for name, metric, cell in _cells(document)
+    ]
+    return _csv(["candidate", "metric", *FIGURES, *LEFT_OUT], rows)
 
 
 def pairs_csv(document: Document) -> bytes:

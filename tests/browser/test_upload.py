@@ -17,6 +17,7 @@ from evalsite import engine
 from evalsite.accounts.models import User
 from tests.browser.waiting import arrived
 from tests.datasets.conftest import numbered
+from tests.datasets.core.test_repairs import PRINTED
 
 ADDRESS = "/p/physics/datasets/upload/"
 Enter = Callable[..., Page]
@@ -81,3 +82,18 @@ def test_a_filter_is_chosen_without_a_new_page_and_stands_in_the_address(
     page.get_by_label("Findings").select_option("json.invalid")
     expect(page.locator("#rows tbody tr")).to_have_count(1)
     expect(page).to_have_url(re.compile("finding=json.invalid"))
+
+
+def test_the_example_of_the_documentation_is_pasted_and_mended_by_one_click(enter: Enter, alice: User) -> None:
+    page = enter(alice, ADDRESS)
+    page.get_by_text("Or paste its text").click()
+    page.locator("textarea").fill(PRINTED)
+    page.get_by_role("button", name="Upload").click()
+    page.wait_for_url("**/v1/")
+    import_version(Version.objects.get().pk, engine.owner())
+    page.get_by_role("button", name="Repair into a new version").click()
+    page.wait_for_url("**/v2/")
+    import_version(Version.objects.get(number=2).pk, engine.owner())
+    expect(page.get_by_role("link", name="Browse the rows")).to_be_visible()
+    made = Version.objects.get(number=2)
+    assert (made.format, made.rows, made.valid_rows, made.counts) == ("judge_only", 1, 1, {})

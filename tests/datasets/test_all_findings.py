@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
 
 from datasets import browsing
@@ -92,12 +94,36 @@ def test_bad_records_of_a_csv_are_all_told(upload: Upload, as_alice: Client) -> 
     assert "This record has 3 fields" in records[-1][0]
 
 
-def test_rows_that_are_no_text_are_told_by_their_code_beyond_what_is_kept(
+def test_a_warning_beyond_what_is_kept_says_where_in_the_row_it_stands(
     upload: Upload, as_alice: Client
 ) -> None:
+    blank = {"model_name": "lark", "responses": [{"content": "a"}, {"content": " "}]}
+    version = upload(jsonl(*[{**question("a"), "model_outputs": [blank]}] * MANY), read=True)
+    page = as_alice.get(f"{address(version)}rows/{MANY}/").content.decode()
+    assert "The answer is blank" in page
+    assert "model_outputs[0].responses[1].content" in page
+
+
+def test_a_blank_answer_in_a_csv_beyond_what_is_kept_is_told_whole(upload: Upload, as_alice: Client) -> None:
+    version = upload(b"prompt,response\n" + b"a,\n" * MANY, read=True, file_name="x.csv")
+    page = as_alice.get(f"{address(version)}rows/{MANY + 1}/").content.decode()
+    assert "The answer is blank" in page
+    assert "<code>response</code>" in page
+
+
+def test_the_byte_that_is_no_text_is_named_beyond_what_is_kept(upload: Upload, as_alice: Client) -> None:
     version = upload(jsonl(question("a")) + b'{"\xff"}\n' * MANY, read=True)
     page = as_alice.get(f"{address(version)}rows/{MANY + 1}/").content.decode()
-    assert "One of very many findings of this kind" in page
+    assert "The byte 0xFF" in page
+
+
+def test_a_row_that_is_too_long_is_told_so_beyond_what_is_kept(
+    upload: Upload, as_alice: Client, settings: LazySettings
+) -> None:
+    settings.CONFIG = replace(settings.CONFIG, row_max_kb=1)
+    version = upload(jsonl(question("a")) + (b"{" * 1025 + b"\n") * MANY, read=True)
+    page = as_alice.get(f"{address(version)}rows/{MANY + 1}/").content.decode()
+    assert "This row is longer than 1024 bytes" in page
 
 
 def test_reading_a_version_again_leaves_no_lines_of_before(many: Version) -> None:

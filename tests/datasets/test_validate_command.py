@@ -116,6 +116,17 @@ BEYOND: dict[str, tuple[bytes, str]] = {
 }
 
 
+def test_a_row_of_too_many_values_names_its_setting(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text(GOOD.replace("}\n", f', "x": {list(range(1_000))}}}\n', 1))
+    ran = validate(tmp_path, str(tmp_path / "rows"), "--json", ROW_VALUES_MAX="1000")
+    (found,) = document(ran)["findings"]
+    assert (ran.returncode, found["code"], "(ROW_VALUES_MAX)" in found["message"]) == (
+        1,
+        "row.too_large",
+        True,
+    )
+
+
 @pytest.mark.parametrize("setting", BEYOND)
 def test_what_is_beyond_a_limit_names_its_setting(setting: str, tmp_path: Path) -> None:
     source, code = BEYOND[setting]

@@ -1,5 +1,6 @@
 """The legacy CSV: a header that names `prompt`, `response` and perhaps `system`, and one turn a record."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -28,25 +29,19 @@ class CsvTable:
     def usable(self) -> bool:
         return {"prompt", "response"} <= set(self.keys) and len(set(self.keys)) == len(self.keys)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> Iterator[Finding]:
         """What is wrong or remarkable about the header; all at its line."""
         met = ", ".join(self.names)
-        missing = [
-            finding("csv.header", line=self.line, path=key, problem="missing", name=key, met=met)
-            for key in ("prompt", "response")
-            if key not in self.keys
-        ]
+        for key in ("prompt", "response"):
+            if key not in self.keys:
+                yield finding("csv.header", line=self.line, path=key, problem="missing", name=key, met=met)
         seen: set[str] = set()
-        told: list[Finding] = []
         for number, (name, key) in enumerate(zip(self.names, self.keys, strict=True), 1):
             if key in seen:
-                told.append(
-                    finding("csv.header", line=self.line, path=name, problem="twice", name=name, met=met)
-                )
+                yield finding("csv.header", line=self.line, path=name, problem="twice", name=name, met=met)
             elif key not in LEGACY_COLUMNS:
-                told.append(finding("csv.extra_column", line=self.line, path=name, name=name, number=number))
+                yield finding("csv.extra_column", line=self.line, path=name, name=name, number=number)
             seen.add(key)
-        return missing + told
 
     def check(self, record: Record) -> Check:
         """Everything found in one record, and its facts."""

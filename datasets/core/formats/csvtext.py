@@ -2,17 +2,24 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+
+from datasets.core.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record: where it starts, its text and its fields; `quote` is the column of a quote that never ends."""
+    """One record: where it starts, its text and its fields; `quote` is the column of a quote that never ends.
+
+    One that is `oversized` has no text, one that is `crowded` with fields has none of them.
+    """
 
     line: int
     text: str
     fields: list[str]
     quote: int | None = None
     oversized: bool = False
+    crowded: bool = False
     broken: tuple[int, str] | None = None
 
 
@@ -23,15 +30,18 @@ def header_of(text: str) -> list[str]:
 
 def split_fields(text: str) -> list[str]:
     """The fields of one whole record, its line end taken off. A quote counts only where a field begins."""
-    fields: list[str] = []
+    return list(_fields(text))
+
+
+def _fields(text: str) -> Iterator[str]:
     position = 0
     while True:
         field, position = _quoted(text, position) if text.startswith('"', position) else ("", position)
         end = text.find(",", position)
         if end < 0:
-            fields.append(field + text[position:])
-            return fields
-        fields.append(field + text[position:end])
+            yield field + text[position:]
+            return
+        yield field + text[position:end]
         position = end + 1
 
 
@@ -71,17 +81,20 @@ def open_quote(line: str, inside: bool) -> int | None:
         position = comma + 1
 
 
-def records(lines: Iterable[tuple[int, bytes, bool]], row_bytes: int) -> Iterator[Record]:
+def records(
+    lines: Iterable[tuple[int, bytes, bool]], row_bytes: int, row_values: int = Limits().row_values
+) -> Iterator[Record]:
     """(number, bytes with line end, oversized) → records. Blank lines between records are skipped.
 
-    A record longer than `row_bytes` is read to its end but not kept.
+    A record longer than `row_bytes` is read to its end but not kept; of one with more than `row_values` fields the text
+    is.
     """
     building: _Building | None = None
     for number, raw, oversized in lines:
         if building is None:
             if not raw.strip():
                 continue
-            building = _Building(number, row_bytes)
+            building = _Building(number, row_bytes, row_values)
         if building.add(number, raw, oversized):
             yield building.record(ended=True)
             building = None
@@ -90,8 +103,9 @@ def records(lines: Iterable[tuple[int, bytes, bool]], row_bytes: int) -> Iterato
 
 
 class _Building:
-    def __init__(self, line: int, row_bytes: int) -> None:
+    def __init__(self, line: int, row_bytes: int, row_values: int) -> None:
         self.line, self.room = line, row_bytes
+        self.most = row_values
         self.raw = bytearray()
         self.quote: int | None = None
         self.oversized = False
@@ -117,8 +131,9 @@ class _Building:
         text = self.raw.decode("utf-8", "replace")
         text = text.removesuffix("\n").removesuffix("\r")
         quote = None if ended or self.quote is None else self.quote + 1
-        fields = [] if self.oversized else split_fields(text)
-        return Record(self.line, text, fields, quote, self.oversized, self.broken)
+        fields = [] if self.oversized else list(islice(_fields(text), self.most + 1))
+        crowded = len(fields) > self.most
+        return Record(self.line, text, [] if crowded else fields, quote, self.oversized, crowded, self.broken)
 
 
 def broken_byte(raw: bytes) -> tuple[int, str] | None:

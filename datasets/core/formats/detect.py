@@ -88,7 +88,10 @@ class Survey:
 
 @dataclass(slots=True)
 class Look:
-    """What one pass over the lines has seen so far; `passed` rows of the expected format were not voted on."""
+    """What one pass over the lines has seen so far; `passed` rows of the expected format were not voted on.
+
+    `failed`: some line neither continues nor begins a value; `begun`: at the first of those one was open over lines.
+    """
 
     rows: int = 0
     passed: int = 0
@@ -96,8 +99,10 @@ class Look:
     guesses: Votes = field(default_factory=Votes)
     first: bytes = b""
     first_number: int = 0
-    splitter: Splitter = field(default_factory=Splitter)
+    splitter: Splitter = field(default_factory=lambda: Splitter(keep=False))
     spread: bool = False
+    failed: bool = False
+    begun: bool = False
     stopped: tuple[Finding, ...] = ()
 
 
@@ -209,18 +214,35 @@ def _look_at_odd(number: int, line: bytes, look: Look) -> None:
 def _feed(number: int, line: bytes, look: Look) -> None:
     """Tries whether this line continues, or else begins, a value that is spread over several lines."""
     text = line.decode("utf-8", "replace")
-    for splitter in (look.splitter, Splitter()):
+    for splitter in (look.splitter, Splitter(keep=False)):
         look.splitter = splitter
         try:
             pieces = splitter.feed(number, text)
         except NotSpread:
+            _note_failure(look)
             continue
         ended_below = any(piece.lines > 1 for piece in pieces) or (splitter.spans_lines and not splitter.open)
         look.spread = ended_below or (splitter.arrays > 0 and splitter.spans_lines and bool(pieces))
-        if not splitter.open:
-            look.splitter = Splitter()
+        if not splitter.open and not splitter.in_comment:
+            look.splitter = Splitter(keep=False)
         return
-    look.splitter = Splitter()
+    look.splitter = Splitter(keep=False)
+
+
+def _note_failure(look: Look) -> None:
+    """What fails first tells whether the file began with a value over several lines, which is broken there."""
+    if not look.failed:
+        look.failed, look.begun = True, _goes_on(look.splitter)
+
+
+def _goes_on(splitter: Splitter) -> bool:
+    return splitter.active and splitter.spans_lines
+
+
+def _begins_spread(look: Look) -> bool:
+    """Whether the file is a value over several lines that is broken before anything of it has ended."""
+    began = look.begun if look.failed else _goes_on(look.splitter)
+    return began and look.votes.format() is None
 
 
 def _concluded(
@@ -230,7 +252,7 @@ def _concluded(
         return Survey(
             "none", None, "empty", {}, encoding, decodes, found + (look.stopped or (finding("file.empty"),))
         )
-    if look.spread or (look.rows == 1 and _is_one_array(look)):
+    if look.spread or (look.rows == 1 and _is_one_array(look)) or _begins_spread(look):
         problem = finding("file.not_jsonl")
         return Survey("spread", forced, "spread", {}, encoding, decodes, (*found, problem))
     votes = look.votes if look.votes.format() else look.guesses
@@ -254,7 +276,7 @@ def _beginning(line: bytes) -> str:
 
 def _is_one_array(look: Look) -> bool:
     """A single line that is an array, perhaps with comments or commas to take away."""
-    splitter = Splitter()
+    splitter = Splitter(keep=False)
     try:
         splitter.feed(look.first_number, look.first.decode("utf-8", "replace"))
     except NotSpread:

@@ -6,6 +6,7 @@ from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
 from datasets.core.findings import Finding, finding
 from datasets.core.formats.checks import Check, check_json_row
+from datasets.core.formats.crowded import holds_more_values
 from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import Look, look_at
 from datasets.core.formats.keycount import key_counts
@@ -23,6 +24,7 @@ class LinesLook:
         self._account = account
         self._watch = watch
         self._quick = QuickLook(account.format, account.tally) if account.format else None
+        self._crowded: frozenset[int] = frozenset()
 
     def through(self, blocks: Iterator[Block]) -> Finding | None:
         """Takes all blocks; what stopped it before their end. Raises Surprise, only with a watch."""
@@ -55,9 +57,18 @@ class LinesLook:
         What passes is UTF-8: every text in it was decoded.
         """
         room = self._account.limits.rows - self._account.rows
-        if not self._quick or block.oversized or len(block.lines) > room:
+        self._crowded = self._crowded_lines(block)
+        if not self._quick or block.oversized or self._crowded or len(block.lines) > room:
             return iter(range(len(block.lines)))
         return self._quick.unclean(block.first, block.lines, key_counts(block.text, block.lines))
+
+    def _crowded_lines(self, block: Block) -> frozenset[int]:
+        """The numbers of lines that hold more values than a row may."""
+        most = self._account.limits.row_values
+        if len(block.text) < most:
+            return frozenset()
+        lines = enumerate(block.lines, block.first)
+        return frozenset(number for number, line in lines if holds_more_values(line, most))
 
     def _clean(self, block: Block, start: int, end: int) -> None:
         """Lines that passed; while a value may be spread over several lines, they matter to that question."""
@@ -81,6 +92,8 @@ class LinesLook:
         self._look_at(number, line)
         if oversized:
             check = self._account.too_large(number)
+        elif number in self._crowded:
+            check = self._account.too_many_values(number)
         elif broken:
             check = Check(number, [finding("file.encoding", line=number, column=broken[0], met=broken[1])])
         else:

@@ -1,7 +1,7 @@
 """JSON that is spread over several lines: one array, or objects printed with indentation.
 
-A small push-down reader, fed line by line, that allows what the repairs take away: `//` and `#` comments and
-trailing commas. It checks brackets and separators, not the inside of scalars.
+A small push-down reader, fed line by line, that allows what the repairs take away: comments with `//`, `#` or
+between `/*` and `*/`, and trailing commas. It checks brackets and separators, not the inside of scalars.
 """
 
 import re
@@ -14,11 +14,13 @@ _TOKEN = re.compile(
       (?P<string>"(?:[^"\\\x00-\x1f]|\\.)*+")
     | (?P<mark>[{}\[\],:])
     | (?P<scalar>[-+.\w]+)
-    | (?P<comment>//.*|\#.*)
+    | (?P<comment>//.*|\#.*|/\*.*?\*/)
+    | (?P<opened>/\*.*)
     | (?P<end>\Z)
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_MOST_PARTS = 10_000
 _CLOSING = {"{": "}", "[": "]"}
 _SPACED = {",": ", ", ":": ": "}
 
@@ -43,16 +45,22 @@ class NotSpread(ValueError):
 
 
 class Splitter:
-    """Lines in, whole values out. Elements of an array at the top level come out one by one."""
+    """Lines in, whole values out. Elements of an array at the top level come out one by one.
 
-    def __init__(self) -> None:
+    Without `keep` the pieces have no text: nothing is remembered of a value, however long it goes on.
+    """
+
+    def __init__(self, keep: bool = True) -> None:
+        self.keep = keep
         self.open: list[str] = []
         self.first_line = 0
         self.arrays = 0
         self.spans_lines = False
+        self.in_comment = False
         self._values = 0
         self._wanted = "value"
         self._parts: list[str] = []
+        self._joined: list[str] = []
         self._start = (0, 0)
         self.size = 0
 
@@ -64,13 +72,18 @@ class Splitter:
         return self._wanted.removesuffix("_or_end")
 
     @property
+    def begun(self) -> str:
+        """What was read so far of a value that has not ended."""
+        return "".join((*self._joined, *self._parts))
+
+    @property
     def active(self) -> bool:
         return bool(self.open)
 
     def feed(self, number: int, line: str) -> list[Piece]:
         """The values that end on this line; raises NotSpread."""
         pieces: list[Piece] = []
-        position = 0
+        position = self._comment_end(line)
         while position < len(line):
             token = _TOKEN.match(line, position)
             if not token:
@@ -78,9 +91,18 @@ class Splitter:
                 raise NotSpread(number, blank + 1)
             position = token.end()
             kind = token.lastgroup
-            if kind not in ("comment", "end"):
+            self.in_comment = kind == "opened"
+            if kind not in ("comment", "opened", "end"):
                 self._take(str(kind), token.group(str(kind)), number, token.start(str(kind)) + 1, pieces)
         return pieces
+
+    def _comment_end(self, line: str) -> int:
+        """Where the line goes on after a comment that was open before it."""
+        if not self.in_comment:
+            return 0
+        end = line.find("*/") + 2
+        self.in_comment = end < 2
+        return len(line) if end < 2 else end
 
     def _take(self, kind: str, text: str, number: int, column: int, pieces: list[Piece]) -> None:
         if not self.open:
@@ -103,7 +125,8 @@ class Splitter:
             self._wanted = "value_or_end"
             return
         if at_top:
-            self._start, self._parts, self.size = (number, column), [], 0
+            self._start = (number, column)
+            self._forget()
         self._write(text)
         if text in ("{", "["):
             if len(self.open) > MAX_DEPTH:
@@ -153,14 +176,22 @@ class Splitter:
         self._wanted = "separator" if self.open else "value"
         if self._level() == 0:
             line, column = self._start
-            pieces.append(Piece(line, column, number - line + 1, end, "".join(self._parts)))
+            pieces.append(Piece(line, column, number - line + 1, end, self.begun))
             self._values += 1
-            self._parts, self.size = [], 0
+            self._forget()
 
     def _level(self) -> int:
         """How deep inside a piece; an array at the top level does not count."""
         return len(self.open) - (1 if self.open and self.open[0] == "[" else 0)
 
     def _write(self, text: str) -> None:
-        self._parts.append(text)
         self.size += len(text)
+        if not self.keep:
+            return
+        if len(self._parts) >= _MOST_PARTS:  # each costs many times its text; the last may be taken back
+            self._joined.append("".join(self._parts))
+            self._parts.clear()
+        self._parts.append(text)
+
+    def _forget(self) -> None:
+        self._parts, self._joined, self.size = [], [], 0

@@ -6,6 +6,7 @@ from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
 from datasets.core.findings import finding
 from datasets.core.formats.checks import check_json_row
+from datasets.core.formats.crowded import holds_more_values
 from datasets.core.formats.detect import Votes, vote_on
 from datasets.core.formats.spread import NotSpread, Piece, Splitter
 from datasets.core.jsontext import word_at
@@ -26,6 +27,7 @@ def describe_spread(blocks: Iterator[Block], account: Account) -> None:
         if splitter.open:
             raise NotSpread(number, len(line) + 1)
     except NotSpread as broken:
+        _describe_broken(splitter, votes, account)
         met = word_at(line, broken.column - 1)
         broken_off = finding(
             "json.invalid",
@@ -40,7 +42,20 @@ def describe_spread(blocks: Iterator[Block], account: Account) -> None:
         account.format = account.format or votes.format()
 
 
+def _describe_broken(splitter: Splitter, votes: Votes, account: Account) -> None:
+    """The object that breaks off is one more, and what was read of it tells the format where nothing else does."""
+    text = splitter.begun
+    if not text:
+        return
+    account.count(valid=False)
+    if votes.format() is None:
+        votes.add('"messages"' in text, '"model_outputs"' in text, '"conversation"' in text)
+
+
 def _describe(piece: Piece, votes: Votes, account: Account) -> None:
+    if holds_more_values(piece.text.encode("utf-8", "surrogatepass"), account.limits.row_values):
+        account.record(account.too_many_values(piece.line))
+        return
     account.count(valid=False)
     vote_on(piece.text, votes)
     facts = check_json_row(piece.line, piece.text, None).facts

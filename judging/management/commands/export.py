@@ -7,6 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from judging.reports.services import left_out
+from judging.reports.words import left_out_sentences
 from judging.runs import export
 from judging.runs.filters import ATTEMPTS, CURRENT, Filters
 from judging.runs.models import Run
@@ -40,3 +42,5 @@ class Command(BaseCommand):
             WRITERS[options["format"]](found, out, Filters(attempts=options["attempts"]))
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error.strerror}.", returncode=2) from None
+        for sentence in left_out_sentences(left_out(found)):
+            self.stderr.write(f"Left out: {sentence}")

@@ -80,6 +80,8 @@ def _zip(name: str) -> bytes:
         (b"\x89PNG\r\n\x1a\n", "image"),
         (b"\n<!DOCTYPE html><html>", "html"),
         (b"<?xml version='1.0'?>", "xml"),
+        (jsonl(row(note="编码")).decode().encode("utf-16-le"), "utf16"),
+        ("prompt,response\n问,答\n".encode("utf-16-be"), "utf16"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old_office"),
         (gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "archive"),
     ],
@@ -141,6 +143,29 @@ def test_json_that_is_no_jsonl_is_described_by_its_objects(source: bytes) -> Non
         2,
         0,
     )
+
+
+PRINTED = json.dumps(judged(id=1), indent=1)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (PRINTED.replace('"id"', "'id'"), PRINTED[: PRINTED.index('"id"')].count("\n") + 1),
+        (PRINTED.replace("],", "]", 1), PRINTED[: PRINTED.index("],")].count("\n") + 2),
+        (PRINTED[:-6], PRINTED.count("\n")),
+        ('{\n"messages": [\n{"role": "user", "content": "?"}\n]\n"model_outputs": []\n}', 5),
+    ],
+)
+def test_one_printed_object_that_is_broken_is_told_as_such(source: str, line: int) -> None:
+    result = summary(source.encode())
+    assert (result.counts, result.rows) == ({"file.not_jsonl": 1, "json.invalid": 1}, 1)
+    assert (result.findings[1].line, result.findings[1].params["reason"]) == (line, "spread")
+
+
+def test_comments_over_several_lines_are_passed_over() -> None:
+    source = f"/* of\n{{ */{PRINTED}/* and\n*/{PRINTED}\n"
+    assert (codes(source.encode()), summary(source.encode()).rows) == ({"file.not_jsonl": 1}, 2)
 
 
 @pytest.mark.parametrize("cut", ['{"messages": [', '{"messages": [{"role": "user"', '{"id": 1,'])

@@ -56,7 +56,8 @@ ROWS: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
         lambda: listed(b'{"role":"tool","content":"\\u0000"}'),
         {"json.nul": COUNT, "messages.no_user": 1},
     ),
-    "brackets without end": (lambda: asked(b'"x": ' + b"[" * 2_000_000), {"json.invalid": 1}),
+    "brackets without end": (lambda: asked(b'"x": ' + b"[" * 900_000), {"json.invalid": 1}),
+    "millions of brackets": (lambda: asked(b'"x": ' + b"[" * 2_000_000), {"row.too_large": 1}),
     "5,000 brackets": (lambda: asked(b'"x": ' + b"[" * 5_000 + b"]" * 5_000), {"json.invalid": 1}),
     "100,000 brackets": (lambda: asked(b'"x": ' + b"[" * 100_000 + b"]" * 100_000), {"json.invalid": 1}),
     "100,000 objects in each other": (
@@ -66,6 +67,26 @@ ROWS: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
     "bytes of no meaning": (
         lambda: FINE + random.Random(1).randbytes(2_000_000).replace(b"\n", b""),
         {"file.encoding": 1},
+    ),
+    "a million keys": (
+        lambda: asked(b'"x": {' + b",".join(b'"k%06d":1' % number for number in range(10**6)) + b"}"),
+        {"row.too_large": 1},
+    ),
+    "millions of lists": (
+        lambda: asked(b'"x": [' + b",".join([b"[]"] * 4_000_000) + b"]"),
+        {"row.too_large": 1},
+    ),
+    "millions of lists, and cut": (
+        lambda: asked(b'"x": [' + b",".join([b"[]"] * 4_000_000)),
+        {"row.too_large": 1},
+    ),
+    "millions of lists over lines": (
+        lambda: b'{"x": [\n' + b",".join([b"[]"] * 1_000_001) + b"]\n}",
+        {"file.not_jsonl": 1, "row.too_large": 1},
+    ),
+    "millions of fields in a record": (
+        lambda: b"prompt,response\na,b\n" + b"ab," * 3_000_000 + b"\n",
+        {"row.too_large": 1},
     ),
     "bytes that are NUL": (lambda: FINE + b"\0" * 2_000_000, {"json.invalid": 1}),
 }
@@ -91,6 +112,18 @@ FILES: dict[str, tuple[Callable[[], bytes], dict[str, int]]] = {
     "an endless quote": (
         lambda: b'prompt,response\na,"' + b'x,""y\n' * 3_000_000,
         {"csv.quote": 1},
+    ),
+    "an object over lines without end": (
+        lambda: b'{"x": [\n' + (b'"' + b"x" * 10_000 + b'",\n') * 10_000,
+        {"file.not_jsonl": 1, "row.too_large": 1},
+    ),
+    "half a line of UTF-16": (
+        lambda: '\ufeff{"messages": "'.encode("utf-16-le") + b"\x60\x4f" * 30 * MEBIBYTE + b"\x00",
+        {"file.converted": 1, "row.too_large": 1},
+    ),
+    "hundreds of thousands of columns": (
+        lambda: b"prompt,response," + b",".join(b"%06d" % number for number in range(300_000)) + b"\na,b\n",
+        {"csv.extra_column": 300_000, "csv.columns": 1},
     ),
     "blank lines": (lambda: FINE + b"\n" * 60 * MEBIBYTE, {}),
 }

@@ -28,6 +28,8 @@ CASES = [
     ('{"a": "b', 7, "unterminated_string", None),
     ('{"a": "b\tc"}', 9, "control_character", None),
     ('{"a": "\\x"}', 8, "bad_escape", None),
+    ('{"a": /* x */ 1}', 7, "comment", "strip_comments"),
+    ('{"a": /* x 1}', 7, "unexpected", None),
     ('{"a": 01}', 7, "bad_number", None),
     ('{"a": [1 2]}', 10, "unexpected", None),
     ('{"名": "值" "b": 1}', 11, "unexpected", None),

@@ -118,6 +118,15 @@ def test_a_fine_file_comes_out_byte_for_byte(name: str, tmp_path: Path) -> None:
     [
         ("strip_comments", '// note\n{"a": "//"} // note\n', '{"a": "//"}\n'),
         ("strip_comments", '{"a": 1} # note\r\n', '{"a": 1}\r\n'),
+        ("strip_comments", '{"a": 1 /* one */, "b": "/* text */"} // x\n', '{"a": 1 , "b": "/* text */"}\n'),
+        ("strip_comments", "/* note */\n[1/* x */2]\n", "[1 2]\n"),
+        ("strip_comments", '{"a": 1} /* unfinished // x\n', '{"a": 1} /* unfinished // x\n'),
+        (
+            "strip_comments",
+            '{ /* a\n// b\n{"c": 1}\n*/ "d": 1\n, "e": 2}\n',
+            '{\n "d": 1\n, "e": 2}\n',
+        ),
+        ("to_jsonl", '/* a\n" ] */ {"a": /* b\n{ */ 1\n}\n', '{"a": 1}\n'),
         ("strip_comments", "{'a': 'http://x'}\n", "{'a': 'http://x'}\n"),
         ("strip_comments", '{"a": "unfinished // x\n', '{"a": "unfinished // x\n'),
         ("strip_trailing_commas", '{"a": [1, 2, ], }\n', '{"a": [1, 2 ] }\n'),
@@ -186,8 +195,9 @@ def test_what_cannot_be_split_is_left_where_it_broke(tmp_path: Path) -> None:
 
 
 def test_what_was_left_in_lines_is_mended_line_by_line(tmp_path: Path) -> None:
-    once = repaired(tmp_path, b'[\n]\n{\n{"a": 1}, // x')
-    assert once == b'{\n{"a": 1}'
+    whole = jsonl(row())
+    once = repaired(tmp_path, b"[\n]\n{\n" + whole[:-1] + b", // x\n" + whole)
+    assert once == b"{\n" + whole + whole
     assert repaired(tmp_path, once) == once
 
 
@@ -203,6 +213,10 @@ lines = st.lists(
                 '"a": [1, 2,],',
                 "// note",
                 "# x",
+                "/* x */",
+                "/* x",
+                "x */",
+                '{"a": /* , */ 1, "/*": 2}',
                 '{"a": "// x, ]"},',
                 "\u2028",
                 "\r",

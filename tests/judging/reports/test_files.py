@@ -55,6 +55,11 @@ def test_the_table_of_figures_has_a_line_for_each_candidate_and_metric(download:
     assert [float(line["mean"]) for line in lines] == [cell["quality"]["mean"] for cell in cells.values()]
 
 
+def test_each_line_of_figures_tells_of_the_rows_left_out(download: Download, run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(bad_rows_left_out=3)
+    assert {line["bad_rows"] for line in table(download("figures.csv"))} == {"3"}
+
+
 def test_a_name_that_looks_like_a_formula_is_kept_from_being_one(download: Download) -> None:
     for name in ("figures.csv", "distributions.csv", "repeats.csv"):
         assert {line["candidate"] for line in table(download(name))} == {"模型甲", "'=HYPERLINK(1)"}

@@ -257,3 +257,10 @@ def plan_of(queries: CaptureQueriesContext) -> list[str]:
             cursor.execute("EXPLAIN QUERY PLAN " + query["sql"].replace("%", "%%"))
             steps += [row[3] for row in cursor.fetchall()]
     return steps
+
+
+def test_rows_that_were_left_out_are_named_where_judgements_are_downloaded(
+    run: Run, bob: User, client_of: ClientOf
+) -> None:
+    Run.objects.filter(pk=run.pk).update(bad_rows_left_out=3)
+    assert "3 rows with errors were left out." in text(client_of(bob).get(address(run)))

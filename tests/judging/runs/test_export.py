@@ -193,3 +193,11 @@ def test_the_command_writes_older_attempts_if_asked(project: Project, tmp_path: 
 def test_the_command_says_if_there_is_no_such_run(db: None, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="no run called nobody"):
         call_command("export", "nobody", out=tmp_path / "out")
+
+
+def test_the_command_says_which_rows_the_file_does_not_hold(project: Project, tmp_path: Path) -> None:
+    run = a_judged_run(project, lambda _: said(7))
+    Run.objects.filter(pk=run.pk).update(bad_rows_left_out=3)
+    told = io.StringIO()
+    call_command("export", run.name, out=tmp_path / "out", stderr=told)
+    assert told.getvalue() == "Left out: 3 rows with errors.\n"
