@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 
 from datasets.core.decode import Encoding
 from datasets.core.formats.names import FORMATS, Format
-from datasets.core.variables import row_data
+from datasets.core.variables import reference_data, row_data
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project
 
@@ -95,9 +94,14 @@ def random_row(version: Version) -> Row | None:
     return next_row(version, drawn - 1) or previous_row(version, drawn)
 
 
-def row_values(row: Row, decode: Callable[[str], Any] = json.loads) -> dict[str, Any]:
+def row_values(row: Row) -> dict[str, Any]:
     """A valid row as templates see it (`data`): its fields with the computed question, gt and history."""
-    return row_data(row.raw, format_of(row.version), decode)
+    return row_data(row.raw, format_of(row.version))
+
+
+def exact_reference(row: Row, decode: Callable[[str], Any]) -> dict[str, Any]:
+    """A valid row's `ref_answer` or `gt`, its numbers as `decode` reads them."""
+    return reference_data(row.raw, format_of(row.version), decode)
 
 
 def format_of(version: Version) -> Format:

@@ -9,20 +9,28 @@ from datasets.core.formats.names import Format, structural_keys
 _LABELS = {"system": "[SYSTEM]", "user": "[USER]", "assistant": "[BOT]", "tool": "[TOOL]"}
 
 
-def row_data(text: str, fmt: Format, decode: Callable[[str], Any] = json.loads) -> dict[str, Any]:
-    """What `data` is for a valid row; `decode` reads its JSON.
+def row_data(text: str, fmt: Format) -> dict[str, Any]:
+    """What `data` is for a valid row.
 
     `text` is the row's JSON (RawRow.data). First `messages` ({role, content, …}, parts joined), then the custom
     fields in their order and as uploaded, then `ref_answer` (None if absent), and `question`, `gt`, `history`
     (each a text or None), which win over fields of these names.
     """
-    row: dict[str, Any] = decode(text)
+    row: dict[str, Any] = json.loads(text)
     messages = messages_of(row, fmt)
     hidden = structural_keys(fmt) | ({"prompt", "response"} if fmt == "legacy_csv" else set())
     data: dict[str, Any] = {"messages": messages}
     data |= {name: value for name, value in row.items() if name not in hidden}
     data.setdefault("ref_answer", None)
     return data | computed(messages)
+
+
+def reference_data(text: str, fmt: Format, decode: Callable[[str], Any]) -> dict[str, Any]:
+    """Of what `data` is `ref_answer` and, where that is None, `gt`: all that a rule program compares with. `decode`
+    reads JSON."""
+    row: dict[str, Any] = decode(text)
+    given = row.get("ref_answer")
+    return {"ref_answer": given} if given is not None else {"gt": computed(messages_of(row, fmt))["gt"]}
 
 
 def messages_of(row: dict[str, Any], fmt: Format) -> list[dict[str, Any]]:

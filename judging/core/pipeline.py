@@ -273,5 +273,5 @@ def with_changes(item: Item, changed: dict[str, dict[str, Any]]) -> Item:
     if not changed:
         return item
     data = changed.get("data", {})
-    exact = None if item.exact is None else {**item.exact, **data}
+    exact = None if item.exact is None else {"gt": item.data.get("gt"), **item.exact, **data}
     return Item({**item.data, **data}, {**item.response, **changed.get("response", {})}, exact)

@@ -94,8 +94,8 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is judged: the row as templates see it and one response to it. `exact`: the row with its numbers as they are
-    written, for a rule program; without it they are what Python makes of them."""
+    """What is judged: the row as templates see it and one response to it. `exact`: the row's reference with its
+    numbers as they are written, for a rule program; without it they are what Python makes of them."""
 
     data: dict[str, Any]
     response: dict[str, Any]

@@ -34,7 +34,7 @@ class Sample:
     @property
     def item(self) -> Item:
         response = response_data(self.response.raw) if self.response else {}
-        return Item(self.data, response, selectors.row_values(self.row, exact_json))
+        return Item(self.data, response, selectors.exact_reference(self.row, exact_json))
 
     @property
     def response_key(self) -> str:

@@ -7,7 +7,6 @@ and only if the database holds no unjudged one of it.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -20,7 +19,7 @@ from django.db.models import Exists
 from django.utils import timezone
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import response_data, row_data
+from datasets.core.variables import reference_data, response_data, row_data
 from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, Ruled, ScriptResult, Story
 from judging.core.rules.values import exact_json
 from judging.runs import generations
@@ -169,17 +168,19 @@ class _Rows:
 
     def item(self, row: int, raw: str, answer: str, seen: Seen) -> Item:
         response = response_data(answer)
-        exact = self._decoded(self._exact, row, raw, exact_json) if seen != "plain" else None
-        if seen == "exact" and exact is not None and answer:  # without one, the row is sent to a candidate
+        if seen == "plain":
+            return Item(self._data(row, raw), response)
+        if row not in self._exact:
+            self._exact[row] = reference_data(raw, self._form, exact_json)
+        exact = self._exact[row]
+        if seen == "exact" and answer:  # without an answer, the row is sent to a candidate
             return Item(exact, response, exact)
-        return Item(self._decoded(self._plain, row, raw, json.loads), response, exact)
+        return Item(self._data(row, raw), response, exact)
 
-    def _decoded(
-        self, known: dict[int, dict[str, Any]], row: int, raw: str, decode: Callable[[str], Any]
-    ) -> dict[str, Any]:
-        if row not in known:
-            known[row] = row_data(raw, self._form, decode)
-        return known[row]
+    def _data(self, row: int, raw: str) -> dict[str, Any]:
+        if row not in self._plain:
+            self._plain[row] = row_data(raw, self._form)
+        return self._plain[row]
 
 
 def definition(key: MetricKey) -> MetricDefinition:

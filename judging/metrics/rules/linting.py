@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import response_data, row_data
+from datasets.core.variables import reference_data, response_data, row_data
 from datasets.models import Response, Row, Version
 from judging.core.jail.pool import Jail
 from judging.core.rules.check import read_program
@@ -67,7 +67,7 @@ def references_of(version: Version, preprocess: str, jail: Jail | None) -> Itera
     rows = Row.objects.filter(version=version, valid=True).order_by("line")
     while batch := list(rows.filter(line__gt=last).values_list("pk", "line", "raw")[:_ROWS]):
         last = batch[-1][1]
-        found = [row_data(raw, form, exact_json) for _pk, _line, raw in batch]
+        found = [reference_data(raw, form, exact_json) for _pk, _line, raw in batch]
         if preprocess.strip() and jail:
             changed = _changed_by(jail, preprocess, [(pk, row_data(raw, form)) for pk, _line, raw in batch])
             found = [data | fields for data, fields in zip(found, changed, strict=True)]

@@ -41,7 +41,7 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
         Item(
             selectors.row_values(row),
             response_data(first[row.pk].raw),
-            selectors.row_values(row, exact_json),
+            selectors.exact_reference(row, exact_json),
         )
         for row in rows
         if row.pk in first
@@ -51,7 +51,7 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
 def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
     """The references of the first rows, as they stand there."""
     rows = selectors.sample_rows(version, most)
-    return (reference_of(selectors.row_values(row, exact_json)) for row in rows)
+    return (reference_of(selectors.exact_reference(row, exact_json)) for row in rows)
 
 
 def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import response_data, row_data
+from datasets.core.variables import reference_data, response_data, row_data
 from tests.datasets.core.helpers import rows, turns
 
 
@@ -90,3 +90,12 @@ def test_a_response_has_its_three_names_always() -> None:
         "tool_calls": None,
         "x": 1,
     }
+
+
+@pytest.mark.parametrize("fields", [{}, {"ref_answer": None}, {"ref_answer": {"a": 1}}])
+def test_the_reference_alone_is_that_of_the_data(fields: dict[str, object]) -> None:
+    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "g"}]
+    text = json.dumps({"messages": messages, **fields})
+    seen, alone = row_data(text, "judge_only"), reference_data(text, "judge_only", json.loads)
+    wanted = seen["gt"] if seen["ref_answer"] is None else seen["ref_answer"]
+    assert list(alone.values()) == [wanted]

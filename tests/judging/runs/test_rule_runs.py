@@ -121,6 +121,12 @@ def test_a_script_that_changes_the_reference_has_the_last_word_on_it() -> None:
     assert record(run)["value"] == 5
 
 
+def test_a_script_that_takes_the_reference_away_leaves_the_row_s_own_answer() -> None:
+    script = "def preprocess(data, resp):\n    data['ref_answer'] = None\n    data['gt'] = '{\"价\": 7}'\n"
+    run = by_written_reference(EXACT, '{"价": 7}', '{"价": 8}', preprocess=script)
+    assert record(run)["value"] == 5
+
+
 def test_the_text_of_a_reference_has_its_numbers_as_they_are_written() -> None:
     rules = "# DSL\n@单个字段:精确全包括\n@格式限制:字符串\n"
     assert record(by_written_reference(rules, 'as given: {"a": 1.50}', '{"a":1.50}'))["value"] == 5

@@ -145,6 +145,10 @@ def test_a_hundred_levels_of_elements_are_read() -> None:
     assert read_xml("<a>" * 100 + "x" + "</a>" * 100) == {"a": "x"}
 
 
+def test_json_may_nest_to_a_depth_of_100() -> None:
+    assert list(read_json('{"a": ' + "[" * 99 + "]" * 99 + "}")) == ["a"]
+
+
 def test_entities_cannot_multiply() -> None:
     declared = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
     bomb = f'<!DOCTYPE a [<!ENTITY e0 "x">{declared}]><a>&e9;</a>'

@@ -4,7 +4,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Literal
 
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from judging.core.rules import words
@@ -19,7 +19,8 @@ from judging.core.rules.scoring import is_part
 from judging.core.rules.values import Number, from_python, identity, json_text, same
 from judging.core.rules.write import write
 
-patient = settings(deadline=None)  # other processes may have the processors
+# Other processes may have the processors.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = [word for pair in words.OWN_NAMES for word in pair.both()]
 FUNCTION_NAMES = [word for function in FUNCTIONS for word in function.name.both()]
