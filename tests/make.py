@@ -32,14 +32,25 @@ def a_version(
         dataset=dataset, number=1, state=VersionState.READY, format="judge_only", rows=rows, valid_rows=rows
     )
     candidates = [Candidate.objects.create(version=version, name=name) for name in models]
-    for line in range(1, rows + 1):
-        raw = json.dumps({"messages": [{"role": "user", "content": f"question {line}"}]})
-        row = Row.objects.create(version=version, line=line, valid=True, raw=raw)
-        for candidate in candidates:
-            for number in range(1, answers + 1):
-                text = json.dumps({"content": f"{candidate.name} says {line}.{number}"})
-                Response.objects.create(row=row, candidate=candidate, number=number, raw=text)
+    made = Row.objects.bulk_create(
+        Row(version=version, line=line, valid=True, raw=json.dumps(asked(line)))
+        for line in range(1, rows + 1)
+    )
+    Response.objects.bulk_create(
+        Response(row=row, candidate=candidate, number=number, raw=json.dumps(said(candidate, row, number)))
+        for row in made
+        for candidate in candidates
+        for number in range(1, answers + 1)
+    )
     return version
+
+
+def asked(line: int) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": f"question {line}"}]}
+
+
+def said(candidate: Candidate, row: Row, number: int) -> dict[str, Any]:
+    return {"content": f"{candidate.name} says {row.line}.{number}"}
 
 
 def a_metric(url: str, **changes: Any) -> MetricDefinition:
