@@ -84,7 +84,9 @@ def test_a_filter_is_chosen_without_a_new_page_and_stands_in_the_address(
     expect(page).to_have_url(re.compile("finding=json.invalid"))
 
 
-def test_the_example_of_the_documentation_is_pasted_and_mended_by_one_click(enter: Enter, alice: User) -> None:
+def test_the_example_of_the_documentation_is_pasted_and_mended_by_one_click(
+    enter: Enter, alice: User
+) -> None:
     page = enter(alice, ADDRESS)
     page.get_by_text("Or paste its text").click()
     page.locator("textarea").fill(PRINTED)
