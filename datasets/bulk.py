@@ -1,15 +1,14 @@
 """Many rows into a table in the way that costs least: each value is a number, but the last, a text in UTF-8.
 
-SQLite: statements of fifty rows each, as beginning and ending a statement costs as much as a row. The text goes in as
+SQLite: statements of some rows each, as beginning and ending a statement costs as much as a row. The text goes in as
 bytes and is only called text there: decoded for Python and encoded for SQLite it would be copied twice for nothing.
 PostgreSQL: COPY in its binary format (documentation of COPY, "Binary Format"), where no character needs an escape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from struct import Struct
 from typing import Any
 
@@ -19,6 +18,9 @@ AT_ONCE = 50
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
 _SIZES = {"q": 8, "i": 4, "h": 2, "?": 1}
+
+Flat = list[Any]
+"""The values of all rows one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +32,35 @@ class Target:
     kinds: str
 
 
-def insert(target: Target, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Inside the caller's transaction. Nothing checks here that what the rows refer to exists."""
-    if not rows:
-        return
+def sending(*given: tuple[Target, Flat]) -> Callable[[], None]:
+    """What sends the rows within the transaction that the caller has begun; it may be called in another thread.
+
+    Nothing checks that what the rows refer to exists. Until it is done nobody else may use the connection.
+    """
+    driver = connection.connection  # Django's own cursor rewrites each statement and looks at each row
     if connection.vendor == "sqlite":
-        _insert_sqlite(target, rows)
-    else:
-        _copy_postgresql(target, rows)
+        statements = [made for target, flat in given for made in _statements(target, flat)]
+        return lambda: _insert(driver, statements)
+    copies = [(_copy_statement(target), _copy_data(target, flat)) for target, flat in given if flat]
+    return lambda: _copy(driver, copies)
 
 
-def _insert_sqlite(target: Target, rows: Sequence[tuple[Any, ...]]) -> None:
-    # The driver's own cursor: Django's rewrites each statement and looks at each row.
-    with connection.cursor() as cursor:
-        whole = len(rows) - len(rows) % AT_ONCE
-        if whole:
-            flat = (chain.from_iterable(rows[at : at + AT_ONCE]) for at in range(0, whole, AT_ONCE))
-            cursor.connection.executemany(_statement(target, AT_ONCE), map(tuple, flat))
-        if whole < len(rows):
-            cursor.connection.executemany(_statement(target, 1), rows[whole:])
+def _insert(driver: Any, statements: list[tuple[str, Iterator[tuple[Any, ...]]]]) -> None:
+    for statement, values in statements:
+        driver.executemany(statement, values)
+
+
+def _statements(target: Target, flat: Flat) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
+    """(statement, values of each of its executions): as many rows at once as go, then one by one."""
+    width = len(target.columns)
+    whole = len(flat) - len(flat) % (AT_ONCE * width)
+    for rows, start, end in ((AT_ONCE, 0, whole), (1, whole, len(flat))):
+        if start < end:
+            yield _statement(target, rows), _slices(flat, start, end, rows * width)
+
+
+def _slices(flat: Flat, start: int, end: int, step: int) -> Iterator[tuple[Any, ...]]:
+    return (tuple(flat[at : at + step]) for at in range(start, end, step))
 
 
 def _statement(target: Target, rows: int) -> str:
@@ -56,17 +68,26 @@ def _statement(target: Target, rows: int) -> str:
     return f"INSERT INTO {target.table} ({', '.join(target.columns)}) VALUES {', '.join([one] * rows)}"  # noqa: S608 - names of our own
 
 
-def _copy_postgresql(target: Target, rows: Sequence[tuple[Any, ...]]) -> None:
+def _copy(driver: Any, copies: list[tuple[str, bytes]]) -> None:
+    with driver.cursor() as cursor:
+        for statement, data in copies:
+            with cursor.copy(statement) as copy:
+                copy.write(data)
+
+
+def _copy_statement(target: Target) -> str:
+    return f"COPY {target.table} ({', '.join(target.columns)}) FROM STDIN (FORMAT BINARY)"
+
+
+def _copy_data(target: Target, flat: Flat) -> bytes:
+    """Of each row the number of its fields, then each one's length in bytes and its value."""
     head = Struct(">h" + "".join("i" + kind for kind in target.kinds) + "i").pack
     sizes = [_SIZES[kind] for kind in target.kinds]
     fields = len(target.columns)
     parts = [_SIGNATURE]
-    for *numbers, text in rows:
-        parts.append(head(fields, *chain.from_iterable(zip(sizes, numbers, strict=True)), len(text)))
-        parts.append(text)
+    for row in zip(*[iter(flat)] * fields, strict=True):
+        numbers = [fields, *(0,) * (2 * len(sizes))]
+        numbers[1::2], numbers[2::2] = sizes, row[:-1]
+        parts += (head(*numbers, len(row[-1])), row[-1])
     parts.append(_END)
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(f"COPY {target.table} ({', '.join(target.columns)}) FROM STDIN (FORMAT BINARY)") as copy,
-    ):
-        copy.write(b"".join(parts))
+    return b"".join(parts)

@@ -7,8 +7,11 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -21,14 +24,15 @@ from datasets.core.decode import Unreadable
 from datasets.core.formats.names import FORMATS, Format
 from datasets.core.limits import Limits
 from datasets.core.linesets import Lines
-from datasets.core.reading import RawRow, Summary, read
+from datasets.core.reading import Summary, read
+from datasets.core.rows import NewRow
 from datasets.models import Version, VersionState
 from evalsite import engine, keeping
 
 log = logging.getLogger("datasets.importing")
 
-BATCH_ROWS = 1000  # some 15 ms of writing: nobody else can write to SQLite meanwhile
-BATCH_BYTES = 2 * 1024 * 1024
+BATCH_ROWS = 2000  # some 20 ms of writing: nobody else can write to SQLite meanwhile
+BATCH_BYTES = 3 * 1024 * 1024
 SMALL = 32 * 1024 * 1024  # bytes; a smaller upload is read in a few seconds, in the middle of a larger one
 LOOK_UP_SECONDS = 0.5  # how often the lease is renewed and cancelling is noticed where no rows come
 
@@ -155,9 +159,9 @@ def _read(version_id: int, owner: str, stop: threading.Event) -> None:
     chosen: Format | None = next((name for name in FORMATS if name == version.chosen_format), None)
     path = keeping.local(version.stored_as, lambda: importer.progress(0, 0))
     reading = read(path, format=chosen, limits=limits_of_kept(), progress=importer.progress, digest=False)
-    with reading:
-        for row in reading:
-            importer.add(row)
+    with reading, importer:
+        for rows, size in reading.kept(importer.forget):
+            importer.add(rows, size)
         importer.finish(reading.summary, reading.lines)
 
 
@@ -172,67 +176,101 @@ def _end(
 
 
 class _Importer:
-    """Gathers rows into batches; each batch is one transaction that also renews the lease."""
+    """Gathers rows into batches; each batch is one transaction that also renews the lease.
+
+    PostgreSQL takes a batch in while the next one is read: a thread sends it, and nobody else uses the connection
+    before it is settled. To SQLite it is written at once, as meanwhile nobody else can write.
+    """
 
     def __init__(self, version: Version, owner: str, stop: threading.Event) -> None:
-        self.version_id = version_id = version.pk
+        self.version_id = version.pk
         self.large = version.size >= SMALL
         self.owner = owner
         self.stop = stop
-        self.writer = storing.Writer(version_id)
-        self.batch: list[storing.NewRow] = []
+        self.writer = storing.Writer(self.version_id)
+        self.batch: list[NewRow] = []
         self.batch_bytes = 0
         self.rows = 0
         self.bytes_read = 0
         self.looked_up = 0.0
         self.gave_way = time.monotonic()
+        self.sender = ThreadPoolExecutor(1, "import")
+        self.under_way = ExitStack()  # the transaction of a batch that is being sent
+        self.sent: Future[None] | None = None
+
+    def __enter__(self) -> _Importer:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Whatever is under way is undone; nothing is where all went well."""
+        self.sender.shutdown()
+        self.under_way.__exit__(*error)
 
     def progress(self, done: int, _all: int) -> None:
         """Called by the reader between rows; long stretches without a batch keep the lease too."""
         self.bytes_read = done
         if time.monotonic() - self.looked_up >= LOOK_UP_SECONDS:
+            self._settle()
             self._advance()
         if self.large and time.monotonic() - self.gave_way >= LOOK_UP_SECONDS:
+            self._settle()
             give_way(self.owner, self.stop, smaller_than=SMALL)
             self.gave_way = time.monotonic()
 
-    def add(self, row: RawRow) -> None:
-        self.batch.append(stored(row))
-        self.batch_bytes += len(row.source)
-        self.rows += 1
+    def add(self, rows: list[NewRow], size: int) -> None:
+        """Some more rows, which take `size` bytes of the file."""
+        self.batch += rows
+        self.batch_bytes += size
+        self.rows += len(rows)
         if len(self.batch) >= BATCH_ROWS or self.batch_bytes >= BATCH_BYTES:
-            # The rows refer to the version, whose lease is looked at, and to rows of the same batch.
-            with connection.constraint_checks_disabled(), transaction.atomic():
-                self._flush()
-                self._advance()
+            self._settle()
+            self._send()
+
+    def forget(self) -> None:
+        """Nothing that came so far counts: the file is read another way."""
+        self._settle()
+        storing.clear(self.version_id)
+        self.writer = storing.Writer(self.version_id)
+        self.batch, self.batch_bytes, self.rows = [], 0, 0
 
     def finish(self, summary: Summary, lines: Mapping[str, Lines]) -> None:
         """The last rows and everything known of the version become visible at once."""
+        self._settle()
         with transaction.atomic():
-            self._flush()
+            self.writer.write(self.batch)
             self.writer.write_findings(summary.findings)
             self.writer.write_finding_lines(lines)
             self.writer.write_candidate_counts()
             storing.finish(self.version_id, self.owner, VersionState.READY, **figures(summary))
             engine.wake(tasks.index_version, version_id=self.version_id)
 
-    def _flush(self) -> None:
-        if self.batch:
-            self.writer.write(self.batch)
+    def _send(self) -> None:
+        # The rows refer to the version, whose lease is looked at, and to rows of the same batch.
+        self.under_way.enter_context(connection.constraint_checks_disabled())
+        self.under_way.enter_context(transaction.atomic())
+        storing.let_commits_wait_for_no_disk()
+        send = self.writer.sending(self.batch)
         self.batch, self.batch_bytes = [], 0
+        if connection.vendor == "sqlite":
+            send()
+            self._advance()
+            self.under_way.close()
+        else:
+            self.sent = self.sender.submit(send)
+
+    def _settle(self) -> None:
+        """Waits for what is under way; from here on the connection may be used."""
+        if self.sent:
+            self.sent.result()
+            self.sent = None
+            self._advance()
+            self.under_way.close()
 
     def _advance(self) -> None:
         if self.stop.is_set():
             raise Stopped
         storing.advance(self.version_id, self.owner, bytes_read=self.bytes_read, rows=self.rows)
         self.looked_up = time.monotonic()
-
-
-def stored(row: RawRow) -> storing.NewRow:
-    """A row as the tables hold it: a valid one as JSON without its answers, a bad one as the text that was met."""
-    if not row.valid:
-        return storing.NewRow(row.line, False, row.raw.replace("\0", "\N{REPLACEMENT CHARACTER}").encode())
-    return storing.NewRow(row.line, True, *row.pieces)
 
 
 def figures(summary: Summary) -> dict[str, object]:

@@ -9,18 +9,17 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import itemgetter
 from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
-from msgspec import Struct
 
-from datasets.bulk import Target, insert
+from datasets.bulk import Flat, Target, sending
 from datasets.core.findings import Finding
 from datasets.core.linesets import Lines
+from datasets.core.rows import NewRow
 from datasets.models import Candidate, FindingLines, Version, VersionState
 
 LEASE = timedelta(minutes=10)  # for a reader that hangs; a dead one is noticed by its process
@@ -31,6 +30,10 @@ _RESPONSES = Target("datasets_response", ("row_id", "candidate_id", "number", "r
 _FINDING = """
 INSERT INTO datasets_finding (version_id, code, severity, line, "column", path, repair, params)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+"""
+_TAKE_IDS = """
+SELECT MIN(taken), MAX(taken)
+FROM (SELECT nextval(pg_get_serial_sequence('datasets_row', 'id')) AS taken FROM generate_series(1, %s)) AS ids
 """
 _CLEAR_RESPONSES = """
 DELETE FROM datasets_response WHERE row_id IN (
@@ -44,15 +47,6 @@ DELETE FROM datasets_row WHERE id IN (
 
 class LeaseLost(Exception):
     """The version is not ours to write any more: somebody cancelled it, or another worker reads it."""
-
-
-class NewRow(Struct, frozen=True, gc=False):
-    """A row to be written; `answers` are (model name, number from 1 within row and model, JSON). Texts are UTF-8."""
-
-    line: int
-    valid: bool
-    raw: bytes
-    answers: Sequence[tuple[str, int, bytes]] = ()
 
 
 def claim(version_id: int, owner: str, now: datetime | None = None) -> bool:
@@ -93,6 +87,16 @@ def finish(version_id: int, owner: str, state: VersionState, **figures: Any) -> 
         raise LeaseLost
 
 
+def let_commits_wait_for_no_disk() -> None:
+    """In this transaction: what a crash of the server undoes with it belongs to a version that is still read.
+
+    The commit that makes the version ready waits, for this one too. (SQLite never waits at a commit: see settings.)
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit = off")
+
+
 class Writer:
     """Writes the rows of one version, in ascending lines. Every call stands inside the caller's transaction."""
 
@@ -104,14 +108,19 @@ class Writer:
         self.written: Counter[tuple[int, int]] = Counter()  # by candidate and number
 
     def write(self, rows: Sequence[NewRow]) -> None:
-        version, known, values, answers = self.version_id, self.candidates, [], []
+        self.sending(rows)()
+
+    def sending(self, rows: Sequence[NewRow]) -> Callable[[], None]:
+        """What sends the rows and may be called in another thread: see bulk.py. The rows count as written."""
+        version, known = self.version_id, self.candidates
+        values: Flat = []
+        answers: Flat = []
         for row_id, row in zip(_new_row_ids(len(rows)), rows, strict=True):
-            values.append((row_id, version, row.line, row.valid, row.raw))
+            values += (row_id, version, row.line, row.valid, row.raw)
             for model, number, text in row.answers:
-                answers.append((row_id, known.get(model) or self._new_candidate(model), number, text))
-        insert(_ROWS, values)
-        insert(_RESPONSES, answers)
-        self.written.update(map(itemgetter(1, 2), answers))
+                answers += (row_id, known.get(model) or self._new_candidate(model), number, text)
+        self.written.update(zip(answers[1::4], answers[2::4], strict=True))
+        return sending((_ROWS, values), (_RESPONSES, answers))
 
     def _new_candidate(self, model: str) -> int:
         made = self.candidates[model] = Candidate.objects.create(version_id=self.version_id, name=model).pk
@@ -148,18 +157,19 @@ def _new_row_ids(count: int) -> Sequence[int]:
     """Ids for `count` new rows, so that their responses can be written without reading the rows back.
 
     SQLite: the transaction is IMMEDIATE, nobody else can write before it ends, so what follows the largest
-    id is free. PostgreSQL: taken from the column's own sequence, which never gives a number twice.
+    id is free. PostgreSQL: taken from the column's own sequence, which never gives a number twice; where somebody
+    else took some in between, those taken here are left unused.
     """
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM datasets_row")
             first = cursor.fetchone()[0]
             return range(first, first + count)
-        cursor.execute(
-            "SELECT nextval(pg_get_serial_sequence('datasets_row', 'id')) FROM generate_series(1, %s)",
-            [count],
-        )
-        return [number for (number,) in cursor.fetchall()]
+        first = last = 0
+        while last - first != count - 1:
+            cursor.execute(_TAKE_IDS, [count])
+            first, last = cursor.fetchone()
+        return range(first, last + 1)
 
 
 def clear(version_id: int) -> None:

@@ -1,6 +1,6 @@
 """The one way to read an upload: examined whole, then its rows streamed as they stand."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,11 +17,12 @@ from datasets.core.formats.names import Format
 from datasets.core.formats.spreadrows import describe_spread
 from datasets.core.limits import Limits
 from datasets.core.linesets import Lines
-from datasets.core.rows import RawRow
+from datasets.core.rows import Part, RawRow
 
 __all__ = ["KEPT_PER_CODE", "Progress", "RawRow", "Reading", "Summary", "read"]
 
 Progress = Callable[[int, int], None]
+Kept = Iterator[Part]
 KEPT_PER_CODE = 1000
 
 
@@ -53,7 +54,10 @@ class Summary:
 
 
 class Reading:
-    """A file, examined once whole; then `summary` is there, and the rows may be iterated over, also again."""
+    """A file, examined once whole; then `summary` is there, and the rows may be iterated over, also again.
+
+    Or the rows are taken on the very way on which they are examined, by `kept`.
+    """
 
     def __init__(
         self,
@@ -93,6 +97,16 @@ class Reading:
             yield from self._json_rows(account)
         self._upload.close()
 
+    def kept(self, forget: Callable[[], None]) -> Kept:
+        """All rows as they are to be kept, some hundred at a time, on the one way through that examines them.
+
+        With each part comes of how many bytes it was made.
+        `forget` is called where the file is not what its beginning promised: nothing of what came before counts then.
+        """
+        assert self._account is None  # what was examined already is iterated over
+        yield from self._examine(forget)
+        self._upload.close()
+
     @property
     def survey(self) -> Survey:
         """What the file was detected to be."""
@@ -113,40 +127,50 @@ class Reading:
 
     def _examined(self) -> Account:
         if self._account is None:
-            guess = first_guess(self._upload, self._forced)
-            account = self._as_promised(guess) if guess else None
-            account = account or self._as_surveyed()
-            self._tell(self._upload.bytes)  # the end of the first way, which is half of two
-            self._account = account
+            for _ in self._examine(None):
+                pass
+        assert self._account is not None  # that is how examining ends
         return self._account
 
-    def _as_promised(self, guess: Survey) -> Account | None:
+    def _examine(self, forget: Callable[[], None] | None) -> Kept:
+        """Ends with an account; the rows come only where somebody would `forget` them."""
+        guess = first_guess(self._upload, self._forced)
+        account = (yield from self._as_promised(guess, keep=forget is not None)) if guess else None
+        if account is None:
+            if guess and forget:
+                forget()
+            account = yield from self._as_surveyed(keep=forget is not None)
+        self._tell(self._upload.bytes)  # the end of the first way, which is half of two
+        self._account = account
+
+    def _as_promised(self, guess: Survey, *, keep: bool) -> Generator[Part, None, Account | None]:
         """One way through the file is enough, if it is what its beginning promises."""
         watch = Look()
         account = Account(guess, self._upload.limits, self._kept_per_code)
         try:
-            stopped = LinesLook(account, watch).through(self._blocks(account))
+            stopped = yield from LinesLook(account, watch, keep=keep).through(self._blocks(account))
         except Surprise:
             return None
         kept = kept_promise(watch, guess, self._forced)
         return self._ended(account, kept, stopped) if kept else None
 
-    def _as_surveyed(self) -> Account:
+    def _as_surveyed(self, *, keep: bool) -> Generator[Part, None, Account]:
         seen = survey(self._upload, self._forced)
         account = Account(seen, self._upload.limits, self._kept_per_code)
         self._done_bytes = 0
         if seen.shape == "none":
             account.rows = seen.rows
             return account
-        return self._ended(account, seen, self._stopped(account))
+        stopped = yield from self._through(account, keep=keep)
+        return self._ended(account, seen, stopped)
 
-    def _stopped(self, account: Account) -> Finding | None:
+    def _through(self, account: Account, *, keep: bool) -> Generator[Part, None, Finding | None]:
         """Examines a file whose shape is known; what stopped it before the end."""
         if account.survey.shape == "jsonl":
-            return LinesLook(account).through(self._blocks(account))
+            return (yield from LinesLook(account, keep=keep).through(self._blocks(account)))
         try:
             if account.survey.shape == "csv":
-                self._examine_csv(account)
+                yield from self._examine_csv(account, keep=keep)
             else:
                 describe_spread(self._blocks(account), account)
         except Unreadable as stopped:
@@ -191,26 +215,34 @@ class Reading:
         records = self._records(account)
         next(records, None)
         for record, valid in zip(records, account.valid, strict=False):
-            json = self._table.json(record) if valid and self._table else b""
-            yield RawRow(record.line, bool(valid), record.text.encode(), json)
+            yield self._csv_row(record, bool(valid))
+
+    def _csv_row(self, record: Record, valid: bool) -> RawRow:
+        json = self._table.json(record) if valid and self._table else b""
+        return RawRow(record.line, valid, record.text.encode(), json)
 
     def _records(self, account: Account) -> Iterator[Record]:
         lines = ((number, line + b"\n", over) for number, line, over in _rowed_lines(self._blocks(account)))
         return records(lines, self._upload.limits.row_bytes, self._upload.limits.row_values)
 
-    def _examine_csv(self, account: Account) -> None:
-        for record in self._records(account):
-            if self._table is None:
-                self._table = CsvTable.of(record)
-                if record.crowded:
-                    account.ledger.add_all(account.too_many_values(record.line).found)
-                account.ledger.add_all(self._table.findings())
-            elif record.oversized and record.quote is None:
-                account.record(account.too_large(record.line))
-            elif record.crowded:
-                account.record(account.too_many_values(record.line))
-            else:
-                account.record(self._table.check(record), self._table.usable)
+    def _examine_csv(self, account: Account, *, keep: bool) -> Kept:
+        records = self._records(account)
+        header = next(records, None)
+        if header:
+            self._table = table = CsvTable.of(header)
+            if header.crowded:
+                account.ledger.add_all(account.too_many_values(header.line).found)
+            account.ledger.add_all(table.findings())
+            for record in records:
+                if record.oversized and record.quote is None:
+                    account.record(account.too_large(record.line))
+                elif record.crowded:
+                    account.record(account.too_many_values(record.line))
+                else:
+                    account.record(table.check(record), table.usable)
+                if keep:
+                    row = self._csv_row(record, bool(account.valid[-1])).kept
+                    yield [row], len(row.raw)
         if not account.rows:
             account.ledger.add(finding("file.empty"))
 

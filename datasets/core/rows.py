@@ -1,4 +1,6 @@
-"""One row as it stands in an upload."""
+"""One row as it stands in an upload, and as it is kept."""
+
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -20,6 +22,22 @@ _KEY = b'"model_outputs"'
 _decode_top = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_key = msgspec.json.Decoder(_Outputs).decode
 _decode_outputs = msgspec.json.Decoder(list[_Output]).decode
+
+
+class NewRow(Struct, frozen=True, gc=False):
+    """A row as it is kept: of a valid one JSON without its answers, of a bad one the text that was met, all in UTF-8.
+
+    `answers` are (model name, number from 1 within row and model, JSON).
+    """
+
+    line: int
+    valid: bool
+    raw: bytes
+    answers: Sequence[tuple[str, int, bytes]] = ()
+
+
+Part = tuple[list[NewRow], int]
+"""Some rows, and how many bytes of the upload they were made of."""
 
 
 class RawRow(Struct, frozen=True, gc=False):
@@ -54,10 +72,18 @@ class RawRow(Struct, frozen=True, gc=False):
     @property
     def pieces(self) -> Pieces:
         """The same in UTF-8, as they stand in the upload."""
-        return _pieces(self.json) if self.valid else (b"", [])
+        return cut(self.json) if self.valid else (b"", [])
+
+    @property
+    def kept(self) -> NewRow:
+        """The row as it is kept; a text that is stored holds no NUL."""
+        if self.valid:
+            return NewRow(self.line, True, *self.pieces)
+        return NewRow(self.line, False, self.raw.replace("\0", "\N{REPLACEMENT CHARACTER}").encode())
 
 
-def _pieces(line: bytes) -> Pieces:
+def cut(line: bytes) -> Pieces:
+    """A valid row's JSON without its answers, and these, wherever they stand in it."""
     before, key, after = line.strip().partition(_KEY)
     if not key and not _escaped(line):
         return before, []

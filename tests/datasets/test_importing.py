@@ -17,6 +17,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from datasets import importing, selectors, services, storing
+from datasets.core.rows import NewRow
 from datasets.importing import import_or_wait, import_version, reconcile
 from datasets.models import Candidate, Finding, Response, Row, Version, VersionState
 from evalsite import engine
@@ -170,9 +171,7 @@ def test_an_unforeseen_error_leaves_nothing_half(upload: Upload, caplog: Any) ->
 def half_read(version: Version, owner: str = DEAD) -> None:
     """As a reader leaves it that died after its first batch."""
     storing.claim(version.pk, owner)
-    storing.Writer(version.pk).write(
-        [storing.NewRow(1, True, b"{}", [("alpha", 1, b"{}")]), storing.NewRow(2, True, b"{}")]
-    )
+    storing.Writer(version.pk).write([NewRow(1, True, b"{}", [("alpha", 1, b"{}")]), NewRow(2, True, b"{}")])
 
 
 def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:

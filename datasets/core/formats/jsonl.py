@@ -1,6 +1,6 @@
 """One look through the lines of a JSONL upload: each proven clean by the quick look or examined with care."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
@@ -11,6 +11,7 @@ from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import Look, look_at
 from datasets.core.formats.keycount import key_counts
 from datasets.core.formats.quick import QuickLook
+from datasets.core.rows import NewRow, Part, RawRow
 
 
 class Surprise(Exception):
@@ -18,25 +19,44 @@ class Surprise(Exception):
 
 
 class LinesLook:
-    """Bound to one account. With a `watch` it also takes the votes on the upload's format as it goes."""
+    """Bound to one account. With a `watch` it also takes the votes on the upload's format as it goes.
 
-    def __init__(self, account: Account, watch: Look | None = None) -> None:
+    Only where it is to `keep` rows are they handed out.
+    """
+
+    def __init__(self, account: Account, watch: Look | None = None, *, keep: bool = False) -> None:
         self._account = account
         self._watch = watch
-        self._quick = QuickLook(account.format, account.tally) if account.format else None
+        self._kept: list[NewRow] | None = [] if keep else None
+        fmt = account.format
+        self._quick = QuickLook(fmt, account.tally, self._kept) if fmt else None
         self._crowded: frozenset[int] = frozenset()
 
-    def through(self, blocks: Iterator[Block]) -> Finding | None:
-        """Takes all blocks; what stopped it before their end. Raises Surprise, only with a watch."""
+    def through(self, blocks: Iterator[Block]) -> Generator[Part, None, Finding | None]:
+        """Takes all blocks and gives each one's rows; what stopped it before their end.
+
+        Raises Surprise, only with a watch.
+        """
+        stopped = None
         try:
             for block in blocks:
                 self._block(block)
-        except Unreadable as stopped:
-            return stopped.found
+                yield self._taken(), len(block.text)
+        except Unreadable as trouble:
+            stopped = trouble.found
         finally:
             if self._quick:
                 self._quick.flush()
-        return None
+        yield self._taken(), 0
+        return stopped
+
+    def _taken(self) -> list[NewRow]:
+        """The rows since the last call."""
+        if not self._kept:
+            return []
+        taken = self._kept.copy()
+        self._kept.clear()
+        return taken
 
     def _block(self, block: Block) -> None:
         if block.text.isspace() and not block.oversized:
@@ -99,3 +119,5 @@ class LinesLook:
         else:
             check = check_json_row(number, line.decode(), self._account.format)
         self._account.record(check)
+        if self._kept is not None:
+            self._kept.append(RawRow(number, bool(self._account.valid[-1]), line, line).kept)

@@ -22,6 +22,7 @@ from datasets.core.formats.shapes import (
 )
 from datasets.core.formats.sound import UNDECODED, NotQuick, bounded, count_keys, decode_any, is_sound
 from datasets.core.jsontext import JsonType
+from datasets.core.rows import NewRow, cut
 from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 
 MOST_LESSONS = 40
@@ -42,10 +43,14 @@ class _Plan:
 
 
 class QuickLook:
-    """Bound to one format and one tally; a row that passes is counted there, after `flush` at the latest."""
+    """Bound to one format and one tally; a row that passes is counted there, after `flush` at the latest.
 
-    def __init__(self, fmt: Format, tally: Tally) -> None:
+    It is added to `kept`, if that is given, at once.
+    """
+
+    def __init__(self, fmt: Format, tally: Tally, kept: list[NewRow] | None = None) -> None:
         self._tally = tally
+        self._kept = kept
         self._answers = fmt == "judge_only"
         self._legacy = fmt == "legacy_jsonl"
         self._shape = Shape()
@@ -80,10 +85,17 @@ class QuickLook:
                 mix = shape.same or shape.mix(row)
                 passed = self._look(first + index, line, keys, row, mix.keys)
                 mix.rows += passed
-            if not passed:
+            if passed:
+                if self._kept is not None:
+                    self._kept.append(self._as_kept(first + index, line))
+            else:
                 self._flush_hashes()
                 yield index
         self._flush_hashes()
+
+    def _as_kept(self, number: int, line: bytes) -> NewRow:
+        """Without answers if the format has any."""
+        return NewRow(number, True, *cut(line)) if self._answers else NewRow(number, True, line.strip())
 
     def _flush_hashes(self) -> None:
         """Row by row these would cost as much as decoding."""
