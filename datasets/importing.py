@@ -237,7 +237,8 @@ class _Importer:
         """The last rows and everything known of the version become visible at once."""
         self._settle()
         with transaction.atomic():
-            self.writer.write(self.batch)
+            if self.batch:
+                self.writer.write(self.batch)
             self.writer.write_findings(summary.findings)
             self.writer.write_finding_lines(lines)
             self.writer.write_candidate_counts()

@@ -165,11 +165,12 @@ def _new_row_ids(count: int) -> Sequence[int]:
             cursor.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM datasets_row")
             first = cursor.fetchone()[0]
             return range(first, first + count)
-        first = last = 0
-        while last - first != count - 1:
+        taken = range(0)
+        while len(taken) != count:
             cursor.execute(_TAKE_IDS, [count])
             first, last = cursor.fetchone()
-        return range(first, last + 1)
+            taken = range(first, last + 1)
+        return taken
 
 
 def clear(version_id: int) -> None:

@@ -85,7 +85,7 @@ class RawRow(Struct, frozen=True, gc=False):
 def cut(line: bytes) -> Pieces:
     """A valid row's JSON without its answers, and these, wherever they stand in it."""
     before, key, after = line.strip().partition(_KEY)
-    if not key and not _escaped(line):
+    if not key and not escaped(line):
         return before, []
     if after.endswith(b"]}"):
         try:
@@ -125,7 +125,7 @@ def _cut(line: bytes, before: bytes, after: bytes, outputs: bytes) -> bytes:
     """
     value = after.lstrip(b" \t\r\n")[1:].lstrip(b" \t\r\n")
     rest = value[len(outputs) :].lstrip()
-    if not value.startswith(outputs) or _KEY in rest or _escaped(before) or _escaped(rest):
+    if not value.startswith(outputs) or _KEY in rest or escaped(before) or escaped(rest):
         top = _decode_top(line)
         top.pop("model_outputs", None)
         return msgspec.json.encode(top)
@@ -135,6 +135,6 @@ def _cut(line: bytes, before: bytes, after: bytes, outputs: bytes) -> bytes:
     return before + rest.removeprefix(b",").lstrip()
 
 
-def _escaped(part: bytes) -> bool:
-    """Whether a letter of a key may be escaped. Looking for one byte first is fifty times as fast."""
+def escaped(part: bytes) -> bool:
+    """Whether a letter of a key may be written as an escape. Looking for one byte first is fifty times as fast."""
     return b"\\" in part and b"\\u00" in part

@@ -39,6 +39,12 @@ def key_counts(text: bytes, lines: list[bytes]) -> list[int]:
     return counts.tolist()  # type: ignore[no-any-return]
 
 
+def keys_in(part: bytes) -> int:
+    """The keys in a part of a line that is not UNCOUNTABLE."""
+    escaped = part.count(b'\\":') if b"\\" in part else 0
+    return part.count(b'":') - escaped
+
+
 def _nul_escapes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Places of what looks like the escape of U+0000."""
     places = np.flatnonzero((codes[: -len(_MARGIN)] == _BACKSLASH) & (codes[1 : 1 - len(_MARGIN)] == _U))

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import UNSET, convert
 
 from datasets.core.formats.checks import joined, messages_identity, readable
+from datasets.core.formats.cutting import Pattern, learned
 from datasets.core.formats.keycount import SUSPECT
 from datasets.core.formats.names import ROLES, Format, Message
 from datasets.core.formats.shapes import (
@@ -22,7 +23,7 @@ from datasets.core.formats.shapes import (
 )
 from datasets.core.formats.sound import UNDECODED, NotQuick, bounded, count_keys, decode_any, is_sound
 from datasets.core.jsontext import JsonType
-from datasets.core.rows import NewRow, cut
+from datasets.core.rows import NewRow, Pieces, cut
 from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 
 MOST_LESSONS = 40
@@ -33,13 +34,19 @@ LARGEST = 1_000_000
 
 
 class _Plan:
-    """Which models answered how often in a row, how many keys that makes, and how many rows have just this."""
+    """Which models answered how often in a row, how many keys that makes, and how many rows have just this.
 
-    __slots__ = ("keys", "rows")
+    `pattern` is what stands around their answers in rows of the last hand that was met.
+    """
 
-    def __init__(self, keys: int) -> None:
-        self.keys = keys
+    __slots__ = ("answers", "keys", "lessons", "pattern", "rows")
+
+    def __init__(self, models: int, answers: int) -> None:
+        self.keys = 2 * models + answers
+        self.answers = answers
         self.rows = 0
+        self.pattern: Pattern | None = None
+        self.lessons = 0
 
 
 class QuickLook:
@@ -59,6 +66,9 @@ class QuickLook:
         self._lines: list[int] = []
         self._hashes: list[int] = []
         self._within = 0
+        self._regular: _Plan | None = (
+            None  # of the last row, if all its keys were known and its answers are shallow
+        )
         self._wide = False  # the last row looked at as plain values can be no other
         self._calls = False
         self._kinds: dict[tuple[Any, ...], int] = {}
@@ -94,8 +104,22 @@ class QuickLook:
         self._flush_hashes()
 
     def _as_kept(self, number: int, line: bytes) -> NewRow:
-        """Without answers if the format has any."""
-        return NewRow(number, True, *cut(line)) if self._answers else NewRow(number, True, line.strip())
+        """A row that has just passed."""
+        if self._answers:
+            return NewRow(number, True, *self._cut(line.strip()))
+        return NewRow(number, True, line.strip())
+
+    def _cut(self, line: bytes) -> Pieces:
+        plan = self._regular
+        if plan is None:
+            return cut(line)
+        pieces = plan.pattern.cut(line, plan.answers + self._within) if plan.pattern else None
+        if pieces is None:
+            pieces = cut(line)
+            if plan.lessons < MOST_LESSONS:
+                plan.lessons += 1
+                plan.pattern = learned(line, pieces)
+        return pieces
 
     def _flush_hashes(self) -> None:
         """Row by row these would cost as much as decoding."""
@@ -136,6 +160,7 @@ class QuickLook:
             self._tally.ids.add(number, identity_hash(fields["id"]))
         if plan is not None:
             plan.rows += 1
+            self._regular = None
         self._lines.append(number)
         self._hashes.append(hash(identity))
         self._count_fields(fields)
@@ -206,7 +231,8 @@ class QuickLook:
             for name in self._shape.nested:
                 expected += count_keys(getattr(row, name))
             bounded(row.id)
-            if expected != keys and not self._adds_up(line, keys):
+            regular = expected == keys
+            if not regular and not self._adds_up(line, keys):
                 return False
         except (*UNDECODED, NotQuick):
             return False
@@ -215,6 +241,7 @@ class QuickLook:
             self._tally.ids.add(number, identity_hash(identity))
         if plan is not None:
             plan.rows += 1
+            self._regular = plan if regular and self._shape.answers.shallow else None
         self._lines.append(number)
         self._hashes.append(hash(messages))
         return True
@@ -267,7 +294,7 @@ class QuickLook:
             raise NotQuick
         if len(self._plans) >= MOST_PLANS:
             self.flush()
-        plan = self._plans[key] = _Plan(2 * len(names) + sum(numbers))
+        plan = self._plans[key] = _Plan(len(names), sum(numbers))
         return plan
 
 

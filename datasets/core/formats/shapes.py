@@ -54,6 +54,7 @@ class _Answers:
     """The type of `model_outputs`, with all that answers were found to hold beside their text.
 
     `extras` are the attributes of an answer with a further key each, of which `deep` may hold more keys than their own.
+    Answers are `shallow` if nothing in them holds an object or an array within another.
     Of an answer what must be right is asked of the decoder; keys that are not known are passed over.
     """
 
@@ -61,6 +62,7 @@ class _Answers:
         self._types: dict[str, set[Any]] = {}
         self.extras: tuple[str, ...] = ()
         self.deep: frozenset[str] = frozenset()
+        self.shallow = True
         self.type: Any = self._made()
 
     def learn(self, answers: Iterator[dict[str, Any]]) -> bool:
@@ -81,6 +83,7 @@ class _Answers:
         self.deep = frozenset(
             a for a, name in names.items() if self._types[name] & {_FLAT, dict[str, Any], list[Any]}
         )
+        self.shallow = not any(found & {dict[str, Any], list[Any]} for found in self._types.values())
         optional = str | UnsetType | None
         fields: list[Any] = [("content", Text), ("reasoning_content", optional, UNSET)]
         fields += [(a, _widest(self._types[name]) | UnsetType, UNSET) for a, name in names.items()]

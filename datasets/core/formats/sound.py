@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from datasets.core.formats.keycount import SUSPECT, UNCOUNTABLE
+from datasets.core.formats.keycount import SUSPECT, UNCOUNTABLE, keys_in
 from datasets.core.jsontext import MAX_DEPTH
 
 UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -71,12 +71,7 @@ def _has_keys(line: bytes, value: Any, keys: int) -> bool:
     """
     if _ESCAPED_COLON in line or line.count(b"[") + line.count(b"{") > MAX_DEPTH:
         return False
-    return _keys_in(_encode(value)) == keys
-
-
-def _keys_in(line: bytes) -> int:
-    escaped = line.count(b'\\":') if b"\\" in line else 0
-    return line.count(b'":') - escaped
+    return keys_in(_encode(value)) == keys
 
 
 def _distinct_keys(line: bytes) -> bool:

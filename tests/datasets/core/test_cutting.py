@@ -1,0 +1,133 @@
+"""Rows taken on the way that examines them are the rows that another way through cuts with care."""
+
+import io
+import json
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datasets.core.formats import quick
+from datasets.core.reading import read
+from datasets.core.rows import NewRow
+from tests.datasets.core.helpers import ANSWER, USER, jsonl, judged, row, turns
+from tests.datasets.core.test_ways_of_reading import BLOCK, many
+
+FAKE = '], "model_outputs": [{"model_name": "lark", "responses": [{"content": "x"}]}], "tags": '
+
+
+def taken(source: bytes) -> list[NewRow]:
+    """On the one way; what is to be forgotten is."""
+    found: list[NewRow] = []
+    with read(io.BytesIO(source)) as reading:
+        for part, _ in reading.kept(found.clear):
+            found += part
+    return found
+
+
+def told(rows: list[NewRow]) -> list[Any]:
+    return [(one.line, one.valid, one.raw, list(one.answers)) for one in rows]
+
+
+def with_care(source: bytes) -> list[NewRow]:
+    return [one.kept for one in read(io.BytesIO(source))]
+
+
+def output(name: str, *texts: str, **more: Any) -> dict[str, Any]:
+    return {"model_name": name, "responses": [{"content": text, **more} for text in texts]}
+
+
+texts = st.sampled_from(["a", FAKE, json.dumps(FAKE), '":', '"model_outputs"', "]}]}", "问题", "\\", "}, {"])
+nested = st.sampled_from(
+    [
+        1,
+        "s",
+        [1],
+        {"model_outputs": [output("lark", "y")]},
+        [judged()],
+        {"tags": {"q": [output("wren", "z")]}},
+    ]
+)
+answers = st.builds(
+    output,
+    st.sampled_from(["lark", "wren", "lark2"]),
+    texts,
+    more=st.none(),
+) | st.builds(lambda name, found, extra: output(name, *found, extra=extra), st.sampled_from(["lark", "wren"]),
+              st.lists(texts, min_size=1, max_size=2), nested)  # fmt: skip
+
+
+@st.composite
+def hand(draw: st.DrawFn) -> bytes:
+    """Rows by one hand, of which some are another's."""
+    before = draw(st.dictionaries(st.sampled_from(["id", "note"]), nested | texts, max_size=2))
+    after = draw(st.dictionaries(st.sampled_from(["tags", "x"]), nested | texts, max_size=2))
+    separators = draw(st.sampled_from([(", ", ": "), (",", ":"), (" , ", ":"), (", ", " : ")]))
+    lines = []
+    for outputs in draw(st.lists(st.lists(answers, min_size=1, max_size=3), min_size=2, max_size=6)):
+        fields = {"messages": [USER], **before, "model_outputs": outputs, **after}
+        order = draw(st.permutations(list(fields))) if draw(st.integers(0, 4)) == 0 else list(fields)
+        written = separators if draw(st.integers(0, 4)) else (",", ": ")
+        lines.append(json.dumps({key: fields[key] for key in order}, separators=written))
+    return "\n".join(lines).encode()
+
+
+@settings(max_examples=400, deadline=None)
+@given(hand())
+def test_answers_are_cut_where_a_careful_look_cuts_them(source: bytes) -> None:
+    assert told(taken(source)) == told(with_care(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        jsonl(judged(), judged(id=1), "x", row(), judged(id=2)),
+        jsonl(row(), row(id=1)),
+        jsonl(turns(), turns(system="s")),
+        b"prompt,response\na,b\nc\n\n\"d\",e\n",
+        many(judged()) + many(row(), BLOCK // 400),
+        many(row()) + json.dumps(row(name="问题"), ensure_ascii=False).encode("gb18030"),
+        many(row()) + json.dumps(row(), indent=1).encode(),
+        b"\xff\xfe",
+        b"{}\n{}\n",
+        b"",
+    ],
+)  # fmt: skip
+def test_the_rows_of_the_one_way_are_those_of_two(source: bytes) -> None:
+    assert told(taken(source)) == told(with_care(source))
+
+
+def test_what_is_to_be_forgotten_is_told_before_the_rows_come_again() -> None:
+    source = many(judged()) + many(row(), BLOCK // 400)
+    lines: list[int] = []
+    with read(io.BytesIO(source)) as reading:
+        for part, _ in reading.kept(lambda: lines.append(0)):  # noqa: B023 - the list stays the same
+            lines += [one.line for one in part]
+        rows = reading.summary.rows
+    again = lines.index(0)
+    assert again > 0
+    assert lines[again + 1 :] == list(range(1, rows + 1))
+
+
+def test_of_rows_by_one_hand_only_the_first_is_cut_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuts: list[bytes] = []
+    careful = quick.cut
+    monkeypatch.setattr(quick, "cut", lambda line: cuts.append(line) or careful(line))
+    outputs = [ANSWER, output("wren", 'a "quoted": word')]
+    source = jsonl(*(judged(model_outputs=outputs, id=number, tags=[1]) for number in range(100)))
+    assert len(taken(source)) == 100
+    assert len(cuts) == 2  # the first of all, as plain values; the first of the shape learned from it
+
+
+def test_the_file_is_gone_through_once(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes(many(judged()))
+    told: list[int] = []
+    with read(file, progress=lambda done, _: told.append(done)) as reading:
+        count = len(list(chain.from_iterable(part for part, _ in reading.kept(list[int]().clear))))
+        assert (count, reading.summary.rows) == (BLOCK // 1000, BLOCK // 1000)
+    assert told == sorted(told)
+    assert sum(one == file.stat().st_size for one in told) <= 2
