@@ -145,6 +145,13 @@ def test_a_hundred_levels_of_elements_are_read() -> None:
     assert read_xml("<a>" * 100 + "x" + "</a>" * 100) == {"a": "x"}
 
 
+@pytest.mark.parametrize(("text", "column"), [('{"a": }', 8), ('{"a": x}', 8), ('{"a": 1 2', 10), ("x", 2)])
+def test_a_place_is_told_where_json_ends(text: str, column: int) -> None:
+    with pytest.raises(NotInFormat) as met:
+        read_json(f"\n\n {text}")
+    assert met.value.params == {"line": "3", "column": str(column)}
+
+
 def test_json_may_nest_to_a_depth_of_100() -> None:
     assert list(read_json('{"a": ' + "[" * 99 + "]" * 99 + "}")) == ["a"]
 
