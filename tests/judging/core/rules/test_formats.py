@@ -146,7 +146,7 @@ def test_a_hundred_levels_of_elements_are_read() -> None:
 
 
 @pytest.mark.parametrize(("text", "column"), [('{"a": }', 8), ('{"a": x}', 8), ('{"a": 1 2', 10), ("x", 2)])
-def test_a_place_is_told_where_json_ends(text: str, column: int) -> None:
+def test_white_space_before_json_counts_for_the_place(text: str, column: int) -> None:
     with pytest.raises(NotInFormat) as met:
         read_json(f"\n\n {text}")
     assert met.value.params == {"line": "3", "column": str(column)}
