@@ -55,12 +55,14 @@ def with_endpoints(
 ) -> tuple[list[MetricDefinition], list[Unplaced]]:
     """The metrics asking the project's endpoints, and the judge models for which there is none.
 
-    `keep_named_keys`: what names a variable for its key stays as it is. Only for somebody who may read the
-    environment: otherwise a file could have any variable of the server sent to any address.
+    What a metric of that name asks already stays as it is, so that its own export can be imported again.
+    `keep_named_keys`: what names a variable for its key stays too. Only for somebody who may read the environment:
+    otherwise a file could have any variable of the server sent to any address.
     """
     by_place: dict[tuple[str, str], Endpoint] = {}
     for endpoint in endpoints_of(project):
         by_place.setdefault(_place(endpoint.url, endpoint.model), endpoint)
+    known = _asked_already(project, [metric.name for metric in metrics])
     unplaced: list[Unplaced] = []
     placed = []
     for metric in metrics:
@@ -70,11 +72,22 @@ def with_endpoints(
                 judges.append(judge)
                 continue
             found = by_place.get(_place(judge.url, judge.model))
-            if found is None:
+            if found is None and (metric.name, judge.url, judge.model, judge.api_key_env) not in known:
                 unplaced.append(Unplaced(metric.name, judge))
             judges.append(judge if found is None else _at(judge, found))
         placed.append(msgspec.structs.replace(metric, judges=tuple(judges)))
     return placed, unplaced
+
+
+def _asked_already(project: Project, names: Sequence[str]) -> set[tuple[str, str, str, str]]:
+    """(metric, address, model, variable of the key) of the judge models without an endpoint that these metrics have."""
+    metrics = Metric.objects.filter(project=project, name__in=names, archived_at=None)
+    return {
+        (metric.name, judge.url, judge.model, judge.api_key_env)
+        for metric in metrics
+        for judge in MetricDefinition.from_json(newest_version(metric).definition).judges
+        if judge.endpoint is None
+    }
 
 
 def _place(url: str, model: str) -> tuple[str, str]:

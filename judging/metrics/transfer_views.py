@@ -63,6 +63,9 @@ def import_file(request: HttpRequest, slug: str) -> HttpResponse:
         wrong = _import(request, project, form.cleaned_data["text"])
         if not wrong:
             return redirect("metrics:list", slug)
+        form = ImportForm(
+            initial={"text": form.cleaned_data["text"]}
+        )  # a file's text too: to be mended in place
     status = 422 if request.method == "POST" else 200
     return render(request, "metrics/import.html", {"form": form, "wrong": wrong}, status=status)
 

@@ -91,6 +91,39 @@ def test_a_file_cannot_have_a_variable_of_the_server_sent_somewhere(
     assert not Metric.objects.exists()
 
 
+def imported_by_command(path: Path, project: Project) -> None:
+    path.write_text(yaml_of("http://other.example/v1", more="      api_key_env: JUDGE_KEY\n"))
+    call_command("import_metrics", str(path), project=project.slug)
+
+
+def test_what_a_command_imported_comes_back_through_the_browser(
+    client_of: ClientOf, alice: User, path: Path, project: Project
+) -> None:
+    imported_by_command(path, project)
+    text = client_of(alice).get(METRICS + "export/").text
+    assert "1 metric was as in the file." in sent(client_of, alice, text).text
+
+
+def test_what_a_command_imported_lends_its_key_to_no_other_metric_or_address(
+    client_of: ClientOf, alice: User, path: Path, project: Project
+) -> None:
+    imported_by_command(path, project)
+    text = path.read_text()
+    others = (
+        text.replace("Imported", "Other"),
+        text.replace("other.example", "evil"),
+        text.replace("JUDGE_KEY", "A_KEY"),
+    )
+    pages = [sent(client_of, alice, other).text for other in others]
+    assert ["no endpoint of this project" in page for page in pages] == [True] * 3
+
+
+def test_a_file_that_was_refused_can_be_mended_in_the_page(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    assert "- nme: x</textarea>" in sent(client_of, alice, "metrics:\n- nme: x").text
+
+
 def test_what_is_exported_and_imported_elsewhere_judges_the_same(
     client_of: ClientOf, alice: User, metric: Metric, live: Endpoint, project: Project
 ) -> None:
