@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-import httpx
-
-from judging.core.judges.client import ask
+from judging.core.judges.client import Client, ask
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.replying import OnText, Reply
 from judging.core.judges.settings import JudgeSettings, Request, without
@@ -106,7 +104,7 @@ class Asked:
 
 
 async def ask_patiently(
-    client: httpx.AsyncClient,
+    client: Client,
     settings: JudgeSettings,
     request: Request,
     *,
@@ -138,7 +136,7 @@ async def ask_patiently(
 
 
 async def _watched(
-    client: httpx.AsyncClient, settings: JudgeSettings, request: Request, watch: Watch, on_text: OnText | None
+    client: Client, settings: JudgeSettings, request: Request, watch: Watch, on_text: OnText | None
 ) -> Reply:
     """One try, whose end is told to `watch` however it comes."""
     reply, failure = None, None
