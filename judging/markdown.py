@@ -19,10 +19,6 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.texmath import texmath_plugin
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.util import ClassNotFound
 
 from judging.core.formulas import mathml
 
@@ -141,6 +137,12 @@ def _coloured(code: str, language: str, _attributes: str) -> str:
     """The code with a class for each kind of word; empty where it stays plain."""
     if not language or len(code) > LONGEST_CODE:
         return ""
+    # Loaded with the first code that is shown: a process that starts does not wait for it.
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
     try:
         lexer = get_lexer_by_name(language, stripnl=False)
     except ClassNotFound:

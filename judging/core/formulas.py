@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from latex2mathml.converter import convert
-
 LONGEST = 2_000  # characters; a longer formula is shown as it is written
 
 
@@ -14,6 +12,10 @@ def mathml(latex: str, *, display: bool) -> str | None:
     """
     if len(latex) > LONGEST or not latex.strip():
         return None
+    from latex2mathml.converter import (
+        convert,
+    )  # with the first formula: a process that starts does not wait for it
+
     try:
         return convert(latex, display="block" if display else "inline")
     except (Exception, RecursionError):

@@ -82,7 +82,14 @@ def _holds_one(text: str) -> bool:
 
 
 def _any_of(patterns: list[tuple[re.Pattern[str], tuple[str, ...]]], text: str) -> bool:
-    return any(any(map(text.__contains__, needles)) and pattern.search(text) for pattern, needles in patterns)
+    # Plain loops: this is done for every answer that is judged.
+    for pattern, needles in patterns:
+        for needle in needles:
+            if needle in text:
+                if pattern.search(text):
+                    return True
+                break
+    return False
 
 
 def undisguised(text: str) -> str:

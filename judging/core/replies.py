@@ -119,15 +119,18 @@ def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
     if not told:
         return Parsed(None, EMPTY)
     text = narrowed(told)
-    for offered in (
-        _last(_BRACKETED.finditer(text)),
-        _json_score(told),
-        _last(number for number in _LABELLED.finditer(text) if not _names_the_scale(text, number)),
-        _last(number for number in _UNIT.finditer(text) if _is_unit_score(text, number, max_score)),
-    ):
+    for offered in _scores_offered(told, text, max_score):
         if offered is not None:
             return _on_scale(*offered, min_score, max_score)
     return Parsed(None, NOTHING_OFFERED)
+
+
+def _scores_offered(told: str, text: str, max_score: float) -> Iterator[tuple[int | float, str] | None]:
+    """One after the other: what comes first is mostly enough."""
+    yield _last(_BRACKETED.finditer(text))
+    yield _json_score(told)
+    yield _last(number for number in _LABELLED.finditer(text) if not _names_the_scale(text, number))
+    yield _last(number for number in _UNIT.finditer(text) if _is_unit_score(text, number, max_score))
 
 
 def _last(matches: Iterator[re.Match[str]]) -> tuple[int | float, str] | None:

@@ -14,6 +14,8 @@ from judging.core.candidates import CandidateModel
 from judging.runs.models import Chunk, Reading, Run, RunCandidate, RunState
 
 CHUNK = 100  # judgements that a worker leases at a time: large enough for batches, small enough to lose
+LARGER_CHUNK = 200  # where that is a small part of the run: a batch costs the jail 5 ms, whatever is in it
+CHUNKS_AT_LEAST = 50  # before they grow: several workers end at about the same time
 
 _PLANNED_COLUMNS = (
     "run_id, position, run_metric_id, row_id, candidate_id, response_id, attempt, current, state, reason, "
@@ -137,7 +139,8 @@ def _insert_responses(run: Run, rows: list[int] | None, candidate: int, number: 
 def make_chunks(run_id: int, first: int, count: int, of: int = 1) -> None:
     """Divide the positions first … first+count-1 of a run into chunks. What belongs together, so many in a row, stays
     in one: the judgements of one response, which may wait for the same answer."""
-    end, size = first + count, of * max(1, CHUNK // of)
+    chunk = max(CHUNK, min(LARGER_CHUNK, count // CHUNKS_AT_LEAST))
+    end, size = first + count, of * max(1, chunk // of)
     Chunk.objects.bulk_create(
         [Chunk(run_id=run_id, first=at, last=min(at + size, end) - 1) for at in range(first, end, size)],
         batch_size=1000,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -290,7 +290,6 @@ def finish_if_done(run_id: int) -> bool:
 
 def _judgement_row(one: Judged) -> tuple[Any, ...]:
     story, outcome = one.story, one.story.outcome
-    verdicts = [asdict(verdict) for verdict in story.verdicts]
     return (
         outcome.state,
         storable(outcome.value_json),
@@ -298,7 +297,7 @@ def _judgement_row(one: Judged) -> tuple[Any, ...]:
         outcome.reason,
         storable(outcome.detail),
         _script_json(story.preprocess),
-        _json(verdicts) if verdicts else "",
+        _json(story.verdicts) if story.verdicts else "",
         _script_json(story.postprocess),
         _rules_json(story.rules),
         ",".join(story.flags),
@@ -332,7 +331,7 @@ def _reply_row(judgement: int, asked: AskedJudge) -> tuple[Any, ...]:
 
 
 def _script_json(result: ScriptResult | None) -> str:
-    return _json(asdict(result)) if result else ""
+    return _json(result) if result else ""
 
 
 def _rules_json(ruled: Ruled | None) -> str:

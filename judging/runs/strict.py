@@ -6,12 +6,15 @@ import json
 import math
 from typing import Any
 
+# Made once: `json` makes a new one for each call with any option.
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_decode = json.JSONDecoder(parse_constant=lambda _: None).decode
 CUT_FROM = 2**18  # where strings and lists are first cut when a document is too large: characters, members
 
 
 def loads(text: str) -> Any:
     """A stored JSON text; NaN and infinities as None."""
-    return json.loads(text, parse_constant=lambda _: None)
+    return _decode(text)
 
 
 def dumps(document: dict[str, Any], limit: int) -> bytes:
@@ -26,12 +29,12 @@ def dumps(document: dict[str, Any], limit: int) -> bytes:
 
 def _line(document: Any) -> bytes:
     try:
-        text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+        text = _encode(document)
         if "\\u0000" not in text:
             return text.encode()
     except ValueError:  # NaN, infinity, or half a character
         pass
-    return json.dumps(_clean(document), ensure_ascii=False, allow_nan=False).encode()
+    return _encode(_clean(document)).encode()
 
 
 def _clean(value: Any) -> Any:

@@ -21,6 +21,9 @@ class Command(BaseCommand):
         "With TASK_ENGINE=celery it is a Celery worker."
     )
 
+    # Checking loads every page, which a worker has none of and whoever waits for its start waits for.
+    requires_system_checks = ()
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--queue", choices=engine.QUEUES, help="work for this queue only, in this process"

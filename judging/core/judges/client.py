@@ -16,7 +16,7 @@ from types import TracebackType
 from urllib.parse import urlsplit
 
 import aiohttp
-import httpx
+import certifi
 import msgspec
 from multidict import CIMultiDict
 from yarl import URL
@@ -78,9 +78,7 @@ def open_client(settings: JudgeSettings) -> Client:
     # No limit here: the slots decide how many calls are in flight. No cookies: a judge keeps no memory.
     connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
     session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-    if proxy is None:
-        return Client(session, None, None)
-    return Client(session, URL(str(proxy.url)), CIMultiDict(proxy.headers))
+    return Client(session, *(proxy or (None, None)))
 
 
 class Clients:
@@ -156,15 +154,17 @@ class _Call:
         while data := await response.content.readany():
             now = self.now()
             assembly.feed(data)
+            if self.first_token is None and assembly.size:
+                self.first_token = now - self.started
             if assembly.done:
+                if response.content.at_eof():
+                    break
                 deadline.reschedule(now + SECONDS_AFTER_DONE)
             elif now - extended > step:
                 # Moving the deadline costs as much as reading a chunk, so it moves once a second.
                 self.waiting_for = "timeout_idle"
                 deadline.reschedule(min(now + self.timeouts.idle + step, self.ends))
                 extended = now
-            if self.first_token is None and assembly.size:
-                self.first_token = now - self.started
 
     def _failure(self, error: Exception) -> JudgeError:
         if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
@@ -242,20 +242,25 @@ def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> CIMultiDict[st
     return CIMultiDict(found)
 
 
-def _proxy(settings: JudgeSettings) -> httpx.Proxy:
+def _proxy(settings: JudgeSettings) -> tuple[URL, CIMultiDict[str] | None]:
     """The proxy; its password travels as a header, since aiohttp's own way for it is on its way out."""
     try:
-        proxy = httpx.Proxy(settings.proxy)
-    except (ValueError, httpx.InvalidURL) as error:
+        url = URL(settings.proxy)
+    except ValueError as error:
         raise Unreachable("bad_url", redacted(str(error), settings.secrets())) from error
-    if proxy.auth is None:
-        return proxy
-    credentials = base64.b64encode(":".join(proxy.auth).encode()).decode()
-    return httpx.Proxy(proxy.url, headers={"Authorization": f"Basic {credentials}"})
+    if url.scheme not in ("http", "https") or not url.host:
+        raise Unreachable("bad_url", redacted(settings.proxy, settings.secrets()))
+    if url.user is None:
+        return url, None
+    credentials = base64.b64encode(f"{url.user}:{url.password or ''}".encode()).decode()
+    headers = CIMultiDict({"Authorization": f"Basic {credentials}"})
+    return url.with_user(None), headers
 
 
 def _tls_context(settings: JudgeSettings) -> ssl.SSLContext:
-    context = httpx.create_ssl_context(verify=settings.verify, trust_env=False)
+    context = ssl.create_default_context(cafile=certifi.where())
+    if not settings.verify:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if settings.ca_pem:
         try:
             context.load_verify_locations(cadata=settings.ca_pem)

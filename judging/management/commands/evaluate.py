@@ -21,6 +21,8 @@ PROGRESS_SECONDS = 1.0
 class Command(BaseCommand):
     help = "Upload FILE, judge it by the metrics of a YAML file, wait, and write judgements.jsonl and report.json."
 
+    requires_system_checks = ()  # checking loads every page: a third of a second
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", nargs="?", type=Path, metavar="FILE")
         parser.add_argument("--metrics", type=Path, metavar="YAML", help="the metrics file")

@@ -127,3 +127,10 @@ def test_a_state_scored_without_a_value_is_refused_by_the_database(version: Vers
 def test_an_empty_plan_is_a_finished_run(version: Version) -> None:
     Row.objects.filter(version=version).update(valid=False)
     assert planned(version).state == RunState.FINISHED
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(4_999, {100, 99}), (30_000, {200})])
+def test_chunks_grow_where_a_run_has_many_of_them(version: Version, count: int, sizes: set[int]) -> None:
+    run = a_run(version, a_metric(URL))
+    planning.make_chunks(run.pk, 0, count)
+    assert {chunk.last - chunk.first + 1 for chunk in run.chunks.all()} == sizes
