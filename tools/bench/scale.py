@@ -2,7 +2,8 @@
 
 workers   two workers beside one, by processor time and wall time, on the same run's size
 long      one run over many responses: memory of the worker, rate by tenths, pages meanwhile (nice -n 10 …);
-          pages are the list of runs and the run's own, as one who is signed in sees them
+          pages are the list of runs, the run's own, its judgements from the first and from deep within, and its
+          report, as one who is signed in sees them
 
 Both use DATABASE_URL, or SQLite in a folder of their own.
 """
@@ -23,6 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar
 from pathlib import Path
+from urllib.parse import unquote
 
 from tools.bench.engine import ROOT, Figure, judge
 
@@ -148,19 +150,32 @@ def long_run(rows: int) -> dict[str, object]:
         site = use(Path(name))
         site.environment["PORT"] = port
         run = site.make_run(url, rows, 64)
-        visitor = Visitor(f"http://127.0.0.1:{port}", ("/p/bench/runs/", f"/p/bench/runs/{run}/"))
+        deep = f"{rows // 2}~{rows // 2}"
+        pages = ("", f"{run}/", f"{run}/judgements/", f"{run}/judgements/?after={deep}", f"{run}/report/")
+        visitor = Visitor(f"http://127.0.0.1:{port}", tuple(f"/p/bench/runs/{page}" for page in pages))
         with (
-            site.running("serve", "--web-only"),
+            site.running("serve", "--web-only") as web,
             visitor.visiting(),
             site.running("worker", "--queue", "runs") as worker,
         ):
-            tenths = [_tenth(run, worker.pid, rows * part // 10) for part in range(1, 11)]
-    return {"rows": rows, "tenths": tenths, "pages": visitor.figures(), "load": os.getloadavg()[0]}
+            tenths = []
+            for part in range(1, 11):
+                tenths.append(_tenth(run, worker.pid, rows * part // 10))
+                print(json.dumps(tenths[-1] | visitor.summary()), file=sys.stderr, flush=True)
+            cpu_of_web = _cpu_of_group(web.pid)
+    visits = sum(len(taken) for taken in visitor.seconds.values())
+    return {
+        "rows": rows,
+        "tenths": tenths,
+        "pages": visitor.figures(),
+        "web_cpu_ms_a_page": cpu_of_web * 1000 / visits,
+        "load": os.getloadavg()[0],
+    }
 
 
 @dataclass
 class Visitor:
-    """Looks at pages, two a second, while something else works; whatever is not the page itself is an error."""
+    """Looks at each page once a second, while something else works; whatever is not the page itself is an error."""
 
     site: str
     paths: tuple[str, ...]
@@ -196,6 +211,10 @@ class Visitor:
             for path, taken in self.seconds.items()
         }
 
+    def summary(self) -> dict[str, float]:
+        """Median of each page's last twenty visits, ms."""
+        return {path: round(statistics.median(taken[-20:]) * 1000) for path, taken in self.seconds.items()}
+
     def _wait(self) -> None:
         until = time.monotonic() + 120
         while True:
@@ -209,7 +228,7 @@ class Visitor:
 
     def _visit(self, stop: threading.Event) -> None:
         try:
-            while not stop.wait(0.5):
+            while not stop.wait(1.0):
                 for path in self.paths:
                     began = time.perf_counter()
                     self.look(path)
@@ -220,7 +239,7 @@ class Visitor:
     def look(self, path: str) -> None:
         with self.opener.open(self.site + path, timeout=30) as answer:
             answer.read()
-            if (answer.status, answer.url) != (200, self.site + path):
+            if (answer.status, unquote(answer.url)) != (200, self.site + path):
                 raise RuntimeError(f"{path} was answered by {answer.url} with status {answer.status}")
 
 
@@ -230,7 +249,12 @@ def _tenth(run: int, pid: int, until: int) -> dict[str, float]:
     while (found := done_of(run))[0] < until and found[1] in ("running", "planning"):
         time.sleep(0.5)
     seconds, made = time.monotonic() - began, max(1, found[0] - count)
-    return {"rate": made / seconds, "cpu_ms": (_cpu(pid) - cpu) * 1000 / made, "memory_mb": _memory(pid)}
+    return {
+        "rate": made / seconds,
+        "cpu_ms": (_cpu(pid) - cpu) * 1000 / made,
+        "memory_mb": _memory(pid, "VmRSS"),
+        "peak_mb": _memory(pid, "VmHWM"),
+    }
 
 
 def _cpu(pid: int) -> float:
@@ -238,9 +262,15 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _memory(pid: int) -> float:
+def _cpu_of_group(pid: int) -> float:
+    """Of a process and its living children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return _cpu(pid) + sum(_cpu_of_group(int(child)) for child in children)
+
+
+def _memory(pid: int, which: str) -> float:
     text = Path(f"/proc/{pid}/status").read_text()
-    return int(text.split("VmRSS:")[1].split()[0]) / 1024
+    return int(text.split(f"{which}:")[1].split()[0]) / 1024
 
 
 def main() -> None:
