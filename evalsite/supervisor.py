@@ -16,6 +16,11 @@ PR_SET_PDEATHSIG = 1
 PARENT = "EVALSITE_SUPERVISOR"  # the supervisor's process id, for its children
 GRACE_SECONDS = 10
 CALM_SECONDS = 10  # a child that lived this long failed by accident, not by its settings
+LOOK_SECONDS = 0.1
+KILLED = (-signal.SIGKILL, -signal.SIGTERM)
+KILLED_REST = (
+    1.0  # before one that did not even live as long: whatever kills it must not keep a processor busy
+)
 
 
 def end_with_parent() -> None:
@@ -55,18 +60,34 @@ class Child:
         self.started = time.monotonic()
 
     def look_after(self) -> str | None:
-        """Start it again if it died; a sentence for the log then. Fast failures wait longer each time (max 30 s)."""
+        """Start it again if it died; a sentence for the log then.
+
+        One that was killed is back at once. One that keeps ending by itself waits longer each time (max 30 s).
+        """
         now = time.monotonic()
         if self.process is not None and self.process.poll() is not None:
             code = self.process.returncode
             kill_group(self.process.pid)
-            self.failures = 0 if now - self.started > CALM_SECONDS else self.failures + 1
-            self.not_before = now + (min(30.0, 0.5 * 2.0**self.failures) if self.failures > 1 else 0.0)
+            self._rest_after(code, now)
             self.process = None
-            return f"{self.name} ended with {code}; it is started again."
+            told = f"{self.name} ended with {code}; it is started again."
+        else:
+            told = None
         if self.process is None and now >= self.not_before:
             self.start()
-        return None
+        return told
+
+    def _rest_after(self, code: int, now: float) -> None:
+        if (
+            code in KILLED
+        ):  # somebody did that, or the machine had no memory left: its program is not to blame
+            self.failures, self.not_before = (
+                0,
+                now + (KILLED_REST if now - self.started < KILLED_REST else 0.0),
+            )
+            return
+        self.failures = 0 if now - self.started > CALM_SECONDS else self.failures + 1
+        self.not_before = now + (min(30.0, 0.5 * 2.0**self.failures) if self.failures > 1 else 0.0)
 
 
 class Supervisor:
@@ -84,7 +105,7 @@ class Supervisor:
                 told = child.look_after()
                 if told:
                     print(told, file=sys.stderr, flush=True)  # noqa: T201
-            time.sleep(0.2)
+            time.sleep(LOOK_SECONDS)
         self.end_all()
 
     def _stop(self, *_: object) -> None:

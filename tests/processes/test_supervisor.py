@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.supervisor import PARENT
+from evalsite.supervisor import PARENT, Child
 from tests.processes.conftest import ended, wait_until
 
 pytestmark = pytest.mark.processes
@@ -96,3 +96,48 @@ def test_ctrl_c_reaches_the_supervisor_alone(tmp_path: Path) -> None:
     os.killpg(supervisor.pid, signal.SIGINT)
     ended(supervisor, 15)
     assert "interrupted" not in log.read_text()
+
+
+class Deaths:
+    """A child that ends by itself or by a signal, and a clock that is ours."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("evalsite.supervisor.time.monotonic", lambda: self.now)
+        self.child = Child("child", [sys.executable, "-c", end], quiet=True)
+
+    def rests(self, count: int, lived: float) -> list[float]:
+        """Seconds until it may start again, after each of so many ends at that age."""
+        found = []
+        for _ in range(count):
+            if self.child.process is None:
+                self.now = max(self.now, self.child.not_before)
+                self.child.look_after()
+            assert self.child.process is not None
+            self.child.process.wait()
+            self.now += lived
+            self.child.look_after()
+            found.append(self.child.not_before - self.now if self.child.process is None else 0.0)
+        if self.child.process is not None:
+            self.child.process.wait()
+        return found
+
+
+KILLED_BY = "import os, signal; os.kill(os.getpid(), signal.{})"
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_however_often_a_child_is_killed_it_is_back_at_once(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert Deaths(monkeypatch, KILLED_BY.format(name)).rests(5, lived=2) == [0] * 5
+
+
+def test_what_is_killed_at_once_again_and_again_keeps_no_processor_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Deaths(monkeypatch, KILLED_BY.format("SIGKILL")).rests(3, lived=0.1) == [1] * 3
+
+
+def test_a_child_that_keeps_ending_by_itself_waits_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Deaths(monkeypatch, "raise SystemExit(1)").rests(4, lived=2) == [0, 2, 4, 8]

@@ -27,6 +27,9 @@ WEB_THREADS = 6
 class Command(BaseCommand):
     help = "Start the site: web, workers and, if wanted, the demo judge with the sample project. Ctrl-C ends all."
 
+    # The checks load every page; they come when the site answers, so that nobody waits for them.
+    requires_system_checks = ()
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--web-only", action="store_true", help="the web process alone, in the foreground"
@@ -79,6 +82,7 @@ class Command(BaseCommand):
                 f"    DATA_DIR={settings.DATA_DIR} {command}\n"
             )
         self.stdout.flush()
+        self.check(fail_level=checks.CRITICAL)
         # Says what the isolation of scripts lacks on this machine; the site runs all the same.
         self.check(tags=["jail"], include_deployment_checks=True, fail_level=checks.CRITICAL)
 
