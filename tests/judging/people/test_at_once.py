@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Barrier
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from evalsite.accounts.models import Project, Role, User
 from judging.people import desk
 from judging.people.models import Assignment, Item, Rating
-from judging.runs.models import Judgement
+from judging.runs.models import Judgement, Run
 from tests.conftest import member
 from tests.judging.people.make import give, make_evaluation
 
@@ -77,6 +79,25 @@ def test_two_tabs_at_once_make_one_verdict(project: Project, eight: list[User]) 
     made = at_once(lambda value: give(held, value).repeated, ["A>B", "both_bad"])
     assert sorted(made) == [False, True]
     assert Item.objects.get().given == 1
+
+
+def test_a_lease_that_ends_while_its_verdict_comes_loses_and_doubles_nothing(
+    project: Project, eight: list[User]
+) -> None:
+    evaluation = make_evaluation(project, eight[:2], rows=1, overlap=1)
+    late = desk.claim(evaluation=evaluation, user=eight[0])[0]
+    Assignment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
+
+    def work(user: User) -> Rating | None:
+        if user == eight[0]:
+            return give(late, "A>B")
+        taken_over = desk.claim(evaluation=evaluation, user=user)
+        return give(taken_over[0], "B>A") if taken_over else None
+
+    given = [rating for rating in at_once(work, eight[:2]) if rating]
+    item, run = Item.objects.get(), Run.objects.get(pk=evaluation.run_id)
+    assert (item.free, item.given, run.scored, run.total) == (0, *[len(given)] * 3)
+    assert sorted(rating.extra for rating in given) == [False, True][: len(given)]
 
 
 def test_undo_in_two_tabs_at_once_takes_back_two(project: Project, eight: list[User]) -> None:
