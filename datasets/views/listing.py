@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST
 
 from datasets import selectors, services
 from datasets.access import LOOK, get_dataset
-from datasets.models import Dataset
-from evalsite import access
+from datasets.models import Dataset, VersionState
+from evalsite import access, engine
 from evalsite.access import May
 from evalsite.accounts.models import Project
 
@@ -27,7 +27,9 @@ def datasets(request: HttpRequest, slug: str) -> HttpResponse:
     lines, further = selectors.datasets_page(
         project, archived=archived, before=int(before[:18]) if before.isdecimal() else None
     )
+    unread = any(line.version.state in (VersionState.WAITING, VersionState.READING) for line in lines)
     context = {
+        "unattended": engine.obstacle(engine.DATA) if unread else "",
         "lines": lines,
         "further": further,
         "archived": archived,

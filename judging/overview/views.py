@@ -13,6 +13,7 @@ from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.overview.selectors import RUNS_ON_A_CARD, latest_runs, project_steps
 from judging.people.selectors import duties, evaluations_page
+from judging.runs.selectors import workers_missing
 
 RUNS_ON_THE_PROJECT_PAGE = 10
 EVALUATIONS_SHOWN = 5
@@ -44,5 +45,6 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
     if May.READ_JUDGEMENTS in may:
         context["evaluations"] = evaluations_page(found)[0][:EVALUATIONS_SHOWN]
     finished = next((run for run in runs if run.state == "finished"), None)
-    context |= {"runs": runs, "steps": steps, "finished_run": finished}
+    waiting = workers_missing(run for run in runs if not run.only_worker)
+    context |= {"runs": runs, "steps": steps, "finished_run": finished, "worker_missing": waiting}
     return render(request, "project.html", context)

@@ -20,6 +20,7 @@ from judging.reports.shown import report_shown
 from judging.reports.words import decimal, signed
 from judging.runs.access import get_run
 from judging.runs.models import PEOPLE, Run
+from judging.runs.selectors import worker_missing
 
 ITEMS_PER_PAGE = 100
 QUESTION_CHARACTERS = 200
@@ -41,7 +42,8 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     if run.kind == PEOPLE:
         return redirect("people:detail", slug, pk)
-    return render(request, "reports/report.html", {"run": run, "report": report_shown(run)})
+    context = {"run": run, "report": report_shown(run), "worker_missing": worker_missing(run)}
+    return render(request, "reports/report.html", context)
 
 
 @login_required

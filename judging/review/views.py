@@ -28,6 +28,7 @@ from judging.runs.access import get_judgement, get_run
 from judging.runs.export import csv_lines, jsonl_lines
 from judging.runs.filters import Filters, counts_by_state
 from judging.runs.models import INFER, Generation, Judgement, JudgementState, Run
+from judging.runs.selectors import worker_missing
 
 TABS = ("rendered", "raw", "request", "reply", "script")
 DOWNLOADS = {"jsonl": (jsonl_lines, "application/x-ndjson"), "csv": (csv_lines, "text/csv; charset=utf-8")}
@@ -55,6 +56,7 @@ def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "sorts": {name: _sort(filters, name) for name in ("position", "score", "seconds")},
         "retried": selectors.was_retried(run),
         "several_metrics": run.metrics.count() > 1,
+        "worker_missing": worker_missing(run),
     }
     return render(request, "review/list.html", context)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datasets.models import Version
+from evalsite import engine
 from judging.core.lint.findings import Lint
 from judging.lint_messages import sentence
 from judging.metrics import linting
@@ -23,6 +24,7 @@ class LintNote:
     warnings: int = 0
     sentences: tuple[str, ...] = ()
     waits: bool = False
+    worker_missing: str = ""  # what keeps a worker from looking, see engine.obstacle
 
 
 def lint_notes(version: Version, choices: Sequence[MetricChoice]) -> list[LintNote]:
@@ -39,10 +41,12 @@ def _note(version: Version, choice: MetricChoice) -> LintNote:
     done: list[Lint] = [result for one in found if (result := linting.result_of(one)) is not None]
     errors = [finding for one in done for finding in one.errors]
     warnings = [finding for one in done for finding in one.warnings]
+    waits = any(not one.result and not one.problem for one in found)
     return LintNote(
         choice,
         len(errors),
         len(warnings),
         tuple(sentence(one) for one in (*errors, *warnings)[:_SENTENCES]),
-        waits=any(not one.result and not one.problem for one in found),
+        waits=waits,
+        worker_missing=engine.obstacle(engine.DATA) if waits else "",
     )

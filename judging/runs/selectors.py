@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -199,6 +199,14 @@ def worker_missing(run: Run) -> str:
     obstacle = engine.obstacle(engine.RUNS)
     worked_on = obstacle == "broker" and run.chunks.filter(done=False).exclude(owner="").exists()
     return "" if worked_on else obstacle
+
+
+def workers_missing(runs: Iterable[Run]) -> str:
+    """What keeps the first of these runs that is kept waiting from being taken up; '' where none is."""
+    going = [run for run in runs if run.state in (RunState.PLANNING, RunState.RUNNING)]
+    if not going or not engine.obstacle(engine.RUNS):
+        return ""
+    return next((found for run in going if (found := worker_missing(run))), "")
 
 
 def as_json(value: Any) -> str:

@@ -42,7 +42,9 @@ def runs(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
     before = _number(request, "before", int)
     found, further = selectors.runs_page(project, before)
-    return render(request, "runs/list.html", {"runs": found, "further": further, "before": before})
+    obstacle = selectors.workers_missing(run for run in found if not run.only_worker)
+    context = {"runs": found, "further": further, "before": before, "worker_missing": obstacle}
+    return render(request, "runs/list.html", context)
 
 
 @login_required

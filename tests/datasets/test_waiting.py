@@ -123,3 +123,11 @@ def test_answers_that_wait_say_for_what(upload: Upload, as_alice: Client) -> Non
     being_read(upload(numbered(300), name="first"))
     address = f"/p/physics/datasets/{version.dataset_id}/v{version.number}/attach/{attachment.pk}/"
     assert "“first v1” is read first" in as_alice.get(address).content.decode()
+
+
+def test_the_list_says_that_nobody_reads_what_waits(upload: Upload, alice: User, client_of: ClientOf) -> None:
+    upload(numbered(3))
+    said = "No worker is running, so this waits."
+    assert said in client_of(alice).get("/p/physics/datasets/").text
+    engine.beat(engine.DATA)
+    assert said not in client_of(alice).get("/p/physics/datasets/").text

@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from datasets.models import Version
+from evalsite import engine
 from evalsite.accounts.models import Project, User
 from judging.core.candidates import CandidateModel
 from judging.metrics.models import Endpoint, Metric, MetricVersion
@@ -233,6 +234,9 @@ def test_a_large_version_is_looked_through_by_a_worker(
     client_of: ClientOf, alice: User, version: Version, metric: MetricVersion
 ) -> None:
     version.candidates.update(responses=5_000)
+    page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
+    assert "no worker takes it up" in page
+    engine.beat(engine.DATA)
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
     assert "A worker is looking through all rows" in page
 

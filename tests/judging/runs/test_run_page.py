@@ -91,6 +91,20 @@ def test_a_missing_worker_is_said_with_what_to_do(waiting: Run, alice: User, cli
     assert "manage.py worker" in page
 
 
+@pytest.mark.parametrize("page", ["list", "judgements", "report", "project"])
+def test_every_page_that_waits_for_a_worker_says_so(
+    page: str, waiting: Run, alice: User, client_of: ClientOf
+) -> None:
+    addresses = {
+        "list": reverse("runs:list", args=("physics",)),
+        "project": reverse("project", args=("physics",)),
+    }
+    where = addresses.get(page) or address(waiting, page)
+    assert "No worker is running, so this waits." in text(client_of(alice).get(where))
+    engine.beat(engine.RUNS)
+    assert "No worker is running" not in text(client_of(alice).get(where))
+
+
 def test_a_living_worker_is_not_missed(waiting: Run, alice: User, client_of: ClientOf) -> None:
     engine.beat(engine.RUNS)
     assert "No worker is running" not in text(client_of(alice).get(address(waiting)))
