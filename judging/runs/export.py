@@ -225,10 +225,16 @@ def table_columns(run: Run) -> list[str]:
 
 def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int | float | None]]:
     """The same judgements as rows of `table_columns`, safe to open in a spreadsheet."""
+    for values in table_values(run, filters):
+        yield [cell(value) for value in values]
+
+
+def table_values(run: Run, filters: Filters = ANYTHING) -> Iterator[list[Any]]:
+    """The same judgements as rows of `table_columns`, as they are."""
     width = len(table_columns(run))
     for one in told(run, filters, texts=True):
-        cells = [cell(value) for value in _row(one, run.version.format)][:width]
-        yield cells + [None] * (width - len(cells))
+        values = list(_row(one, run.version.format))[:width]
+        yield values + [None] * (width - len(values))
 
 
 def _row(one: Told, form: str) -> Iterator[Any]:

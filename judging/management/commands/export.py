@@ -12,6 +12,7 @@ from judging.reports.words import left_out_sentences
 from judging.runs import export
 from judging.runs.filters import ATTEMPTS, CURRENT, Filters
 from judging.runs.models import Run
+from judging.runs.parquet_file import write_parquet
 from judging.runs.selectors import run_called
 from judging.runs.sheet import write_xlsx
 
@@ -20,7 +21,7 @@ def write_csv(run: Run, path: Path, filters: Filters) -> None:
     export.write_lines(export.csv_lines(run, filters), path)
 
 
-WRITERS = {"jsonl": export.write_jsonl, "csv": write_csv, "xlsx": write_xlsx}
+WRITERS = {"jsonl": export.write_jsonl, "csv": write_csv, "xlsx": write_xlsx, "parquet": write_parquet}
 
 
 class Command(BaseCommand):
