@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -13,10 +14,12 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from datasets import importing, selectors, services, storing
+from datasets.core.decode import CHUNK
 from datasets.core.rows import NewRow
 from datasets.importing import import_or_wait, import_version, reconcile
 from datasets.models import Candidate, Finding, Response, Row, Version, VersionState
@@ -76,6 +79,26 @@ def test_more_rows_than_a_batch_are_all_stored_in_order(upload: Upload) -> None:
     version = upload(numbered(count), read=True)
     lines = list(Row.objects.filter(version=version).order_by("pk").values_list("line", flat=True))
     assert lines == list(range(1, count + 1))
+
+
+def test_a_further_batch_takes_few_statements(upload: Upload, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside those that carry rows, which are the driver's own."""
+    monkeypatch.setattr(importing, "BATCH_ROWS", 1)  # a batch for each part that the reader hands out
+    versions = [upload(numbered(count)) for count in (10_000, 20_000)]
+    taken = []
+    for version in versions:
+        with CaptureQueriesContext(connection) as queries:
+            import_version(version.pk, engine.owner())
+        taken.append(len(queries))
+    batches = (versions[1].size - versions[0].size) // CHUNK
+    assert taken[1] - taken[0] <= 8 * (batches + 2)
+
+
+def test_what_was_stored_under_a_broken_promise_is_gone(upload: Upload) -> None:
+    broken = json.dumps(question("spread"), indent=1).encode()
+    version = upload(numbered(10_000) + broken, read=True)
+    assert (version.state, version.counts) == (VersionState.READY, {"file.not_jsonl": 1})
+    assert not Row.objects.filter(version=version).exists()
 
 
 def test_two_versions_have_their_own_rows(upload: Upload) -> None:

@@ -97,9 +97,10 @@ def importing_figures() -> Iterator[Figure]:
         path = Path(folder) / "rows.jsonl"
         write_rows(path, ordinary, ROWS)
         for database, found in _both(path):
-            detail = f"wall {found['wall']:.2f}; {ROWS:,} rows in {found['seconds']:.1f} s"
-            name = f"import of judge-only rows of 1 KB into {database}, processor time to bare json.loads"
-            yield Figure(name, found["cpu"], f"<= {MOST_RATIO}", found["cpu"] <= MOST_RATIO, detail)
+            detail = f"{ROWS:,} rows in {found['seconds']:.1f} s"
+            for kind, time in (("cpu", "processor"), ("wall", "wall")):
+                name = f"import of judge-only rows of 1 KB into {database}, {time} time to bare json.loads"
+                yield Figure(name, found[kind], f"<= {MOST_RATIO}", found[kind] <= MOST_RATIO, detail)
 
 
 def _both(path: Path) -> Iterator[tuple[str, dict[str, float]]]:

@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from datasets.core.findings import CODES, Finding, Param, finding
 from datasets.core.formats.names import ROLES, Format, Message
-from datasets.core.jsontext import JsonProblem, JsonType, Node, flaws, parse
+from datasets.core.formats.shapes import json_type
+from datasets.core.jsontext import JsonProblem, JsonType, Node, flaws, parse, trusted
 
 MOST_IN_A_ROW = 1_000
 """Findings of one code in one row that are kept."""
@@ -64,9 +66,17 @@ class Check:
         return all(CODES[code].severity == "warning" for code in codes)
 
 
-def check_json_row(line: int, text: str, fmt: Format | None) -> Check:
-    """Everything found in one line of a JSONL upload of format `fmt` (None: not known, only JSON is looked at)."""
+def check_json_row(line: int, text: str, fmt: Format | None, known: dict[str, Any] | None = None) -> Check:
+    """Everything found in one line of a JSONL upload of format `fmt` (None: not known, only JSON is looked at).
+
+    `known` is the row decoded, where that has happened and it is JSON without a flaw: it need not be proven again.
+    """
     check = Check(line)
+    if known is not None:
+        check.facts = _facts_known(known)
+        if fmt:
+            _check_family(check, trusted(text), fmt)
+        return check
     try:
         root = parse(text)
     except JsonProblem as problem:
@@ -109,6 +119,24 @@ def _facts(root: Node) -> Facts:
     elif conversation:
         facts.messages = _conversation_identity_of(conversation, root.member("system"))
     _count_models(facts, root.member("model_outputs"))
+    return facts
+
+
+def _facts_known(row: dict[str, Any]) -> Facts:
+    """The same of a decoded row."""
+    facts = Facts({name: json_type(value) for name, value in islice(row.items(), MOST_KEYS)})
+    facts.identity = row.get("id")
+    if "messages" in row:
+        facts.messages = messages_identity(row["messages"])
+    elif "conversation" in row:
+        facts.messages = conversation_identity(row["conversation"], row.get("system"))
+    outputs = row.get("model_outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        name = output.get("model_name") if isinstance(output, dict) else None
+        if isinstance(name, str) and name.strip():
+            responses = output.get("responses")
+            number = len(responses) if isinstance(responses, list) else 0
+            facts.models[name] = facts.models.get(name, 0) + number
     return facts
 
 

@@ -1,6 +1,7 @@
 """One look through the lines of a JSONL upload: each proven clean by the quick look or examined with care."""
 
 from collections.abc import Generator, Iterator
+from typing import Any
 
 from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
@@ -11,6 +12,7 @@ from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import Look, look_at
 from datasets.core.formats.keycount import key_counts
 from datasets.core.formats.quick import QuickLook
+from datasets.core.formats.sound import sound_object
 from datasets.core.rows import NewRow, Part, RawRow
 
 
@@ -31,6 +33,7 @@ class LinesLook:
         fmt = account.format
         self._quick = QuickLook(fmt, account.tally, self._kept) if fmt else None
         self._crowded: frozenset[int] = frozenset()
+        self._counts: list[int] = []  # of the keys in a block's lines, if it had the quick look
 
     def through(self, blocks: Iterator[Block]) -> Generator[Part, None, Finding | None]:
         """Takes all blocks and gives each one's rows; what stopped it before their end.
@@ -68,7 +71,8 @@ class LinesLook:
             line = block.lines[index]
             number = block.first + index
             if line.strip() or number in block.oversized:
-                self._with_care(number, line, number in block.oversized)
+                known = sound_object(line, self._counts[index]) if self._counts else None
+                self._with_care(number, line, number in block.oversized, known)
         self._clean(block, done, len(block.lines))
 
     def _unclean(self, block: Block) -> Iterator[int]:
@@ -78,9 +82,11 @@ class LinesLook:
         """
         room = self._account.limits.rows - self._account.rows
         self._crowded = self._crowded_lines(block)
+        self._counts = []
         if not self._quick or block.oversized or self._crowded or len(block.lines) > room:
             return iter(range(len(block.lines)))
-        return self._quick.unclean(block.first, block.lines, key_counts(block.text, block.lines))
+        self._counts = key_counts(block.text, block.lines)
+        return self._quick.unclean(block.first, block.lines, self._counts)
 
     def _crowded_lines(self, block: Block) -> frozenset[int]:
         """The numbers of lines that hold more values than a row may."""
@@ -105,8 +111,8 @@ class LinesLook:
             if self._watch.spread:
                 raise Surprise
 
-    def _with_care(self, number: int, line: bytes, oversized: bool) -> None:
-        broken = None if oversized else broken_byte(line)
+    def _with_care(self, number: int, line: bytes, oversized: bool, known: dict[str, Any] | None) -> None:
+        broken = None if oversized or known is not None else broken_byte(line)
         if self._watch and (oversized or broken) and self._account.survey.encoding != "utf-16":
             raise Surprise  # perhaps it is no UTF-8; of a cut row one cannot say
         self._look_at(number, line)
@@ -117,7 +123,7 @@ class LinesLook:
         elif broken:
             check = Check(number, [finding("file.encoding", line=number, column=broken[0], met=broken[1])])
         else:
-            check = check_json_row(number, line.decode(), self._account.format)
+            check = check_json_row(number, line.decode(), self._account.format, known)
         self._account.record(check)
         if self._kept is not None:
             self._kept.append(RawRow(number, bool(self._account.valid[-1]), line, line).kept)

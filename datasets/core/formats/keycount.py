@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 UNCOUNTABLE = -1
 SUSPECT = -2
 
-_QUOTE, _COLON, _BACKSLASH, _SPACE, _U, _ZERO, _NEWLINE = b'":\\ u0\n'
+_QUOTE, _COLON, _BACKSLASH, _SPACE, _U, _ZERO = b'":\\ u0'
 STRIDE = 100
 _MARGIN = b"\n\n\n\n\n"
 
@@ -28,14 +28,16 @@ def key_counts(text: bytes, lines: list[bytes]) -> list[int]:
     before, second, third = (codes[colons - back] for back in (1, 2, 3))
     quoted = before == _QUOTE
     escaped = second == _BACKSLASH
-    ends = np.flatnonzero(codes == _NEWLINE)[len(_MARGIN) : len(_MARGIN) + len(lines)] + 1
-    counts = np.diff(np.searchsorted(colons[quoted & ~escaped], ends), prepend=0)
+    ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)) + 1) + len(_MARGIN)
+    counts = np.searchsorted(colons[quoted & ~escaped], ends)
+    counts[1:] -= counts[:-1].copy()
     doubtful = quoted & escaped & (third == _BACKSLASH)
     # White space between a key's quote and its colon: a control character or blank, and before it a quote or more.
     doubtful |= (before <= _SPACE) & ((second == _QUOTE) | (second <= _SPACE))
     _mark(counts, ends, colons[doubtful], UNCOUNTABLE)
     _mark(counts, ends, _long_numbers(codes), UNCOUNTABLE)
-    _mark(counts, ends, _nul_escapes(codes), SUSPECT)
+    if b"\\" in text and b"\\u0000" in text:
+        _mark(counts, ends, _nul_escapes(codes), SUSPECT)
     return counts.tolist()  # type: ignore[no-any-return]
 
 

@@ -18,6 +18,7 @@ from datasets.core.formats.shapes import (
     Shape,
     Turn,
     can_be_learned,
+    is_flat,
     json_type,
     json_type_of,
 )
@@ -194,7 +195,7 @@ class QuickLook:
         if self._lessons < MOST_LESSONS and len(types) <= MOST_KEYS and all(map(can_be_learned, types)):
             self._lessons += 1
             self.flush()
-            self._shape.learn(types)
+            self._shape.learn(types, {name for name, value in fields.items() if not is_flat(value)})
             self._learn_answers(fields)
 
     def _learn_answers(self, fields: dict[str, Any]) -> None:
@@ -230,6 +231,10 @@ class QuickLook:
                 expected += plan.keys + self._within
             for name in self._shape.nested:
                 expected += count_keys(getattr(row, name))
+            for name in self._shape.flat:
+                value = getattr(row, name)
+                if type(value) is dict:
+                    expected += len(value)
             bounded(row.id)
             regular = expected == keys
             if not regular and not self._adds_up(line, keys):

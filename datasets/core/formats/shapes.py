@@ -98,6 +98,7 @@ _ANSWER = frozenset(("content", "reasoning_content"))
 MOST_EXTRAS = 30
 _SCALAR = str | float | bool | None
 _FLAT = dict[str, _SCALAR]
+_FLAT_TYPES: dict[JsonType, Any] = {"object": dict[str, _SCALAR | list[_SCALAR]], "array": list[_SCALAR]}
 
 
 def _inner_type(value: Any) -> Any:
@@ -131,7 +132,8 @@ class Mix:
 class Shape:
     """The decoder for all keys and types learned so far, and what it has counted since it was last asked.
 
-    `nested` are the attributes of a decoded row in which there may be further keys.
+    `nested` are the attributes of a decoded row in which there may be further keys, at any depth; `flat` those whose
+    values hold no objects: the decoder vouches for that.
     """
 
     def __init__(self) -> None:
@@ -144,6 +146,8 @@ class Shape:
         self._mixes: dict[tuple[type, ...], Mix] = {}
         self.decode: Callable[[bytes], Any] = _refuse
         self.nested: tuple[str, ...] = ()
+        self.flat: tuple[str, ...] = ()
+        self._deep: set[str] = set()
         self.answers = _Answers()
 
     def mix(self, row: Any) -> Mix:
@@ -175,8 +179,12 @@ class Shape:
         if self.answers.learn(answers) and self._types:
             self._make_decoder()
 
-    def learn(self, types: dict[str, JsonType]) -> None:
-        """From now on rows with these keys and types are decoded too; `counted` was asked before."""
+    def learn(self, types: dict[str, JsonType], deep: set[str]) -> None:
+        """From now on rows with these keys and types are decoded too; `counted` was asked before.
+
+        The values of `deep` are not flat.
+        """
+        self._deep |= deep | {"id"}  # what is compared is decoded exactly, not as any number
         if self._types:
             self._optional |= self._types.keys() ^ types.keys()
         for name, kind in types.items():
@@ -189,11 +197,9 @@ class Shape:
         varying = [self._attributes[name] for name in self._varying]
         if varying:
             self._values = attrgetter(anchor, *varying)
-        self.nested = tuple(
-            self._attributes[name]
-            for name, found in self._types.items()
-            if found & {"array", "object"} and name not in KNOWN
-        )
+        below = [n for n, found in self._types.items() if found & {"array", "object"} and n not in KNOWN]
+        self.nested = tuple(self._attributes[name] for name in below if name in self._deep)
+        self.flat = tuple(self._attributes[name] for name in below if name not in self._deep)
         self._make_decoder()
 
     def _make_decoder(self) -> None:
@@ -220,7 +226,7 @@ class Shape:
             return self.answers.type
         if name in KNOWN:
             return KNOWN[name]
-        kinds = [_type_of(name, kind) for kind in sorted(self._types[name])]
+        kinds = [_type_of(name, kind, name in self._deep) for kind in sorted(self._types[name])]
         return reduce(or_, kinds + [UnsetType] * (name in self._optional))
 
 
@@ -233,8 +239,21 @@ def can_be_learned(name: str) -> bool:
     return not any(sign in '"\\' or sign < " " for sign in name)
 
 
-def _type_of(name: str, kind: JsonType) -> Any:
-    return int | float if name == "id" and kind == "number" else _TYPES[kind]
+def is_flat(value: Any) -> bool:
+    """Whether there is no object within an object or array, and no array within two."""
+    if isinstance(value, dict):
+        return all(_is_scalar(item) or (isinstance(item, list) and is_flat(item)) for item in value.values())
+    return all(map(_is_scalar, value)) if isinstance(value, list) else True
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, dict | list)
+
+
+def _type_of(name: str, kind: JsonType, deep: bool) -> Any:
+    if name == "id" and kind == "number":
+        return int | float
+    return _TYPES[kind] if deep else _FLAT_TYPES.get(kind, _TYPES[kind])
 
 
 def json_type(value: Any) -> JsonType:

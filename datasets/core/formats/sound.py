@@ -15,6 +15,8 @@ from datasets.core.jsontext import MAX_DEPTH
 UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+MODERATE = 100_000
+"""Bytes of a row up to which it may be held decoded beside its text, whatever it is."""
 _BEYOND_DOUBLE = 2**1024 - 2**970
 _ESCAPED_COLON = b"u003"
 
@@ -28,6 +30,17 @@ def bounded(value: Any) -> Any:
     if isinstance(value, int) and not -_BEYOND_DOUBLE < value < _BEYOND_DOUBLE:
         raise NotQuick
     return value
+
+
+def sound_object(line: bytes, keys: int) -> dict[str, Any] | None:
+    """The line decoded, if it is an object without a flaw and of moderate length."""
+    if len(line) > MODERATE:
+        return None
+    try:
+        value = decode_any(line)
+        return value if isinstance(value, dict) and is_sound(line, value, keys) else None
+    except (*UNDECODED, NotQuick):
+        return None
 
 
 def count_keys(value: Any) -> int:
