@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from judging.core.pipeline import AskedJudge, Item, Question, Ruled, RuledLine, Verdict
 from judging.core.rules.asking import read_reply
@@ -27,7 +28,12 @@ MOST_VALUE = 4000  # characters of a field's value that are kept beside its scor
 
 def evaluate(program: Program, item: Item) -> Evaluation:
     """The program on an item's answer, against its row's reference."""
-    return plan(program, item.response.get("content") or "", reference_of(item.exact or item.data))
+    return plan(program, item.response.get("content") or "", reference_for(item))
+
+
+def reference_for(item: Item) -> Any:
+    """What an item is compared with, its numbers as they are written where that is known."""
+    return reference_of(item.exact or item.data)
 
 
 async def rule_on(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:

@@ -20,10 +20,10 @@ from judging.core.rules.check import Reading, read_program
 from judging.core.rules.code import run_code
 from judging.core.rules.conclude import NOT_ASKED, Result, conclude, needs_answers
 from judging.core.rules.functions import FUNCTIONS
-from judging.core.rules.plan import Evaluation, Line, reference_of
+from judging.core.rules.plan import ANSWER_LACKS, Evaluation, Line
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason, Scored
-from judging.core.rules.story import evaluate
+from judging.core.rules.story import evaluate, reference_for
 from judging.core.rules.values import from_python, text_of
 from judging.core.scripts import run_preprocess
 from judging.metrics import samples
@@ -116,7 +116,7 @@ class RuleLook:
 
     @property
     def reference_text(self) -> str:
-        reference = reference_of(self.prepared[0].data) if self.prepared[0] else None
+        reference = reference_for(self.prepared[0]) if self.prepared[0] else None
         return "" if reference is None else text_of(from_python(reference))
 
     @property
@@ -209,7 +209,7 @@ def _told(line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> ToldLin
         )
     else:
         reason = reason_sentence(line.reason)
-    answer = "" if line.reason.code == "field_missing" else text_of(line.answer)[:_CUT]
+    answer = "" if line.reason.code == ANSWER_LACKS else text_of(line.answer)[:_CUT]
     return ToldLine(number, line.name, line.rule.word, line.score, reason, answer, judged, lowest, counted)
 
 

@@ -290,3 +290,14 @@ def test_a_stranger_finds_nothing(client_of: ClientOf, charlie: User, project: P
 @pytest.mark.parametrize("path", ["rules/look/", "rules/lint/"])
 def test_a_rater_is_refused(client_of: ClientOf, rita: User, path: str) -> None:
     assert client_of(rita).post(BASE + path, form()).status_code == 403
+
+
+def test_the_editor_shows_a_reference_s_numbers_as_they_are_written(project: Project) -> None:
+    row = b'{"messages": [{"role": "user", "content": "?"}], "ref_answer": {"a": 0.30000000000000000001},'
+    row += b' "model_outputs": [{"model_name": "m", "responses": [{"content": "{\\"a\\": 0.3}"}]}]}\n'
+    made = dataset_upload(project=project, name="exact", file=io.BytesIO(row), file_name="e.jsonl", user=None)
+    import_version(made.pk, "a test")
+    typed = QueryDict(mutable=True)
+    typed["rules"] = "# DSL\na:exact_match\n@format:JSON\n"
+    shown = look(project, MetricDefinition(name=""), typed)
+    assert (shown.reference_text, shown.score) == ('{"a": 0.30000000000000000001}', 1)
