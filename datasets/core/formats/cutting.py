@@ -6,8 +6,9 @@ learned from a row that was cut with care, and looked for in the others.
 
 Why it cannot cut in a wrong place. In JSON a quote with a letter behind it begins a key or a text, as none may follow
 one that ended; so whatever is learned here, having such a quote, stands outside of texts wherever it is found. The
-key `model_outputs` is the row's own, if it stands nowhere else in it. Answers of plain values hold no further objects
-with names of models, so that a wrong end could only be too late, beyond one more key at least; and keys are counted.
+row's own `model_outputs` is in the part that is cut out, if it is not in what is left. Answers of plain values hold no
+further objects with names of models: beginning at another's key or ending at another's end, the part would hold more
+keys than the answers have, and what is left too few. Those are counted.
 """
 
 import re
@@ -38,20 +39,15 @@ class Pattern(Struct, frozen=True, gc=False):
     last: bool
     instead: bytes
 
-    def cut(self, line: bytes, keys: int) -> Pieces | None:
-        """The pieces of a row whose answers hold `keys` keys and no objects of objects; None if it is another's hand.
+    def cut(self, line: bytes, left: int) -> Pieces | None:
+        """The pieces of a row that has `left` keys without its answers, which hold no objects of objects.
 
-        The row is known to be sound, to have these models, one answer of each, and no key twice.
+        None if it is another's hand. The row is known to be sound, to have these models, one answer of each.
         """
-        before, found, rest = line.partition(self.head)
-        if not found or line.count(_KEY) > 1 or escaped(line):
-            return None
-        if self.last:
-            span, after = rest[: -len(self.tail)], b""
-            found = rest[len(span) :]
-        else:
-            span, found, after = rest.partition(self.tail)
-        if found != self.tail or keys_in(span) != keys + 2 * len(self.joints):
+        before, _, rest = line.partition(self.head)
+        span, found, after = rest.rpartition(self.tail)
+        data = before + self.instead + after
+        if not found or (self.last and after) or keys_in(data) != left or _KEY in data or escaped(data):
             return None
         answers = []
         for model, joint in zip(self.models, self.joints, strict=False):
@@ -60,7 +56,7 @@ class Pattern(Struct, frozen=True, gc=False):
                 return None
             answers.append((model, 1, answer))
         answers.append((self.models[-1], 1, span))
-        return before + self.instead + after, answers
+        return data, answers
 
 
 def learned(line: bytes, pieces: Pieces) -> Pattern | None:

@@ -40,11 +40,10 @@ class _Plan:
     `pattern` is what stands around their answers in rows of the last hand that was met.
     """
 
-    __slots__ = ("answers", "keys", "lessons", "pattern", "rows")
+    __slots__ = ("keys", "lessons", "pattern", "rows")
 
-    def __init__(self, models: int, answers: int) -> None:
-        self.keys = 2 * models + answers
-        self.answers = answers
+    def __init__(self, keys: int) -> None:
+        self.keys = keys
         self.rows = 0
         self.pattern: Pattern | None = None
         self.lessons = 0
@@ -67,6 +66,7 @@ class QuickLook:
         self._lines: list[int] = []
         self._hashes: list[int] = []
         self._within = 0
+        self._left = 0  # keys of the last row without its answers
         self._regular: _Plan | None = (
             None  # of the last row, if all its keys were known and its answers are shallow
         )
@@ -114,7 +114,7 @@ class QuickLook:
         plan = self._regular
         if plan is None:
             return cut(line)
-        pieces = plan.pattern.cut(line, plan.answers + self._within) if plan.pattern else None
+        pieces = plan.pattern.cut(line, self._left) if plan.pattern else None
         if pieces is None:
             pieces = cut(line)
             if plan.lessons < MOST_LESSONS:
@@ -247,6 +247,7 @@ class QuickLook:
         if plan is not None:
             plan.rows += 1
             self._regular = plan if regular and self._shape.answers.shallow else None
+            self._left = expected - 1 - plan.keys - self._within
         self._lines.append(number)
         self._hashes.append(hash(messages))
         return True
@@ -299,7 +300,7 @@ class QuickLook:
             raise NotQuick
         if len(self._plans) >= MOST_PLANS:
             self.flush()
-        plan = self._plans[key] = _Plan(len(names), sum(numbers))
+        plan = self._plans[key] = _Plan(2 * len(names) + sum(numbers))
         return plan
 
 
