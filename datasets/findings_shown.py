@@ -10,8 +10,11 @@ from django.db.models.functions import RowNumber, Substr
 
 from datasets.core.findings import CODES
 from datasets.core.findings import Finding as Found
+from datasets.core.lines import lines_at
+from datasets.importing import limits_of_kept
 from datasets.messages import message
 from datasets.models import Finding, Row, Version
+from datasets.selectors import encoding_of
 
 SHOWN_PER_GROUP = 5
 FINDINGS_PER_PAGE = 100
@@ -84,7 +87,23 @@ def shown(version: Version, findings: Sequence[Found]) -> list[Shown]:
     lines = {found.line or 0 for found in findings if found.column}
     bad = Row.objects.filter(version=version, line__in=lines, valid=False)
     begin = {line: (pk, text) for line, pk, text in bad.values_list("line", "pk", Substr("raw", 1, NEAR))}
+    if _is_spread(version):
+        return [told(found, _in_file(version, found)) for found in findings]
     return [told(found, _around(begin.get(found.line or 0), found.column)) for found in findings]
+
+
+def _is_spread(version: Version) -> bool:
+    """Is it JSON over several lines? None of its lines is a row then; few findings name one."""
+    return version.format_why.get("why") == "spread" and version.file_is_kept
+
+
+def _in_file(version: Version, found: Found) -> Around | None:
+    if not found.line or not found.column:
+        return None
+    limits = limits_of_kept()
+    line = lines_at(version.path, encoding_of(version), found.line, found.line + 1, limits)
+    start = max(found.column - BEFORE, 1)
+    return _around_in(line[start - 1 : start - 1 + BEFORE + AFTER], start, found.column)
 
 
 def _around(row: tuple[int, str] | None, column: int | None) -> Around | None:
@@ -96,6 +115,11 @@ def _around(row: tuple[int, str] | None, column: int | None) -> Around | None:
         text = row[1][start - 1 : start - 1 + BEFORE + AFTER]
     else:
         text = Row.objects.filter(pk=row[0]).values_list(Substr("raw", start, BEFORE + AFTER), flat=True)[0]
+    return _around_in(text, start, column)
+
+
+def _around_in(text: str, start: int, column: int) -> Around:
+    """The place at `column` of a row, whose piece from column `start` on is `text`."""
     text = "".join(sign if sign.isprintable() else " " for sign in text)
     at = column - start
     before = ("…" if start > 1 else "") + text[:at]

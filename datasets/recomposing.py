@@ -8,16 +8,17 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from django.conf import settings
 from django.db.models import QuerySet
 
-from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.decode import Block, Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.limits import Limits
 from datasets.models import Response, Row, Version
 from datasets.selectors import encoding_of
 
 SLICE = 500
 LINES = 10_000
-_ANY_SIZE = Limits(file_bytes=1 << 60, row_bytes=1 << 60)  # the file was within the limits when it was read
+_ANY_SIZE = Limits(file_bytes=1 << 60, unpacked_bytes=1 << 60)  # it was within the limits when it was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,12 @@ def _lines_of_file(version: Version) -> Iterator[bytes]:
     line = next(wanted, None)
     upload = Upload(version.path, _ANY_SIZE)
     try:
-        for block in blocks(utf8_chunks(upload, encoding_of(version)), _ANY_SIZE.row_bytes):
+        longest = settings.CONFIG.row_max_kb * 1024
+        for block in blocks(utf8_chunks(upload, encoding_of(version)), longest):
             last, found = block.first + len(block.lines) - 1, []
             while line is not None and line <= last:
-                found.append(block.lines[line - block.first].strip() + b"\n")
+                cut = line in block.oversized  # the limit was higher when it was read
+                found.append(_from_tables(version, line) if cut else _as_it_stands(block, line))
                 line = next(wanted, None)
             yield b"".join(found)
             if line is None:
@@ -119,6 +122,15 @@ def _lines_of_file(version: Version) -> Iterator[bytes]:
         return  # a cut archive: the rows before the cut have been sent
     finally:
         upload.close()
+
+
+def _as_it_stands(block: Block, line: int) -> bytes:
+    return block.lines[line - block.first].strip() + b"\n"
+
+
+def _from_tables(version: Version, line: int) -> bytes:
+    (row,) = with_answers(list(Row.objects.filter(version=version, line=line)))
+    return as_json(row, version.format).encode() + b"\n"
 
 
 def _valid_lines(version: Version) -> Iterator[int]:

@@ -30,8 +30,10 @@ LONGEST_LINE = 400
 GROUPS_SHOWN = 50
 HINDRANCES = ("file.too_large", "row.too_large")
 """What is not read whole cannot be written anew."""
-TOGETHER = {"to_jsonl": ("strip_comments", "strip_trailing_commas", "to_jsonl")}
-"""Repairs that are offered as one step with others: in a file spread over lines nobody can tell which it needs."""
+_OF_LINES = ("strip_comments", "strip_trailing_commas")
+TOGETHER = {"to_jsonl": (*_OF_LINES, "to_jsonl"), **dict.fromkeys(_OF_LINES, _OF_LINES)}
+"""Repairs that are offered as one step with others: a row's first fault may hide another, and in a file spread over
+lines nobody can tell which it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def _repairs_found(version: Version) -> dict[str, tuple[str, ...]]:
     for code, name in rows.order_by("code", "repair"):
         found.setdefault(code, set()).update(TOGETHER.get(name, (name,)))
     if version.counts.get("json.invalid", 0) > KEPT_PER_CODE:
-        found.setdefault("json.invalid", set()).update(("strip_comments", "strip_trailing_commas"))
+        found.setdefault("json.invalid", set()).update(_OF_LINES)
     return {code: _ordered(names) for code, names in found.items()}
 
 

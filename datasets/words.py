@@ -48,6 +48,7 @@ _WHY: dict[str, StrPromise] = {
     "keys.legacy_jsonl": gettext_lazy("%(conversation)s of %(rows)s rows have “conversation”."),
     "csv_header": gettext_lazy("The first line is a CSV header with “prompt” or “response”."),
     "forced": gettext_lazy("It was chosen by hand."),
+    "attached": gettext_lazy("It was made of rows and the answers attached to them."),
     "spread": gettext_lazy("Its objects are spread over several lines, or stand in one list."),
     "other_kind": gettext_lazy("It is another kind of file."),
     "empty": gettext_lazy("It holds no rows."),
@@ -63,7 +64,7 @@ _ENCODINGS: dict[str, StrPromise] = {
 
 REPAIRS: dict[str, StrPromise] = {
     "to_utf8": gettext_lazy("Write the file anew in UTF-8."),
-    "strip_comments": gettext_lazy("Take out // and # comments; what stands inside a text stays."),
+    "strip_comments": gettext_lazy("Take out comments (//, #, /* */); what stands inside a text stays."),
     "strip_trailing_commas": gettext_lazy("Take out the comma after the last item of a list or an object."),
     "to_jsonl": gettext_lazy(
         "Put each object on a line of its own, and take out comments and trailing commas on the way."
@@ -84,7 +85,8 @@ def format_name(code: str) -> str:
 
 def format_why(version: Version) -> str:
     """One sentence on how the version's format was found."""
-    why = _WHY.get(str(version.format_why.get("why", "")))
+    name = str(version.format_why.get("why", ""))
+    why = _WHY.get("attached" if name == "forced" and version.origin == "attach" else name)
     return why % version.format_why if why else ""
 
 

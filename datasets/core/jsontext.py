@@ -245,7 +245,8 @@ class _Parser:
         return node
 
     def trailing(self, position: int) -> JsonProblem:
-        if self.text[position] == "," and self.skip(position + 1) == len(self.text):
+        after = self.skip(position + 1)
+        if self.text[position] == "," and (after == len(self.text) or _COMMENT.match(self.text, after)):
             return JsonProblem("trailing_comma", position, ",", "end")
         return self.problem(position, "end")
 

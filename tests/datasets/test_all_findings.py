@@ -141,3 +141,13 @@ def test_a_place_far_in_a_long_row_is_shown_too(upload: Upload, as_alice: Client
     version = upload(jsonl(question("a")) + b'{"a": "' + b"x" * 9000 + b'", "b": True}\n', read=True)
     page = as_alice.get(address(version)).content.decode()
     assert "<mark>T</mark>rue}" in page
+
+
+def test_a_printed_object_that_breaks_off_shows_the_place_in_the_file(
+    upload: Upload, as_alice: Client
+) -> None:
+    version = upload(b"{\n \"messages\": [],\n 'id': 1\n}\n", read=True)
+    page = as_alice.get(address(version)).content.decode()
+    assert '<code class="place"> <mark>&#x27;</mark>id&#x27;: 1</code>' in page
+    assert "The first object breaks off" in page
+    assert "rows/?line=3" not in page

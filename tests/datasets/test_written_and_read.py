@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from datasets import recomposing
 from datasets.models import Row, Version
-from tests.datasets.conftest import Upload
+from tests.datasets.conftest import Upload, question
 
 pytestmark = pytest.mark.django_db
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
@@ -75,3 +79,25 @@ def test_any_bytes_become_a_version_that_is_ready(upload: Upload, source: bytes)
     version = upload(source, read=True)
     assert version.state == "ready"
     assert Row.objects.filter(version=version, valid=True).count() == version.valid_rows
+
+
+def test_a_row_that_became_too_long_for_the_limit_is_written_all_the_same(
+    upload: Upload, settings: LazySettings
+) -> None:
+    rows = [question("a"), question("b" * 3000), question("c")]
+    version = upload("".join(json.dumps(row) + "\n" for row in rows).encode(), read=True)
+    settings.CONFIG = replace(settings.CONFIG, row_max_kb=1)
+    assert written(version) == rows
+
+
+CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+
+
+@SETTINGS
+@given(st.lists(st.tuples(CELLS.map(lambda text: f"q{text}"), CELLS, CELLS), min_size=1, max_size=3))
+def test_records_of_a_csv_come_out_equal(upload: Upload, records: list[tuple[str, str, str]]) -> None:
+    header = ["prompt", "response", "备注"]
+    source = "".join(recomposing.csv_record(list(one)) for one in [header, *records])
+    version = upload(source.encode(), read=True, file_name="x.csv")
+    text = b"".join(recomposing.csv_file(version)).decode()
+    assert list(csv.reader(StringIO(text, newline=""))) == [header, *map(list, records)]

@@ -1,4 +1,4 @@
-"""Validating a file takes the same memory whether it holds few rows or ten times as many."""
+"""Validating or importing a file takes the same memory whether it holds few rows or many times as many."""
 
 from __future__ import annotations
 
@@ -30,3 +30,37 @@ def peak_mb(folder: Path, rows: int) -> float:
 
 def test_validating_ten_times_the_rows_takes_hardly_more(tmp_path: Path) -> None:
     assert peak_mb(tmp_path, MANY) - peak_mb(tmp_path, FEW) <= MOST_MB
+
+
+IMPORTING = """
+import json, sys
+from pathlib import Path
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from django.core.files import File
+from datasets import importing, services
+from evalsite.accounts.models import Project
+project = Project.objects.create(name="P", slug="p")
+peaks = []
+for path in sys.argv[1:]:
+    with open(path, "rb") as file:
+        made = services.dataset_upload(project=project, name=path, file=File(file), file_name="x.jsonl", user=None)
+    assert importing.import_or_wait(made.pk, "test").state == "ready"
+    status = Path("/proc/self/status").read_text()
+    peaks.append(int(status.split("VmHWM:")[1].split()[0]) / 1024)
+print(json.dumps(peaks))
+"""
+
+
+def test_importing_five_times_the_rows_takes_hardly_more(tmp_path: Path) -> None:
+    files = [tmp_path / "few.jsonl", tmp_path / "many.jsonl"]
+    for file, rows in zip(files, (20_000, 100_000), strict=True):
+        file.write_bytes(numbered(rows))
+    environment = {**os.environ, "DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+    environment.pop("DATABASE_URL", None)
+    command = [sys.executable, "-c", IMPORTING, *map(str, files)]
+    ran = subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=600, stdout=subprocess.PIPE)
+    few, many = json.loads(ran.stdout.splitlines()[-1])
+    assert many - few <= MOST_MB

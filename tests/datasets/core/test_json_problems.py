@@ -28,6 +28,7 @@ CASES = [
     ('{"a": "b', 7, "unterminated_string", None),
     ('{"a": "b\tc"}', 9, "control_character", None),
     ('{"a": "\\x"}', 8, "bad_escape", None),
+    ('{"a": 1}, // x', 9, "trailing_comma", "strip_trailing_commas"),
     ('{"a": /* x */ 1}', 7, "comment", "strip_comments"),
     ('{"a": /* x 1}', 7, "unexpected", None),
     ('{"a": 01}', 7, "bad_number", None),
