@@ -45,6 +45,11 @@ def _fields(text: str) -> Iterator[str]:
         position = end + 1
 
 
+def _has_more_fields(text: str, most: int) -> bool:
+    """Whether a record has more than `most` fields; none of them is kept."""
+    return text.count(",") >= most and any(True for _ in islice(_fields(text), most, None))
+
+
 def _quoted(text: str, start: int) -> tuple[str, int]:
     """The text of a quoted field from its opening quote, and the place after the closing one."""
     end = _closing(text, start + 1)
@@ -131,9 +136,9 @@ class _Building:
         text = self.raw.decode("utf-8", "replace")
         text = text.removesuffix("\n").removesuffix("\r")
         quote = None if ended or self.quote is None else self.quote + 1
-        fields = [] if self.oversized else list(islice(_fields(text), self.most + 1))
-        crowded = len(fields) > self.most
-        return Record(self.line, text, [] if crowded else fields, quote, self.oversized, crowded, self.broken)
+        crowded = not self.oversized and _has_more_fields(text, self.most)
+        fields = [] if self.oversized or crowded else split_fields(text)
+        return Record(self.line, text, fields, quote, self.oversized, crowded, self.broken)
 
 
 def broken_byte(raw: bytes) -> tuple[int, str] | None:

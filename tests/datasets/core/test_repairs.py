@@ -189,6 +189,12 @@ def test_names_that_are_alike_become_the_chosen_one(tmp_path: Path) -> None:
     assert after == source.replace(b'"model_name": "Qwen-3"', b'"model_name": "qwen 3"')
 
 
+def test_a_name_is_written_as_it_is_spelt(tmp_path: Path) -> None:
+    source = outputs(entry("千问-3", "a"))
+    after = repaired(tmp_path, source, "unify_model_names", value="千问 3")
+    assert '"model_name": "千问 3"'.encode() in after
+
+
 def test_what_cannot_be_split_is_left_where_it_broke(tmp_path: Path) -> None:
     after = repaired(tmp_path, b'[{"a":\n1},\n{"b": 2}, {"c": 3\n{"d": 4}]\n', "to_jsonl")
     assert after == b'{"a": 1}\n{"b": 2}\n{"c": 3\n{"d": 4}]\n'
