@@ -9,6 +9,7 @@ import time
 import pytest
 
 from judging.core.judges.pacing import Limits, Pace, TokenGuess, starts
+from tests.patience import PATIENCE
 
 
 def most_in_a_minute(times: list[float], costs: list[float]) -> float:
@@ -101,7 +102,7 @@ def paced(limits: Limits, calls: int, *, leaving: int = 0) -> list[float]:
         await asyncio.gather(*tasks, return_exceptions=True)
         return times
 
-    return asyncio.run(asyncio.wait_for(all_of_them(), 20))
+    return asyncio.run(asyncio.wait_for(all_of_them(), PATIENCE))
 
 
 @pytest.mark.timed
@@ -127,5 +128,5 @@ def test_a_failure_to_reserve_is_tried_again() -> None:
     async def one() -> None:
         await Pace(reserve, Limits(requests=60)).turn(1.0)
 
-    asyncio.run(asyncio.wait_for(one(), 10))
+    asyncio.run(asyncio.wait_for(one(), PATIENCE))
     assert failed
