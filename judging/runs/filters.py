@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,16 +84,20 @@ class AnswerText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
-def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> QuerySet[Judgement]:
+def matching(
+    run: Run, filters: Filters, *, by_figures: bool | None = None, states: Sequence[str] = ()
+) -> QuerySet[Judgement]:
     """The judgements of `run` that are meant, in no order.
 
     `by_figures`: read them by the index of the figures, not in the order of positions; by default if few are meant.
+    `states`: of these alone, then. A further filter by states would leave it to the database which of both it searches
+    by, and SQLite reads them all.
     """
     found = Judgement.objects.filter(_attempts(filters), run=run)
     if by_figures if by_figures is not None else filters.by_figures:
         # Every metric, candidate and state by name: so the index leads through the first two to the third.
         found = found.filter(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
-        found = found.filter(state__in=_states(filters))
+        found = found.filter(state__in=states or _states(filters))
     else:
         found = found.filter(_named(run, filters))
     if filters.reason:
@@ -201,7 +206,7 @@ def reasons(run: Run) -> list[tuple[str, str, int]]:
     ended = (JudgementState.NO_SCORE, JudgementState.UNPARSED, JudgementState.ERROR)
     if run.done == run.scored:
         return []
-    found = matching(run, ANYTHING, by_figures=True).filter(state__in=ended).order_by()
+    found = matching(run, ANYTHING, by_figures=True, states=ended).order_by()
     counted = found.values_list("state", "reason").annotate(count=Count("pk"))
     return sorted(counted, key=lambda one: (-one[2], one[1]))
 

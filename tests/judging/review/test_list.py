@@ -15,7 +15,7 @@ from evalsite.accounts.models import Project, User
 from judging.core.pipeline import Story
 from judging.review import selectors
 from judging.review.selectors import Place, place_from
-from judging.runs.filters import SORTS, Filters, counts_by_state
+from judging.runs.filters import SORTS, Filters, counts_by_state, reasons
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
@@ -239,6 +239,14 @@ def test_few_among_many_are_found_by_the_index_of_the_figures(run: Run) -> None:
         "judgement_figures (run_id=? AND run_metric_id=? AND candidate_id=? AND state=?)" in step
         for step in plan_of(queries)
     )
+
+
+def test_reasons_are_counted_without_a_look_at_what_was_scored(run: Run) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        assert reasons(run)
+    (counting,) = (query["sql"] for query in queries.captured_queries if "COUNT" in query["sql"])
+    assert counting.count('"state" IN') == 1
+    assert "'scored'" not in counting
 
 
 def test_the_plain_list_is_read_in_the_order_of_positions(run: Run) -> None:
