@@ -352,3 +352,7 @@ def test_a_multi_turn_template_keeps_its_own_blank_line(jail: Jail) -> None:
         "【对话历史】\n[SYSTEM] 助手\n[USER] 你好\n[BOT] 你好\n【用户问题】\n那狭义相对论呢?\n\n"
         "【参考答案】\n光速是极限。\n【助手回答】\n时间膨胀"
     )
+
+
+def test_a_fresh_worker_has_found_no_name_yet(jail: Jail) -> None:
+    assert render(jail, "no name", [RenderItem({"x": 1})])[0].found == ()
