@@ -101,3 +101,9 @@ def test_records_of_a_csv_come_out_equal(upload: Upload, records: list[tuple[str
     version = upload(source.encode(), read=True, file_name="x.csv")
     text = b"".join(recomposing.csv_file(version)).decode()
     assert list(csv.reader(StringIO(text, newline=""))) == [header, *map(list, records)]
+
+
+def test_a_record_with_a_system_text_becomes_a_whole_conversation(upload: Upload) -> None:
+    version = upload(b"prompt,response,system,note\nq,a,be brief,n\n", read=True, file_name="x.csv")
+    turns = [{"prompt": "q", "response": "a"}]
+    assert written(version) == [{"system": "be brief", "conversation": turns, "note": "n"}]
