@@ -246,7 +246,18 @@ def entry_problems(language: str, entry: polib.POEntry) -> list[str]:
     }
     if any(frozenset(PLACEHOLDER.findall(form)) not in allowed for form in forms):
         return [f"{language}: other placeholders than in {entry.msgid!r}"]
+    if PLACEHOLDER.search(entry.msgid) and not all(map(can_be_filled, forms)):
+        return [f"{language}: a per cent sign must be written twice (%%): {entry.msgid!r}"]
     return []
+
+
+def can_be_filled(text: str) -> bool:
+    """Whether Python's % takes it; where it does not, Django shows the English text without a word."""
+    try:
+        text % dict.fromkeys(re.findall(r"%\((\w+)\)", text), 1)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 if __name__ == "__main__":

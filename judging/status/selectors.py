@@ -19,7 +19,7 @@ from evalsite.models import WorkerProcess
 from judging.metrics.models import Endpoint
 from judging.runs import limits
 from judging.runs.load_models import EndpointLoad
-from judging.runs.models import PEOPLE, JudgeReply, Run, RunState
+from judging.runs.models import PEOPLE, Generation, JudgeReply, Run, RunState
 
 REPLIES_LOOKED_AT = 1000
 OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (runs/lanes.py)
@@ -127,10 +127,11 @@ def stopped_by_budget() -> int:
 def endpoints() -> list[SeenEndpoint]:
     """The endpoints among the last replies of the whole site and those that are down, the worst first."""
     found: dict[int, list[tuple[str, str]]] = {}
-    last = JudgeReply.objects.order_by("-pk").values_list("endpoint_id", "error", "calls")[:REPLIES_LOOKED_AT]
-    for endpoint, error, calls in last:
-        if endpoint is not None:
-            found.setdefault(endpoint, []).append((error, calls))
+    for said in (JudgeReply, Generation):  # by judge models, and by models under test
+        last = said.objects.order_by("-pk").values_list("endpoint_id", "error", "calls")[:REPLIES_LOOKED_AT]
+        for endpoint, error, calls in last:
+            if endpoint is not None:
+                found.setdefault(endpoint, []).append((error, calls))
     down = EndpointLoad.objects.filter(down_since__gt=0, key__startswith=OF_ENDPOINT).values_list(
         "key", flat=True
     )

@@ -38,6 +38,13 @@ def test_placeholders_must_agree() -> None:
     assert messages.entry_problems("zh_Hans", right) == []
 
 
+def test_a_per_cent_sign_beside_a_placeholder_is_written_twice() -> None:
+    wrong = messages.polib.POEntry(msgid="%(n)s%% of them", msgstr="占 %(n)s%")
+    right = messages.polib.POEntry(msgid="%(n)s%% of them", msgstr="占 %(n)s%%")
+    assert messages.entry_problems("zh_Hans", wrong) != []
+    assert messages.entry_problems("zh_Hans", right) == []
+
+
 def test_the_bench_takes_no_number_of_calls_for_a_rule_program(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         evaluate(tmp_path, tmp_path / "data", "", tmp_path / "rows.jsonl", "in flight 64", 64)  # type: ignore[misc]

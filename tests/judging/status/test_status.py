@@ -17,7 +17,7 @@ from judging.core.pipeline import JudgeModel
 from judging.metrics.models import Endpoint
 from judging.runs.lanes import way_key
 from judging.runs.load_models import EndpointLoad
-from judging.runs.models import Judgement, JudgeReply, Run, RunState
+from judging.runs.models import Generation, Judgement, JudgeReply, Run, RunState
 from judging.runs.services import run_stop_at_budget
 from judging.status import selectors
 from tests.conftest import ClientOf
@@ -98,6 +98,14 @@ def test_an_endpoint_that_is_down_is_told_though_nobody_asked_it_lately(
 def test_an_endpoint_that_answers_and_was_not_asked_lately_is_left_out(endpoint: Endpoint) -> None:
     circuit(endpoint)
     assert selectors.endpoints() == []
+
+
+def test_an_endpoint_that_is_asked_for_answers_is_shown_too(endpoint: Endpoint) -> None:
+    run = a_run(a_version(endpoint.project, rows=1), a_metric("http://x"))
+    told = {"state": "failed", "error": "unknown_model", "calls": "[]", "request": "{}", "finished_at": 1.0}
+    Generation.objects.create(run=run, response_id=1, attempt=1, endpoint=endpoint, **told)
+    [seen] = selectors.endpoints()
+    assert (seen.asked, seen.failed, seen.last_code) == (1, 1, "unknown_model")
 
 
 def test_runs_that_spent_what_they_may_are_told(alice: User, olga: User, client_of: ClientOf) -> None:
