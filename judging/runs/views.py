@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -32,6 +31,7 @@ from judging.runs.forms import RunForm
 from judging.runs.inferring import asked_of, source_of
 from judging.runs.lint_notes import lint_notes
 from judging.runs.models import PEOPLE, JudgementState, Run
+from judging.runs.once import made_once
 from judging.runs.preflight import preflight
 from judging.runs.spending import money_shown
 
@@ -120,8 +120,9 @@ def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
     user = request.user
     assert isinstance(user, User)
     same = {"version": sent["version"], "sample_size": sent["sample_size"], "seed": sent["seed"]}
-    try:
-        return services.run_create(
+    return made_once(
+        form,
+        lambda: services.run_create(
             project=project,
             name=sent["name"],
             candidates=list(sent["candidates"]),
@@ -130,15 +131,9 @@ def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
             manner=form.manner(),
             asked=form.asked.candidates(),
             **same,
-        )
-    except IntegrityError:
-        earlier = Run.objects.filter(project=project, name=sent["name"], created_by=user, **same).first()
-        if earlier is None:
-            form.add_error("name", _("There is a run with this name already. Choose another."))
-        return earlier
-    except ValidationError as error:
-        form.add_error(None, error)
-        return None
+        ),
+        lambda: Run.objects.filter(project=project, name=sent["name"], created_by=user, **same).first(),
+    )
 
 
 @login_required

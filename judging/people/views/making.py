@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -35,6 +34,7 @@ from judging.people.models import Evaluation, Item
 from judging.people.offers import candidates_of, look, offers
 from judging.people.organising import evaluation_create
 from judging.people.selectors import items_page, possible_raters
+from judging.runs.once import made_once
 from judging.runs.selectors import unusable_versions
 from judging.runs.services import free_name
 
@@ -152,8 +152,10 @@ def _preview(form: EvaluationForm, version: Version) -> Any:
 def _create(request: HttpRequest, project: Project, form: EvaluationForm, criteria: Any) -> Evaluation | None:
     """The evaluation, or None with the reason on the form. The same form sent twice makes one."""
     sent, user = form.cleaned_data, access.signed_in(request)
-    try:
-        return evaluation_create(
+    mine = Evaluation.objects.filter(run__project=project, run__name=sent["name"], run__created_by=user)
+    return made_once(
+        form,
+        lambda: evaluation_create(
             project=project,
             name=sent["name"],
             choice=form.choice(),
@@ -161,16 +163,9 @@ def _create(request: HttpRequest, project: Project, form: EvaluationForm, criter
             raters=list(sent["raters"]),
             user=user,
             terms=form.terms(),
-        )
-    except IntegrityError:
-        mine = Evaluation.objects.filter(run__project=project, run__name=sent["name"], run__created_by=user)
-        earlier = mine.filter(seed=sent["seed"], run__version=form.version).first()
-        if earlier is None:
-            form.add_error("name", _("There is a run with this name already. Choose another."))
-        return earlier
-    except ValidationError as error:
-        form.add_error(None, error)
-        return None
+        ),
+        lambda: mine.filter(seed=sent["seed"], run__version=form.version).first(),
+    )
 
 
 @login_required
