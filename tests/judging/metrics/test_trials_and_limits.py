@@ -157,6 +157,15 @@ def test_a_test_of_the_connection_finds_out_that_an_endpoint_is_back(
     assert (load.down_since, load.failures) == (0, 0)
 
 
+def test_a_test_needs_no_slot_of_an_endpoint_that_is_down(
+    key: str, live: Endpoint, load: EndpointLoad
+) -> None:
+    busy(key, live)  # by what waits for it to come back
+    now(load, down_since=time.time() - 9, next_try_at=time.time() + 9)
+    turn = Turn(key, live.pk, 16, patience=0.0, anyway=True)
+    assert list(turn.until_granted({"messages": []})) == []
+
+
 def test_a_failure_by_hand_counts_among_those_in_a_row(
     live: Endpoint, load: EndpointLoad, server: ScriptedJudge
 ) -> None:
