@@ -244,7 +244,7 @@ def test_what_the_repair_cannot_mend_is_said(upload: Upload) -> None:
 
 def test_all_that_need_no_choice_are_offered_together(upload: Upload) -> None:
     version = upload(COMMENTED + jsonl(outputs("a", "a"), outputs("b", "B")), read=True)
-    assert desk(version).together == ("strip_comments", "merge_models")
+    assert desk(version).together == ("strip_comments", "strip_trailing_commas", "merge_models")
 
 
 def test_a_converted_file_shows_its_beginning(upload: Upload) -> None:
