@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from judging.core.judges.client import Client, ask
+import httpx
+
+from judging.core.judges.client import ask
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.replying import OnText, Reply
 from judging.core.judges.settings import JudgeSettings, Request, without
@@ -104,7 +106,7 @@ class Asked:
 
 
 async def ask_patiently(
-    client: Client,
+    client: httpx.AsyncClient,
     settings: JudgeSettings,
     request: Request,
     *,
@@ -136,7 +138,7 @@ async def ask_patiently(
 
 
 async def _watched(
-    client: Client, settings: JudgeSettings, request: Request, watch: Watch, on_text: OnText | None
+    client: httpx.AsyncClient, settings: JudgeSettings, request: Request, watch: Watch, on_text: OnText | None
 ) -> Reply:
     """One try, whose end is told to `watch` however it comes."""
     reply, failure = None, None

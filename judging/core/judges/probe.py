@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 
-import aiohttp
+import httpx
 import msgspec
-from yarl import URL
 
-from judging.core.judges.client import Client, open_client
+from judging.core.judges.client import open_client, request_headers
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.patience import NOBODY, RetryPolicy, Watch, ask_patiently
 from judging.core.judges.replying import Reply
@@ -18,7 +16,6 @@ from judging.core.judges.settings import JudgeSettings, build_request, models_ur
 QUESTION = "Reply with the single word OK."
 MAX_MODELS = 500
 MAX_LIST_BYTES = 2**20
-LIST_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +80,19 @@ def _was_answered(error: JudgeError | None) -> bool:
     return error is None or error.status is not None
 
 
-async def _models(client: Client, settings: JudgeSettings) -> tuple[str, ...]:
+async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[str, ...]:
     """The names that the endpoint lists, () where it lists none: few gateways do."""
     try:
-        url = URL(models_url(settings.url))
-        async with asyncio.timeout(LIST_SECONDS), client.request("GET", url, settings) as response:
+        async with client.stream(
+            "GET", models_url(settings.url), headers=request_headers(settings), timeout=5.0
+        ) as response:
             body = bytearray()
-            while data := await response.content.readany():
+            async for data in response.aiter_bytes():
                 body += data
                 if len(body) > MAX_LIST_BYTES:
                     return ()
         listed = msgspec.json.decode(body, type=_Models).data
-    except (aiohttp.ClientError, OSError, msgspec.MsgspecError, UnicodeError):
+    except (httpx.HTTPError, OSError, msgspec.MsgspecError, UnicodeError):
         return ()
     return tuple(sorted({model.id for model in listed})[:MAX_MODELS])
 

@@ -174,13 +174,9 @@ def test_an_own_authority_is_added_to_the_known_ones() -> None:
     if not known:
         pytest.skip("this machine has no certificates")
     pem = ssl.DER_cert_to_PEM_cert(known[0])
-
-    async def opened_and_closed() -> bool:
-        async with open_client(settings_for(UNUSED, ca_pem=pem)) as client:
-            pass
-        return client.session.closed
-
-    assert asyncio.run(opened_and_closed())
+    client = open_client(settings_for(UNUSED, ca_pem=pem))
+    asyncio.run(client.aclose())
+    assert client.is_closed
 
 
 def test_an_error_says_what_it_is() -> None:
