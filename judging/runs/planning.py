@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from datasets.models import Candidate, Row
@@ -23,21 +24,23 @@ _PLANNED_COLUMNS = (
 )
 _EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', ''"
 
-# Set-based, because a million judgements are planned in one statement: 2–3 s instead of minutes by the ORM.
+SLICE = 20_000  # rows planned in one transaction: on SQLite nobody else writes meanwhile
+
+# Set-based, because a million judgements are planned in seconds so, and in minutes by the ORM.
 _PLAN = """
 INSERT INTO judging_judgement ({columns})
-SELECT %s, ROW_NUMBER() OVER (ORDER BY {order}, c.candidate_id, a.number, m.number) - 1,
-       m.id, r.id, c.candidate_id, a.id, 1, %s, {empty}, NULL, NULL
-  FROM datasets_row r {drawn}
-  JOIN datasets_response a ON a.row_id = r.id
+SELECT %s, %s + ROW_NUMBER() OVER (ORDER BY s.key, c.candidate_id, a.number, m.number) - 1,
+       m.id, s.value, c.candidate_id, a.id, 1, %s, {empty}, NULL, NULL
+  FROM {rows}
+  JOIN datasets_response a ON a.row_id = s.value
   JOIN judging_runcandidate c ON c.candidate_id = a.candidate_id AND c.run_id = %s
  CROSS JOIN judging_runmetric m
- WHERE r.version_id = %s AND r.valid AND m.run_id = %s
+ WHERE m.run_id = %s
 """
 
 _ROOM = """
 INSERT INTO datasets_response (row_id, candidate_id, number, raw)
-SELECT r.id, %s, %s, '' FROM datasets_row r WHERE r.version_id = %s AND r.valid {sampled} ORDER BY r.line
+SELECT s.value, %s, %s, '' FROM {rows} ORDER BY s.key
 """
 
 # {asked_by}: whose replies are read again, NULL to ask anew. {which}: the attempts that are followed by another.
@@ -62,77 +65,84 @@ _WITH_REPLIES = f"""{_OF_METRIC} AND EXISTS (
 
 
 def plan(run_id: int) -> None:
-    """Make all judgements and chunks of a run that is being planned, and let it run. In one transaction: a worker
-    that dies on the way leaves nothing, and the next one plans again."""
+    """Make all judgements of a run that is being planned, some rows a transaction, then its chunks, and let it run.
+
+    A worker that dies on the way leaves whole slices, and the next one goes on behind them.
+    """
+    run = Run.objects.get(pk=run_id)
+    if run.state != RunState.PLANNING:
+        return
+    rows = rows_to_judge(run)
+    last = run.judgements.order_by("-position").values_list("row_id", flat=True).first()
+    total = run.total
+    for at in range(0 if last is None else rows.index(last) + 1, len(rows), SLICE):
+        made = _plan_slice(run_id, rows[at : at + SLICE], total)
+        if made is None:
+            return
+        total += made
+    _let_it_run(run_id, total)
+
+
+def _plan_slice(run_id: int, rows: list[int], start: int) -> int | None:
+    """Plan these rows from position `start` on; how many judgements. None where the run was stopped, or somebody else
+    plans it: nothing is done then."""
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
-        if run.state != RunState.PLANNING:
-            return
-        rows = sampled_rows(run)
+        if run.state != RunState.PLANNING or run.total != start:
+            return None
         make_room_for_answers(run, rows)
-        total = _insert_judgements(run, rows)
+        made = _of_rows(_PLAN, [run.pk, start, True], rows, [run.pk, run.pk])
+        run.total += made
+        run.rows += run.judgements.filter(position__gte=start).values("row_id").distinct().count()
+        run.save(update_fields=["total", "rows"])
+        return made
+
+
+def _let_it_run(run_id: int, total: int) -> None:
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=run_id)
+        if run.state != RunState.PLANNING or run.total != total:
+            return
         make_chunks(run.pk, 0, total, of=run.metrics.count())
-        run.total = total
-        run.rows = run.judgements.values("row_id").distinct().count()
         run.started_at = timezone.now()
         run.state = RunState.RUNNING if total else RunState.FINISHED
         run.finished_at = None if total else timezone.now()
-        run.save()
+        run.save(update_fields=["started_at", "state", "finished_at"])
 
 
-def sampled_rows(run: Run) -> list[int] | None:
-    """Ids of the rows drawn by the run's seed, in the order of the draw, or None for all. The same seed draws the
-    same rows."""
-    if run.sample_size is None and run.stop_width is None:
-        return None
+def rows_to_judge(run: Run) -> list[int]:
+    """Ids of the rows that the run judges, in the order in which it does: that of the file, or that of the draw where
+    it may end early, so that what it has seen then is a random sample. The same seed draws the same rows."""
     rows = list(
         Row.objects.filter(version=run.version_id, valid=True).order_by("line").values_list("pk", flat=True)
     )
     size = len(rows) if run.sample_size is None else min(run.sample_size, len(rows))
     if size == len(rows) and run.stop_width is None:
-        return None
-    return random.Random(run.seed).sample(rows, size)
+        return rows
+    drawn = random.Random(run.seed).sample(range(len(rows)), size)
+    return [rows[index] for index in (drawn if run.stop_width is not None else sorted(drawn))]
 
 
-def _insert_judgements(run: Run, rows: list[int] | None) -> int:
-    parameters: list[Any] = [run.pk, True, run.pk, run.version_id, run.pk]
-    drawn = ""
-    if rows is not None:
-        postgres = connection.vendor == "postgresql"
-        drawn = (
-            "JOIN unnest(%s::bigint[]) WITH ORDINALITY AS s(value, key)"
-            if postgres
-            else "JOIN json_each(%s) s"
-        )
-        drawn += " ON s.value = r.id"
-        parameters.insert(2, rows if postgres else json.dumps(rows))
-    # A run that may end early is judged in the order of the draw, so that what it has seen is a random sample.
-    order = "r.line" if run.stop_width is None else "s.key"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _PLAN.format(columns=_PLANNED_COLUMNS, empty=_EMPTY_TEXTS, drawn=drawn, order=order), parameters
-        )
-        return int(cursor.rowcount)
-
-
-def make_room_for_answers(run: Run, rows: list[int] | None) -> None:
+def make_room_for_answers(run: Run, rows: list[int]) -> None:
     """A response without an answer yet for each that the run is to ask for: `n` of each candidate to each row."""
     for one in RunCandidate.objects.filter(run=run).exclude(definition=""):
-        n, made = CandidateModel.from_json(one.definition).n, 0
+        n = CandidateModel.from_json(one.definition).n
         for number in range(1, n + 1):
-            made += _insert_responses(run, rows, one.candidate_id, number)
-        Candidate.objects.filter(pk=one.candidate_id).update(rows=made // n, responses=made)
+            _of_rows(_ROOM, [one.candidate_id, number], rows, [])
+        Candidate.objects.filter(pk=one.candidate_id).update(
+            rows=F("rows") + len(rows), responses=F("responses") + len(rows) * n
+        )
 
 
-def _insert_responses(run: Run, rows: list[int] | None, candidate: int, number: int) -> int:
-    parameters: list[Any] = [candidate, number, run.version_id]
-    sampled = ""
-    if rows is not None:
-        postgres = connection.vendor == "postgresql"
-        sampled = "AND r.id = ANY(%s)" if postgres else "AND r.id IN (SELECT value FROM json_each(%s))"
-        parameters.append(rows if postgres else json.dumps(rows))
+def _of_rows(statement: str, before: list[Any], rows: list[int], after: list[Any]) -> int:
+    """Run a statement whose {rows} are a table `s` of their ids (`value`) in their order (`key`); how many it made."""
+    postgres = connection.vendor == "postgresql"
+    table = "unnest(%s::bigint[]) WITH ORDINALITY AS s(value, key)" if postgres else "json_each(%s) AS s"
     with connection.cursor() as cursor:
-        cursor.execute(_ROOM.format(sampled=sampled), parameters)
+        cursor.execute(
+            statement.format(columns=_PLANNED_COLUMNS, empty=_EMPTY_TEXTS, rows=table),
+            [*before, rows if postgres else json.dumps(rows), *after],
+        )
         return int(cursor.rowcount)
 
 

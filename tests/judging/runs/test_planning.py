@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
@@ -10,7 +12,7 @@ from datasets.models import Candidate, Row, Version
 from evalsite.accounts.models import Project
 from judging.runs import planning
 from judging.runs.models import Judgement, Run, RunState
-from judging.runs.services import frozen, run_create
+from judging.runs.services import Manner, frozen, run_cancel, run_create, run_resume
 from tests.make import a_metric, a_run, a_version
 
 URL = "http://127.0.0.1:9/v1"
@@ -72,6 +74,58 @@ def test_planning_twice_plans_once(version: Version) -> None:
     run = planned(version)
     planning.plan(run.pk)
     assert run.judgements.count() == 20
+
+
+@pytest.fixture
+def two_rows_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "SLICE", 2)
+
+
+@pytest.mark.usefixtures("two_rows_a_slice")
+@pytest.mark.parametrize(
+    "options", [{}, {"sample_size": 3, "seed": 7}, {"manner": Manner(stop_width=0.1), "seed": 7}]
+)
+def test_in_slices_the_plan_is_the_same(
+    version: Version, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    sliced = planned(version, **options)
+    monkeypatch.setattr(planning, "SLICE", 100)
+    whole = planned(version, **options)
+    assert laid_out(sliced) == laid_out(whole) != []
+    assert (sliced.total, sliced.rows) == (whole.total, whole.rows)
+
+
+@pytest.mark.usefixtures("two_rows_a_slice")
+def test_a_plan_that_was_broken_off_is_taken_up_behind_its_last_slice(version: Version) -> None:
+    run = a_run(version, a_metric(URL))
+    rows = planning.rows_to_judge(run)
+    planning._plan_slice(run.pk, rows[:2], 0)
+    assert Run.objects.get(pk=run.pk).state == RunState.PLANNING
+    planning.plan(run.pk)
+    assert laid_out(run) == laid_out(planned(version))
+
+
+def test_a_slice_that_somebody_else_has_planned_is_left_alone(version: Version) -> None:
+    run = a_run(version, a_metric(URL))
+    rows = planning.rows_to_judge(run)
+    assert planning._plan_slice(run.pk, rows[:2], 0) == 8
+    assert planning._plan_slice(run.pk, rows[:2], 0) is None
+
+
+def test_a_run_cancelled_while_it_is_planned_stays_so_and_can_be_taken_up(version: Version) -> None:
+    run = a_run(version, a_metric(URL))
+    rows = planning.rows_to_judge(run)
+    planning._plan_slice(run.pk, rows[:2], 0)
+    run_cancel(run)
+    assert planning._plan_slice(run.pk, rows[2:4], 8) is None
+    run_resume(run)
+    planning.plan(run.pk)
+    assert laid_out(run) == laid_out(planned(version))
+
+
+def laid_out(run: Run) -> list[tuple[Any, ...]]:
+    fields = ("position", "row__line", "candidate__name", "response__number", "run_metric__number")
+    return list(run.judgements.order_by("position").values_list(*fields))
 
 
 def test_a_run_holds_its_own_copy_of_what_it_judges_by(version: Version) -> None:
