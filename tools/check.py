@@ -34,6 +34,11 @@ def steps() -> dict[str, list[str]]:
         "migrations": [python, manage, "makemigrations", "--check", "--dry-run"],
         "system check": [python, manage, "check"],
         "deploy check": [python, manage, "check", "--deploy", "--fail-level", "ERROR"],
+        "container file": [str(BIN / "hadolint"), "docs/deploy/Containerfile"],
+        "compose file": [
+            str(BIN / "check-jsonschema"),
+            *("--builtin-schema", "vendor.compose-spec", "docs/deploy/compose.yaml"),
+        ],
         "translations": [python, str(ROOT / "tools" / "messages.py"), "check"],
     }
 

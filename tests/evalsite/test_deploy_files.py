@@ -56,7 +56,9 @@ def test_every_volume_and_service_that_compose_needs_is_there() -> None:
 def test_the_image_is_locked_unprivileged_and_watched() -> None:
     text = (FOLDER / "Containerfile").read_text()
     assert "--require-hashes" in text
-    assert text.index("USER evalsite") > text.index("RUN pip install")
+    made = re.search(r"useradd .*--uid (\d+)", text)
+    assert made is not None
+    assert text.index(f"\nUSER {made[1]}\n") > text.index("RUN pip install")
     assert "HEALTHCHECK" in text
 
 
