@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.supervisor import PARENT, manage
+from tests.processes.conftest import Processes, wait_until
 from tests.starting import free_port
 
 pytestmark = pytest.mark.processes
@@ -52,3 +53,9 @@ def test_one_folder_is_served_once(tmp_path: Path) -> None:
     with (tmp_path / "serving").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "Another evalsite is running with this DATA_DIR" in served(tmp_path).stderr
+
+
+def test_a_worker_gives_way_to_pages(processes: Processes) -> None:
+    worker = processes.start("worker", "--queue", "data")
+    pages = os.getpriority(os.PRIO_PROCESS, 0)  # as high a number is, so low is the priority
+    wait_until(lambda: os.getpriority(os.PRIO_PROCESS, worker.pid) > pages)

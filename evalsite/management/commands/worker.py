@@ -14,6 +14,8 @@ from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, mana
 
 log = logging.getLogger("evalsite.worker")
 
+BEHIND_PAGES = 5  # niceness: where both want the processor, who waits for a page has it first
+
 
 class Command(BaseCommand):
     help = (
@@ -36,6 +38,7 @@ class Command(BaseCommand):
         if queue is None:
             Supervisor([Child(f"worker ({q})", manage("worker", "--queue", q)) for q in engine.QUEUES]).run()
             return
+        os.nice(BEHIND_PAGES)
         threading.Thread(target=engine.keep_house, args=(queue, _problem), daemon=True).start()
         engine.backend().work(queue)
 
