@@ -93,7 +93,8 @@ def test_tokens_a_minute_hold_over_two_workers_and_are_used() -> None:
     times = sorted(asked.at for asked in judge.requests)[40:]  # by then a call's tokens are known
     # What was guessed too high comes back at once, within the part of a minute's tokens that is left unused.
     assert fullest(times, 3.0 / crowd()) * 100 <= 180_000 * 3 / 60 + 180_000 * (1 - USED)
-    assert (len(times) - 1) * 100 / (times[-1] - times[0]) >= 0.9 * 180_000 / 60 / crowd()
+    settled = times[40:]  # and by then that has come back, from both workers
+    assert (len(settled) - 1) * 100 / (settled[-1] - settled[0]) >= 0.9 * 180_000 / 60 / crowd()
 
 
 def test_a_servers_own_time_is_kept_by_all_workers() -> None:
