@@ -43,6 +43,7 @@ def version_of_answers(*, version: Version, source: str, name: str, user: User |
         number=number,
         origin=ORIGIN,
         parent=version,
+        stopped_by=version.stopped_by,
         file_name=files.shown_name(f"{name[:200]}.jsonl"),
         stored_as=f"{files.FOLDER}/{uuid.uuid4().hex}",
         chosen_format="judge_only",

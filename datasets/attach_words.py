@@ -32,7 +32,7 @@ REASONS: dict[str, StrPromise] = {
 
 _PROBLEMS: dict[str, StrPromise] = {
     attaching.MODEL_NAME_WANTED: gettext_lazy(
-        "This is a file in a legacy format. Send it again and say which model its responses come from."
+        "This is a file in a legacy format. Say which model its responses come from."
     ),
     attaching.GONE: gettext_lazy("A file is no longer where it was kept. Send the answers again."),
     attaching.AWAY: gettext_lazy(

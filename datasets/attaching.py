@@ -64,6 +64,18 @@ def answers_upload(
     return made
 
 
+@transaction.atomic
+def attachment_name(*, attachment: Attachment, model_name: str) -> bool:
+    """Say whose answers a legacy file holds, and have it matched. False if that was not what it waited for."""
+    nameless = Attachment.objects.filter(
+        pk=attachment.pk, state=State.FAILED, problem__code=MODEL_NAME_WANTED
+    )
+    if not nameless.update(state=State.WAITING, model_name=model_name.strip(), problem={}, done=0):
+        return False
+    engine.wake(tasks.match_answers, attachment_id=attachment.pk)
+    return True
+
+
 def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Match a waiting file; it is then matched or failed. False if somebody else does it or has done it."""
     waiting = Attachment.objects.filter(pk=attachment_id, state=State.WAITING)
@@ -184,6 +196,7 @@ def attachment_use(*, attachment: Attachment, user: User | None) -> Version | No
             number=services.next_number(version.dataset),
             origin="attach",
             parent=version,
+            stopped_by=version.stopped_by,
             file_name=f"{files.name_from(version.file_name)}.jsonl",
             stored_as=attachment.merged_as,
             size=attachment.report["merged_size"],

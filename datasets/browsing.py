@@ -33,7 +33,7 @@ SLICE = 250
 class Budget:
     """How much one look may cost."""
 
-    rows: int = 5_000
+    rows: int = 1_000
     characters: int = 20_000_000
 
 
@@ -138,7 +138,7 @@ class _Look:
 
     def _read(self, lines: list[int]) -> list[int]:
         passed = set()
-        for row in searching.texts(self.version, lines):
+        for row in searching.texts(self.version, lines, fields=bool(self.chosen.field)):
             self.characters += len(row.text)
             if self.chosen.passes(row):
                 passed.add(row.line)

@@ -10,7 +10,7 @@ from django.db.models.functions import RowNumber, Substr
 
 from datasets.core.findings import CODES
 from datasets.core.findings import Finding as Found
-from datasets.core.lines import lines_at
+from datasets.core.lines import pieces_at
 from datasets.importing import limits_of_kept
 from datasets.messages import message
 from datasets.models import Finding, Row, Version
@@ -88,22 +88,30 @@ def shown(version: Version, findings: Sequence[Found]) -> list[Shown]:
     bad = Row.objects.filter(version=version, line__in=lines, valid=False)
     begin = {line: (pk, text) for line, pk, text in bad.values_list("line", "pk", Substr("raw", 1, NEAR))}
     if _is_spread(version):
-        return [told(found, _in_file(version, found)) for found in findings]
+        around = _in_file(version, findings)
+        return [told(found, around.get((found.line, found.column))) for found in findings]
     return [told(found, _around(begin.get(found.line or 0), found.column)) for found in findings]
 
 
 def _is_spread(version: Version) -> bool:
-    """Is it JSON over several lines? None of its lines is a row then; few findings name one."""
-    return version.format_why.get("why") == "spread" and version.file_is_kept
+    """Are places looked up in the file itself? None of its lines is a row; few findings name one."""
+    return version.is_spread and version.file_is_kept
 
 
-def _in_file(version: Version, found: Found) -> Around | None:
-    if not found.line or not found.column:
-        return None
-    limits = limits_of_kept()
-    line = lines_at(version.path, encoding_of(version), found.line, found.line + 1, limits)
-    start = max(found.column - BEFORE, 1)
-    return _around_in(line[start - 1 : start - 1 + BEFORE + AFTER], start, found.column)
+def _in_file(
+    version: Version, findings: Sequence[Found]
+) -> dict[tuple[int | None, int | None], Around | None]:
+    """{(line, column): its surroundings}, looked up in the file itself."""
+    starts = {
+        (found.line, found.column): (found.line, max(found.column - BEFORE, 1))
+        for found in findings
+        if found.line and found.column
+    }
+    texts = pieces_at(version.path, encoding_of(version), starts.values(), BEFORE + AFTER, limits_of_kept())
+    return {
+        (line, column): _around_in(texts.get(start, ""), start[1], column)
+        for (line, column), start in starts.items()
+    }
 
 
 def _around(row: tuple[int, str] | None, column: int | None) -> Around | None:

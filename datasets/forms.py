@@ -87,6 +87,12 @@ class FormatForm(forms.Form):
     )
 
 
+class ModelNameForm(forms.Form):
+    """Whose answers a legacy file holds."""
+
+    model_name = forms.CharField(label=_("Name of the model"), max_length=1000)
+
+
 class AnswersForm(forms.Form):
     """A file of answers to attach, and how its lines name their rows."""
 

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_noop
 
 from datasets import answers_kept, repairing, storing, tasks
@@ -104,13 +105,26 @@ def import_or_wait(version_id: int, owner: str, stop: threading.Event | None = N
 
 
 def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None) -> None:
-    """Read the uploads that wait, in the middle of longer work of this worker: nobody waits for a file behind that."""
+    """Read the uploads that wait, and do short work, in the middle of longer work of this worker: nobody waits for a
+    file or a page behind that."""
     waiting = Version.objects.filter(state=VersionState.WAITING)
     if smaller_than is not None:
         waiting = waiting.filter(size__lt=smaller_than)
     for version_id in list(waiting.order_by("pk").values_list("pk", flat=True)):
         if not stop.is_set():
             import_version(version_id, owner, stop)
+    do_short_work(stop)
+
+
+def do_short_work(stop: threading.Event) -> None:
+    """Do what other rooms call short, in the middle of longer work: see settings. If it fails, that work goes on."""
+    for name in settings.SHORT_WORK:
+        if stop.is_set():
+            return
+        try:
+            import_string(name)()
+        except Exception:
+            log.exception("%s failed in the middle of longer work.", name)
 
 
 def limits() -> Limits:
@@ -187,7 +201,7 @@ class _Importer:
         self.large = version.size >= SMALL
         self.owner = owner
         self.stop = stop
-        self.writer = storing.Writer(self.version_id)
+        self.writer = storing.Writer(self.version_id, self._settle)
         self.batch: list[NewRow] = []
         self.batch_bytes = 0
         self.rows = 0
@@ -195,6 +209,8 @@ class _Importer:
         self.looked_up = 0.0
         self.gave_way = time.monotonic()
         self.sender = ThreadPoolExecutor(1, "import")
+        self.unchecked = ExitStack()  # while it holds something, no row is asked whether its version is there
+        self.checked = True
         self.under_way = ExitStack()  # the transaction of a batch that is being sent
         self.sent: Future[None] | None = None
 
@@ -204,7 +220,10 @@ class _Importer:
     def __exit__(self, *error: Any) -> None:
         """Whatever is under way is undone; nothing is where all went well."""
         self.sender.shutdown()
-        self.under_way.__exit__(*error)
+        try:
+            self.under_way.__exit__(*error)
+        finally:  # the connection is used on, also where the transaction could not be undone in order
+            self._check()
 
     def progress(self, done: int, _all: int) -> None:
         """Called by the reader between rows; long stretches without a batch keep the lease too."""
@@ -214,6 +233,7 @@ class _Importer:
             self._advance()
         if self.large and time.monotonic() - self.gave_way >= LOOK_UP_SECONDS:
             self._settle()
+            self._check()
             give_way(self.owner, self.stop, smaller_than=SMALL)
             self.gave_way = time.monotonic()
 
@@ -223,19 +243,20 @@ class _Importer:
         self.batch_bytes += size
         self.rows += len(rows)
         if len(self.batch) >= BATCH_ROWS or self.batch_bytes >= BATCH_BYTES:
-            self._settle()
             self._send()
 
     def forget(self) -> None:
         """Nothing that came so far counts: the file is read another way."""
         self._settle()
+        self._check()
         storing.clear(self.version_id)
-        self.writer = storing.Writer(self.version_id)
+        self.writer = storing.Writer(self.version_id, self._settle)
         self.batch, self.batch_bytes, self.rows = [], 0, 0
 
     def finish(self, summary: Summary, lines: Mapping[str, Lines]) -> None:
         """The last rows and everything known of the version become visible at once."""
         self._settle()
+        self._check()
         with transaction.atomic():
             if self.batch:
                 self.writer.write(self.batch)
@@ -246,18 +267,36 @@ class _Importer:
             engine.wake(tasks.index_version, version_id=self.version_id)
 
     def _send(self) -> None:
-        # The rows refer to the version, whose lease is looked at, and to rows of the same batch.
-        self.under_way.enter_context(connection.constraint_checks_disabled())
-        self.under_way.enter_context(transaction.atomic())
-        storing.let_commits_wait_for_no_disk()
-        send = self.writer.sending(self.batch)
-        self.batch, self.batch_bytes = [], 0
         if connection.vendor == "sqlite":
-            send()
+            self._begin()
+            self.writer.write(self.batch)
             self._advance()
             self.under_way.close()
         else:
+            send = self.writer.sending(self.batch)  # made while the server takes in the batch before
+            self._settle()
+            self._begin()
             self.sent = self.sender.submit(send)
+        self.batch, self.batch_bytes = [], 0
+
+    def _begin(self) -> None:
+        """Begins the transaction of a batch."""
+        self._check_nothing()
+        self.under_way.enter_context(transaction.atomic())
+        storing.let_commits_wait_for_no_disk()
+
+    def _check_nothing(self) -> None:
+        """The rows refer to the version, whose lease is looked at, and to rows of the same batch.
+
+        Until others write: SQLite prepares every statement anew when this is switched.
+        """
+        if self.checked:
+            self.unchecked.enter_context(connection.constraint_checks_disabled())
+            self.checked = False
+
+    def _check(self) -> None:
+        self.unchecked.close()
+        self.checked = True
 
     def _settle(self) -> None:
         """Waits for what is under way; from here on the connection may be used."""
@@ -276,7 +315,7 @@ class _Importer:
 
 def figures(summary: Summary) -> dict[str, object]:
     """What a version's own fields say of it."""
-    return {
+    found: dict[str, object] = {
         "format": summary.format or "",
         "format_why": {"why": summary.why, **summary.why_params},
         "encoding": summary.encoding or "",
@@ -288,3 +327,6 @@ def figures(summary: Summary) -> dict[str, object]:
         "fields_found": summary.fields,
         "problem": "",
     }
+    if summary.stopped_by:  # else it stays that of what the version is made from
+        found["stopped_by"] = summary.stopped_by
+    return found

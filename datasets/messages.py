@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
 
 from datasets.core.findings import Finding
+from evalsite.templatetags.show import number
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
@@ -166,6 +168,16 @@ JSON_PROBLEMS: dict[str, StrPromise] = {
     "spread": gettext_lazy(
         "in the middle of an object that is spread over several lines %(met)s was met; %(wanted)s is wanted."
     ),
+    "unended_comment": gettext_lazy(
+        "a comment begins here with %(met)s and never ends; %(wanted)s is wanted."
+    ),
+    "unended": gettext_lazy(
+        "the object that begins in line %(begun)s has not ended where the next one begins; "
+        "%(wanted)s is wanted before it."
+    ),
+    "never_ends": gettext_lazy(
+        "the object that begins in line %(begun)s has not ended at the end of the file; %(wanted)s is wanted."
+    ),
 }
 
 WANTED: dict[str, StrPromise] = {
@@ -235,6 +247,13 @@ _NAMELESS = gettext_lazy(
 )
 UNKEPT = {"unkept": 1}
 """Params of a finding beyond the number that is kept, of which only its line and its code are known."""
+_QUOTE_TAKES = ngettext_lazy(
+    "A quoted field begins here and never ends: the %(more)s line that follows is taken for its text, "
+    "and is left out with it; a closing quote is wanted.",
+    "A quoted field begins here and never ends: the %(more)s lines that follow are taken for its text, "
+    "and are left out with it; a closing quote is wanted.",
+    "more",
+)
 _ONE_OF_MANY = gettext_lazy("One of very many findings of this kind; what it met was not kept.")
 _UNKEPT_SENTENCES: dict[str, StrPromise] = {
     **{code: SENTENCES[code] for code in ("content.blank", "messages.system_not_first", "response.blank")},
@@ -243,9 +262,21 @@ _UNKEPT_SENTENCES: dict[str, StrPromise] = {
 }
 
 
+class _Count(int):
+    """A number that is written with its thousands; a sentence's plural is chosen by it all the same."""
+
+    def __str__(self) -> str:
+        return number(int(self))
+
+
+def with_thousands(params: Mapping[str, object]) -> dict[str, object]:
+    """The params of a sentence, counts as they are read."""
+    return {name: _Count(value) if type(value) is int else value for name, value in params.items()}
+
+
 def message(finding: Finding) -> str:
     """One sentence in the active language."""
-    params: dict[str, object] = {"path": finding.path or "", **finding.params}
+    params: dict[str, object] = {"path": finding.path or "", **with_thousands(finding.params)}
     if finding.code == "file.encoding" and "reason" in params:
         return str(UNDECODED[str(params["reason"])])
     if finding.params == UNKEPT:
@@ -254,6 +285,8 @@ def message(finding: Finding) -> str:
         return str(UNPACKED[str(params["unpacked"])] % params)
     if finding.code == "row.too_large" and params.get("of") == "values":
         return str(TOO_MANY_VALUES % params)
+    if finding.code == "csv.quote" and finding.params.get("more"):
+        return str(_QUOTE_TAKES % params)
     nameless = finding.code == "csv.extra_column" and not params["name"]
     sentence = _NAMELESS if nameless else SENTENCES[finding.code]
     return sentence % _in_words(finding.code, params)
@@ -284,6 +317,7 @@ def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:
 
 def _json_problem(params: dict[str, object]) -> str:
     wanted = str(params["wanted"])
+    words = {"met": params["met"], "wanted": WANTED.get(wanted, wanted), "begun": params.get("begun", "")}
     if params["reason"] == "spread" and not params["met"]:
-        params = {**params, "met": _("the end of the file")}
-    return JSON_PROBLEMS[str(params["reason"])] % {"met": params["met"], "wanted": WANTED.get(wanted, wanted)}
+        words["met"] = _("the end of the file")
+    return JSON_PROBLEMS[str(params["reason"])] % words

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from django.db import models
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from evalsite import keeping
@@ -25,6 +26,10 @@ class Dataset(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="dataset_name_once")]
+
+
+WHOLE_OR_AGREED = Q(valid_rows=F("rows"), stopped_by="") | Q(left_out_at__isnull=False)
+"""Of versions: nothing is left out, or it was on purpose (see Version.usable)."""
 
 
 class VersionState(models.TextChoices):
@@ -59,6 +64,12 @@ class Version(models.Model):
     bytes_read = models.BigIntegerField(default=0)
     rows = models.PositiveIntegerField(default=0)
     valid_rows = models.PositiveIntegerField(default=0)
+    stopped_by = models.CharField(
+        max_length=40,
+        blank=True,
+        default="",
+        help_text="the finding that ended the reading before the end of its file, or of the file it was made from",
+    )
     counts = models.JSONField(default=dict, help_text="{finding code: how many}, complete")
     models_found = models.JSONField(default=dict, help_text="{model name: {rows, responses}}")
     fields_found = models.JSONField(default=dict, help_text="{custom field: rows}")
@@ -95,12 +106,18 @@ class Version(models.Model):
         return self.rows - self.valid_rows
 
     @property
+    def is_spread(self) -> bool:
+        """Is it JSON over several lines? Its objects are counted, and none of them is a row yet."""
+        return bool(self.format_why.get("why") == "spread")
+
+    @property
     def usable(self) -> bool:
-        """May a run use it? Bad rows must have been left out on purpose."""
+        """May a run use it? Bad rows, and what was not read, must have been left out on purpose."""
+        whole = not self.bad_rows and not self.stopped_by
         return (
             self.state == VersionState.READY
             and self.valid_rows > 0
-            and (not self.bad_rows or self.left_out_at is not None)
+            and (whole or self.left_out_at is not None)
         )
 
 
@@ -117,7 +134,7 @@ class Row(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["version", "line"], name="row_line_once")]
-        indexes = [models.Index(fields=["version", "line"], condition=models.Q(valid=False), name="row_bad")]
+        indexes = [models.Index(fields=["version", "line"], condition=Q(valid=False), name="row_bad")]
 
 
 UPLOADED = "uploaded"

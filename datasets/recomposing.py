@@ -16,7 +16,7 @@ from datasets.core.limits import Limits
 from datasets.models import Response, Row, Version
 from datasets.selectors import encoding_of
 
-SLICE = 500
+FIRST_SLICE, SLICE = 20, 500
 LINES = 10_000
 _ANY_SIZE = Limits(file_bytes=1 << 60, unpacked_bytes=1 << 60)  # it was within the limits when it was read
 
@@ -46,11 +46,11 @@ def with_answers(rows: list[Row]) -> Iterator[WholeRow]:
 
 
 def slices(rows: QuerySet[Row]) -> Iterator[list[Row]]:
-    """Rows of one version by line, some hundred at a time, each slice a query of its own."""
-    after = 0
-    while part := list(rows.filter(line__gt=after).order_by("line")[:SLICE]):
+    """Rows of one version by line, some hundred at a time, each slice a query of its own; few come first and soon."""
+    after, size = 0, FIRST_SLICE
+    while part := list(rows.filter(line__gt=after).order_by("line")[:size]):
         yield part
-        after = part[-1].line
+        after, size = part[-1].line, SLICE
 
 
 def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
@@ -139,18 +139,6 @@ def _valid_lines(version: Version) -> Iterator[int]:
     while part := list(rows.filter(line__gt=after)[:LINES]):
         yield from part
         after = part[-1]
-
-
-def csv_file(version: Version) -> Iterator[bytes]:
-    """The good rows of a legacy CSV as CSV; with a byte order mark if the upload was no plain UTF-8."""
-    names: list[str] = []
-    for row in whole_rows(version, only_valid=True):
-        values = json.loads(row.raw)
-        if not names:
-            names = list(values)
-            mark = "" if version.encoding == "utf-8" else "\N{ZERO WIDTH NO-BREAK SPACE}"
-            yield (mark + csv_record(names)).encode()
-        yield csv_record([values[name] for name in names]).encode()
 
 
 def csv_record(values: list[str]) -> str:

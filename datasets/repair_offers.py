@@ -236,7 +236,7 @@ def _first_lines(text: bytes, number: int) -> str:
 
 
 def _first_objects(text: bytes, names: Sequence[str]) -> str | None:
-    """The first lines that come out of the beginning of a file and are JSON."""
+    """The first lines that come out of the beginning of a file, up to the last that is JSON: the next may be cut."""
     with tempfile.TemporaryDirectory() as folder:
         before, after = Path(folder) / "before", Path(folder) / "after"
         before.write_bytes(text)
@@ -245,8 +245,9 @@ def _first_objects(text: bytes, names: Sequence[str]) -> str | None:
         except Unreadable:
             return None
         lines = after.read_bytes().splitlines(keepends=True)[:SAMPLES]
-    good = [line for line in lines if _is_object(line)]
-    return _first_lines(b"".join(good), SAMPLES) if good else None
+    while lines and not _is_object(lines[-1]):
+        lines.pop()
+    return _first_lines(b"".join(lines), SAMPLES) if lines else None
 
 
 def _is_object(line: bytes) -> bool:

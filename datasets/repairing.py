@@ -52,6 +52,7 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
             number=next_number(version.dataset),
             origin="repair",
             parent=version,
+            stopped_by=version.stopped_by,
             file_name=file_name(version.file_name, [step.name for step in steps]),
             stored_as=f"{files.FOLDER}/{uuid.uuid4().hex}",
             size=version.size,

@@ -20,7 +20,7 @@ from django.db.models import Sum
 from django.db.models.functions import Length
 from django.utils import timezone
 
-from datasets import tasks
+from datasets import importing, tasks
 from datasets.core.formats.names import Format
 from datasets.core.searching import (
     Builder,
@@ -178,6 +178,7 @@ def _should_end(version: Version, owner: str, stop: threading.Event) -> bool:
         _release(version, owner)
         engine.wake(tasks.index_version, version_id=version.pk)
         return True
+    importing.do_short_work(stop)
     return False
 
 
@@ -260,10 +261,11 @@ def _whole(pks: list[int]) -> list[WholeRow]:
     return [whole[pk] for pk in pks]
 
 
-def texts(version: Version, lines: Sequence[int]) -> Iterator[IndexRow]:
-    """The decoded texts and the fields of the rows at some lines."""
+def texts(version: Version, lines: Sequence[int], *, fields: bool = True) -> Iterator[IndexRow]:
+    """The decoded texts of the rows at some lines, with their fields where those are wanted."""
     for group in row_groups(version, lines):
-        yield from texts_of(((row.line, row.raw, row.valid, row.answers) for row in group), _format(version))
+        rows = ((row.line, row.raw, row.valid, row.answers) for row in group)
+        yield from texts_of(rows, _format(version), fields=fields)
 
 
 def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, Hit]:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from datasets.core.decode import Encoding
 from datasets.core.formats.names import FORMATS, Format
 from datasets.core.variables import reference_data, row_data
-from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
+from datasets.models import WHOLE_OR_AGREED, Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project
 
 DATASETS_PER_PAGE = 50
@@ -29,9 +29,8 @@ class DatasetLine:
 
 def usable_versions(project: Project) -> QuerySet[Version]:
     """Versions that a run may use (see Version.usable), of data sets that are not archived, newest first."""
-    whole = Q(valid_rows=F("rows")) | Q(left_out_at__isnull=False)
     ready = Version.objects.filter(state=VersionState.READY, valid_rows__gt=0, dataset__archived_at=None)
-    return ready.filter(whole, dataset__project=project).select_related("dataset").order_by("-pk")
+    return ready.filter(WHOLE_OR_AGREED, dataset__project=project).select_related("dataset").order_by("-pk")
 
 
 def datasets_page(
@@ -55,6 +54,14 @@ def datasets_page(
 def versions_of(dataset: Dataset) -> QuerySet[Version]:
     """All versions of a data set, newest first."""
     return Version.objects.filter(dataset=dataset, number__gt=0).order_by("-number")
+
+
+def first_upload(version: Version) -> Version:
+    """The version that was uploaded, of which this one was made; often itself."""
+    others = Version.objects.filter(dataset=version.dataset_id).in_bulk() if version.parent_id else {}
+    while version.parent_id in others:
+        version = others[version.parent_id]
+    return version
 
 
 def candidates_of(version: Version) -> list[Candidate]:
@@ -87,10 +94,11 @@ def previous_row(version: Version, line: int) -> Row | None:
 
 def random_row(version: Version) -> Row | None:
     """A valid row; lines are drawn, so that a row after a gap is a little likelier."""
-    ends = Row.objects.filter(version=version).aggregate(first=Min("line"), last=Max("line"))
-    if ends["first"] is None:
+    lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
+    first, last = lines.first(), lines.last()  # both by one aggregate would read every line on SQLite
+    if first is None or last is None:
         return None
-    drawn = random.randint(ends["first"], ends["last"])
+    drawn = random.randint(first, last)
     return next_row(version, drawn - 1) or previous_row(version, drawn)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Exists, F, Max
+from django.db.models import Exists, Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from datasets import files, tasks
-from datasets.models import Dataset, Row, Version, VersionState
+from datasets.models import WHOLE_OR_AGREED, Dataset, Row, Version, VersionState
 from evalsite import engine
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
@@ -157,13 +157,15 @@ def version_cancel(*, version: Version) -> bool:
 
 @transaction.atomic
 def version_leave_bad_rows_out(*, version: Version, user: User | None) -> bool:
-    """Record that the bad rows are left out on purpose. False if there are none, or it was recorded before."""
-    bad = Version.objects.filter(
-        pk=version.pk, state=VersionState.READY, left_out_at=None, valid_rows__gt=0, rows__gt=F("valid_rows")
-    )
-    if not bad.update(left_out_at=timezone.now(), left_out_by=user):
+    """Record that the bad rows, and what was not read of the file, are left out on purpose.
+
+    False if there is nothing such, or it was recorded before.
+    """
+    ready = Version.objects.filter(pk=version.pk, state=VersionState.READY, valid_rows__gt=0)
+    if not ready.exclude(WHOLE_OR_AGREED).update(left_out_at=timezone.now(), left_out_by=user):
         return False
-    record_version(Action.DATASET_LEFT_OUT, version, by=user, rows=version.bad_rows)
+    unread = {"not_read_on": version.stopped_by} if version.stopped_by else {}
+    record_version(Action.DATASET_LEFT_OUT, version, by=user, rows=version.bad_rows, **unread)
     return True
 
 

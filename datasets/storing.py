@@ -23,6 +23,7 @@ from datasets.core.rows import NewRow
 from datasets.models import Candidate, FindingLines, Version, VersionState
 
 LEASE = timedelta(minutes=10)  # for a reader that hangs; a dead one is noticed by its process
+IDS_AT_ONCE = 10_000
 CLEAR_ROWS = 2000  # deleted in one transaction, so that others can write in between
 
 _ROWS = Target("datasets_row", ("id", "version_id", "line", "valid", "raw"), "qqi?")
@@ -31,9 +32,11 @@ _FINDING = """
 INSERT INTO datasets_finding (version_id, code, severity, line, "column", path, repair, params)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 """
+# The sequence is looked up once, not for each id.
 _TAKE_IDS = """
+WITH sequence AS MATERIALIZED (SELECT pg_get_serial_sequence('datasets_row', 'id')::regclass AS name)
 SELECT MIN(taken), MAX(taken)
-FROM (SELECT nextval(pg_get_serial_sequence('datasets_row', 'id')) AS taken FROM generate_series(1, %s)) AS ids
+FROM (SELECT nextval(sequence.name) AS taken FROM sequence, generate_series(1, %s)) AS ids
 """
 _CLEAR_RESPONSES = """
 DELETE FROM datasets_response WHERE row_id IN (
@@ -98,10 +101,14 @@ def let_commits_wait_for_no_disk() -> None:
 
 
 class Writer:
-    """Writes the rows of one version, in ascending lines. Every call stands inside the caller's transaction."""
+    """Writes the rows of one version, in ascending lines. Every call stands inside the caller's transaction, but
+    `sending` on PostgreSQL, which needs none; before it uses the connection there it calls `settle`.
+    """
 
-    def __init__(self, version_id: int) -> None:
+    def __init__(self, version_id: int, settle: Callable[[], None] = lambda: None) -> None:
         self.version_id = version_id
+        self.settle = settle
+        self.ids = range(0)  # taken, and not given to rows so far
         # An earlier reading of the same file may have left its candidates; they are taken over.
         found = Candidate.uploaded.filter(version=version_id)
         self.candidates: dict[str, int] = dict(found.values_list("name", "pk"))
@@ -115,14 +122,25 @@ class Writer:
         version, known = self.version_id, self.candidates
         values: Flat = []
         answers: Flat = []
-        for row_id, row in zip(_new_row_ids(len(rows)), rows, strict=True):
-            values += (row_id, version, row.line, row.valid, row.raw)
+        for row_id, row in zip(self._row_ids(len(rows)), rows, strict=True):
+            values += (row_id, version, row.line, int(row.valid), row.raw)
             for model, number, text in row.answers:
                 answers += (row_id, known.get(model) or self._new_candidate(model), number, text)
         self.written.update(zip(answers[1::4], answers[2::4], strict=True))
         return sending((_ROWS, values), (_RESPONSES, answers))
 
+    def _row_ids(self, count: int) -> Sequence[int]:
+        """Ids for so many new rows, so that their responses can be written without reading the rows back."""
+        if connection.vendor == "sqlite":
+            return _next_ids(count)
+        if len(self.ids) < count:
+            self.settle()
+            self.ids = _taken_ids(max(count, IDS_AT_ONCE))
+        given, self.ids = self.ids[:count], self.ids[count:]
+        return given
+
     def _new_candidate(self, model: str) -> int:
+        self.settle()
         made = self.candidates[model] = Candidate.objects.create(version_id=self.version_id, name=model).pk
         return made
 
@@ -153,24 +171,26 @@ class Writer:
             Candidate.objects.filter(pk=candidate).update(rows=self.written[candidate, 1], responses=written)
 
 
-def _new_row_ids(count: int) -> Sequence[int]:
-    """Ids for `count` new rows, so that their responses can be written without reading the rows back.
-
-    SQLite: the transaction is IMMEDIATE, nobody else can write before it ends, so what follows the largest
-    id is free. PostgreSQL: taken from the column's own sequence, which never gives a number twice; where somebody
-    else took some in between, those taken here are left unused.
-    """
+def _next_ids(count: int) -> range:
+    """SQLite: the transaction is IMMEDIATE, nobody else writes before it ends: what follows the largest id is free."""
     with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM datasets_row")
-            first = cursor.fetchone()[0]
-            return range(first, first + count)
-        taken = range(0)
+        cursor.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM datasets_row")
+        first = cursor.fetchone()[0]
+    return range(first, first + count)
+
+
+def _taken_ids(count: int) -> range:
+    """PostgreSQL: from the column's own sequence, which never gives a number twice.
+
+    Where somebody else took some in between, those taken here are left unused.
+    """
+    taken = range(0)
+    with connection.cursor() as cursor:
         while len(taken) != count:
             cursor.execute(_TAKE_IDS, [count])
             first, last = cursor.fetchone()
             taken = range(first, last + 1)
-        return taken
+    return taken
 
 
 def clear(version_id: int) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from datasets.messages import with_thousands
 from datasets.models import Version
+from datasets.tables import Unfit
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
@@ -78,6 +80,26 @@ REPAIRS: dict[str, StrPromise] = {
 }
 
 
+_UNFIT: dict[str, StrPromise] = {
+    "answers": gettext_lazy("it has answers of models."),
+    "turns": gettext_lazy("it is more or less than one prompt with its response."),
+    "field": gettext_lazy(
+        "“%(name)s” is no text, is not in every row, or has a name that no column of its own can have."
+    ),
+}
+"""Why a row cannot stand in a legacy CSV."""
+
+
+def unfit(found: Unfit) -> str:
+    """Why there is no legacy CSV of a version, and what there is."""
+    why = str(_UNFIT[found.why]) % {"name": found.name[:80]}
+    sentence = _(
+        "The row at line %(line)s cannot stand in a CSV of prompts and responses without loss: %(why)s "
+        "Download it as a table or as JSONL."
+    )
+    return sentence % {"line": found.line, "why": why}
+
+
 def format_name(code: str) -> str:
     """The name of a format; what to say where none was found."""
     return str(FORMAT_NAMES[code]) if code in FORMAT_NAMES else _("not recognised")
@@ -87,7 +109,7 @@ def format_why(version: Version) -> str:
     """One sentence on how the version's format was found."""
     name = str(version.format_why.get("why", ""))
     why = _WHY.get("attached" if name == "forced" and version.origin == "attach" else name)
-    return why % version.format_why if why else ""
+    return why % with_thousands(version.format_why) if why else ""
 
 
 def encoding_name(code: str) -> str:

@@ -1,5 +1,7 @@
 """What has been found of an upload so far: row by row, whichever format it has."""
 
+from collections.abc import Iterable
+
 from datasets.core.decode import Unreadable
 from datasets.core.findings import Ledger, finding
 from datasets.core.formats.checks import Check
@@ -13,14 +15,20 @@ class Account:
 
     def __init__(self, survey: Survey, limits: Limits, kept_per_code: int) -> None:
         self.survey = survey
-        self.format = survey.format
         self.limits = limits
-        self.ledger = Ledger(kept_per_code)
+        self._kept_per_code = kept_per_code
+        self.begin()
+
+    def begin(self) -> None:
+        """From the first row, also once more."""
+        self.format = self.survey.format
+        self.ledger = Ledger(self._kept_per_code)
         self.tally = Tally()
         self.valid = bytearray()
         self.rows = 0
         self.valid_rows = 0
-        self.ledger.add_all(survey.findings)
+        self.stopped_by = ""
+        self.ledger.add_all(self.survey.findings)
 
     def count(self, valid: bool) -> None:
         """One more row; raises Unreadable if that is one too many."""
@@ -30,21 +38,35 @@ class Account:
         self.valid_rows += valid
         self.valid.append(valid)
 
-    def count_clean(self, rows: int) -> None:
-        """Rows with nothing to report, fewer than the limit allows."""
+    def count_known(self, first: int, rows: int, told: Iterable[Check]) -> None:
+        """Rows from the line `first` on, fewer than the limit allows, with nothing to report but what is `told`."""
+        begin = len(self.valid)
         self.rows += rows
         self.valid_rows += rows
         self.valid += b"\1" * rows
+        for check in told:
+            if not check.valid:
+                self.valid[begin + check.line - first] = 0
+                self.valid_rows -= 1
+            self._note(check)
 
     def record(self, check: Check, usable: bool = True) -> None:
         """Keeps what was found in a row; it is valid if that is no error, and the file `usable`."""
         self.count(usable and check.valid and self.format is not None)
-        if not self.survey.silent:
-            self.ledger.add_all(check.found)
-            for code, number in check.more.items():
-                self.ledger.count_only(code, number)
+        self._note(check)
         if check.facts is not None:
             self.tally.add(check.line, check.facts)
+
+    def _note(self, check: Check) -> None:
+        if self.survey.silent:
+            return
+        for fault in check.faults:
+            if self.ledger.room(fault.code):
+                self.ledger.add(check.explained(fault))
+            else:
+                self.ledger.count_at(fault.code, check.line)
+        for code, number in check.more.items():
+            self.ledger.count_only(code, number)
 
     def too_large(self, line: int) -> Check:
         """The check of a row that is too long to be looked at."""

@@ -90,6 +90,7 @@ CODES: dict[str, Kind] = {
 }
 
 
+ERRORS = frozenset(code for code, kind in CODES.items() if kind.severity == "error")
 LONGEST_PATH = 500
 
 
@@ -160,7 +161,7 @@ class Ledger:
 
     def count_at(self, code: str, line: int) -> None:
         """Count a finding that nobody will read."""
-        self.count_only(code, 1)
+        self.counts[code] = self.counts.get(code, 0) + 1
         self._note(code, line)
 
     def _note(self, code: str, line: int) -> None:
@@ -171,7 +172,8 @@ class Ledger:
 
     def room(self, code: str) -> int:
         """How many more findings of `code` would be kept."""
-        return max(0, self._limit - self.counts.get(code, 0))
+        room = self._limit - self.counts.get(code, 0)
+        return room if room > 0 else 0
 
     def in_order(self) -> tuple[Finding, ...]:
         """The kept findings: those on the whole version first, then by line and column."""

@@ -16,12 +16,16 @@ scanstring: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstrin
 BLANK = re.compile(r"[ \t\r\n]*+")
 # A scalar, or brackets with nothing but scalars in them: most values end after one match.
 _QUOTED = r'"(?:[^"\\]++|\\.)*+"'
-_FLAT = rf"(?:[-+.\w]++|{_QUOTED}|[\[{{](?:[^\"\[\]{{}}]++|{_QUOTED})*+[\]}}])"
+_LIST = rf"[\[{{](?:[^\"\[\]{{}}]++|{_QUOTED})*+[\]}}]"
+for _ in range(3):
+    _LIST = rf"[\[{{](?:[^\"\[\]{{}}]++|{_QUOTED}|{_LIST})*+[\]}}]"
+_FLAT = rf"(?:[-+.\w]++|{_QUOTED}|{_LIST})"
 _GAP = r"[ \t\r\n]*+"
 _ITEM = re.compile(rf"({_FLAT}){_GAP},?{_GAP}", re.DOTALL)
 _MEMBER = re.compile(rf"({_QUOTED}){_GAP}:{_GAP}(?:({_FLAT}){_GAP},?{_GAP})?", re.DOTALL)
 _TO_BRACKET = re.compile(rf"(?:[^\"\[\]{{}}]++|{_QUOTED})*+", re.DOTALL)
 _SEPARATOR = re.compile(rf"{_GAP},?{_GAP}")
+_COLON = re.compile(rf"{_GAP}:{_GAP}")
 _TYPES: dict[str, JsonType] = {
     '"': "string",
     "{": "object",
@@ -30,12 +34,13 @@ _TYPES: dict[str, JsonType] = {
     "f": "boolean",
     "n": "null",
 }
-_KEPT = frozenset(
+KEPT = frozenset(
     (
         *("messages", "model_outputs", "conversation", "system", "id", "role", "content", "tool_calls"),
-        *("model_name", "responses", "reasoning_content", "prompt", "response"),
+        *("model_name", "responses", "reasoning_content", "prompt", "response", "type", "text"),
     )
 )
+"""The keys that rules know."""
 
 
 REMEMBERED = 50_000
@@ -114,13 +119,13 @@ class Node:
 
     def member(self, name: str) -> "Node | None":
         """The value under `name`, the last one if it is there twice; None if this is no object or has none."""
-        if name not in _KEPT:
+        if name not in KEPT:
             return {key.value: value for key, value in self.members() if key.value == name}.get(name)
         if self._members is None:
             self._members = {}
             for key, value in self.members():
                 known = key.value
-                if known in _KEPT:
+                if known in KEPT:
                     self._members[known] = value
         return self._members.get(name)
 
@@ -136,6 +141,33 @@ class Node:
         if self.type == "string":
             return scanstring(self.text, self.start + 1, True)[0]
         return json.loads(self.source)
+
+
+def place_of(text: str, steps: Iterable[str | int]) -> int:
+    """Where the value at the end of steps that exist begins, in a text that has no key twice in an object."""
+    at = _after(BLANK, text, 0)
+    for step in steps:
+        at = _after(BLANK, text, at + 1)
+        if isinstance(step, int):
+            for _ in range(step):
+                at = _behind(text, at)
+        else:
+            name, at = _key(text, at)
+            while name != step:
+                name, at = _key(text, _behind(text, at))
+    return at
+
+
+def _key(text: str, at: int) -> tuple[str, int]:
+    """The key that begins here, and where its value begins."""
+    name, end = scanstring(text, at + 1, True)
+    return name, _after(_COLON, text, end)
+
+
+def _behind(text: str, at: int) -> int:
+    """Where what follows on the value that begins here begins."""
+    flat = _ITEM.match(text, at)
+    return flat.end() if flat else _after(_SEPARATOR, text, _end(text, at))
 
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:

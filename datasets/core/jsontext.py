@@ -6,7 +6,7 @@ Slow beside a library's decoder, so only rows with something to report come here
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from datasets.core.jsonnodes import BLANK, JsonType, Node, scanstring
 
-__all__ = ["MAX_DEPTH", "Flaw", "JsonProblem", "JsonType", "Node", "child_path", "flaws", "parse"]
+__all__ = ["MAX_DEPTH", "Flaw", "JsonProblem", "JsonType", "Node", "child_path", "flaws", "parse", "path_of"]
 
 MAX_DEPTH = 200
 
@@ -193,11 +193,12 @@ def _node_flaws(text: str, node: Node, trail: list[str | int]) -> Iterator[Flaw]
     for key, _ in node.members():
         name = key.value
         if name in seen:
-            yield Flaw("json.duplicate_key", key.column, _path([*trail, name]), name)
+            yield Flaw("json.duplicate_key", key.column, path_of([*trail, name]), name)
         seen.add(name)
 
 
-def _path(trail: list[str | int]) -> str:
+def path_of(trail: Sequence[str | int]) -> str:
+    """The steps as a reader sees them, like `messages[2].role`."""
     path = ""
     for step in trail:
         path = f"{path}[{step}]" if isinstance(step, int) else child_path(path, step)
@@ -209,9 +210,9 @@ def _text_flaws(text: str, node: Node, trail: list[str | int]) -> Iterator[Flaw]
     lone = _LONE.search(value)
     if lone:
         column = _escape_column(text, node, lone.start())
-        yield Flaw("json.lone_surrogate", column, _path(trail), f"\\u{ord(lone.group()):04x}")
+        yield Flaw("json.lone_surrogate", column, path_of(trail), f"\\u{ord(lone.group()):04x}")
     if "\0" in value:
-        yield Flaw("json.nul", _escape_column(text, node, value.index("\0")), _path(trail))
+        yield Flaw("json.nul", _escape_column(text, node, value.index("\0")), path_of(trail))
 
 
 _UNIT = re.compile(

@@ -1,38 +1,58 @@
 """At which lines something was found, all of them: 8 KB at most for 65,536 lines, however many those are."""
 
-from array import array
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 BLOCK = 1 << 16
 _BITMAP = BLOCK // 8  # bytes; a block with fewer lines than would fill as many is a list of two-byte numbers
+MOST_RECENT = 1_000  # lines that wait to be sorted in, a code
+
+Offsets = NDArray[np.uint16]
+_NONE: Offsets = np.empty(0, np.uint16)
 
 
 class Lines:
     """A set of line numbers, made for numbers that come roughly in order."""
 
     def __init__(self) -> None:
-        self._lists: dict[int, array[int]] = {}
+        self._recent: list[int] = []
+        self._lists: dict[int, Offsets] = {}
         self._bitmaps: dict[int, bytearray] = {}
 
     def add(self, line: int) -> None:
-        number, offset = divmod(line, BLOCK)
-        bitmap = self._bitmaps.get(number)
-        if bitmap is not None:
-            bitmap[offset >> 3] |= 128 >> (offset & 7)
-            return
-        listed = self._lists.setdefault(number, array("H"))
-        if not listed or listed[-1] != offset:
-            listed.append(offset)
-        if 2 * len(listed) >= _BITMAP:
-            self._bitmaps[number] = _bitmap(self._lists.pop(number))
+        self._recent.append(line)
+        if len(self._recent) >= MOST_RECENT:
+            self._settle()
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """(number of the block, its lines packed), in order."""
+        self._settle()
         for number in sorted({*self._lists, *self._bitmaps}):
             listed = self._lists.get(number)
             yield number, bytes(self._bitmaps[number] if listed is None else listed.tobytes())
+
+    def _settle(self) -> None:
+        """One by one they would cost several times as much."""
+        lines = np.unique(np.array(self._recent, np.int64))
+        self._recent.clear()
+        numbers = lines // BLOCK
+        for number in np.unique(numbers).tolist():
+            self._add(number, (lines[numbers == number] % BLOCK).astype(np.uint16))
+
+    def _add(self, number: int, offsets: Offsets) -> None:
+        if number not in self._bitmaps:
+            listed = self._lists.pop(number, _NONE)
+            offsets = np.union1d(listed, offsets)
+            if offsets.nbytes < _BITMAP:
+                self._lists[number] = offsets
+                return
+            self._bitmaps[number] = bytearray(_BITMAP)
+        bits = np.zeros(BLOCK, np.bool_)
+        bits[offsets] = True
+        packed = np.frombuffer(self._bitmaps[number], np.uint8)
+        packed |= np.packbits(bits)
 
 
 def lines_in(number: int, packed: bytes) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
@@ -42,9 +62,3 @@ def lines_in(number: int, packed: bytes) -> "np.ndarray[tuple[int], np.dtype[np.
     else:
         offsets = np.unique(np.frombuffer(packed, np.uint16))
     return offsets.astype(np.int64) + number * BLOCK
-
-
-def _bitmap(listed: "array[int]") -> bytearray:
-    bits = np.zeros(BLOCK, np.bool_)
-    bits[np.frombuffer(listed, np.uint16)] = True
-    return bytearray(np.packbits(bits).tobytes())

@@ -14,6 +14,7 @@ from datasets.core.formats.csvtext import Record, records
 from datasets.core.formats.detect import Look, Survey, first_guess, kept_promise, survey
 from datasets.core.formats.jsonl import LinesLook, Surprise
 from datasets.core.formats.names import Format
+from datasets.core.formats.regaining import Unended, until_all_ends
 from datasets.core.formats.spreadrows import describe_spread
 from datasets.core.limits import Limits
 from datasets.core.linesets import Lines
@@ -31,7 +32,8 @@ class Summary:
     """What is known of an upload after reading it. `counts` are complete, `findings` cut per code.
 
     `models` is {name: {"rows", "responses"}}, `fields` {name: rows}; `why` names the reason for `format`,
-    with figures in `why_params`; `sha256` and `bytes` are the original file's, `sha256` '' if not asked for.
+    with figures in `why_params`; `stopped_by` is the code of what ended the reading before the file's end;
+    `sha256` and `bytes` are the original file's, `sha256` '' if not asked for.
     """
 
     format: Format | None
@@ -42,6 +44,7 @@ class Summary:
     valid_rows: int
     counts: dict[str, int]
     findings: tuple[Finding, ...]
+    stopped_by: str = ""
     models: dict[str, dict[str, int]] = field(default_factory=dict)
     fields: dict[str, int] = field(default_factory=dict)
     sha256: str = ""
@@ -172,15 +175,24 @@ class Reading:
             if account.survey.shape == "csv":
                 yield from self._examine_csv(account, keep=keep)
             else:
-                describe_spread(self._blocks(account), account)
+                self._describe_spread(account)
         except Unreadable as stopped:
             return stopped.found
         return None
+
+    def _describe_spread(self, account: Account) -> None:
+        def describe(unended: Unended) -> None:
+            account.begin()
+            self._done_bytes = 0
+            describe_spread(self._blocks(account), account, unended)
+
+        until_all_ends(describe)
 
     def _ended(self, account: Account, seen: Survey, stopped: Finding | None) -> Account:
         account.survey = seen
         if stopped:
             account.ledger.add(stopped)
+            account.stopped_by = stopped.code
         if seen.shape in ("jsonl", "csv") and not seen.silent:
             account.tally.report(account.format, account.ledger)
         return account
@@ -257,6 +269,7 @@ class Reading:
             valid_rows=account.valid_rows,
             counts=dict(account.ledger.counts),
             findings=account.ledger.in_order(),
+            stopped_by=account.stopped_by,
             models={
                 printable(name): {"rows": count.rows, "responses": count.responses}
                 for name, count in tally.models.items()

@@ -17,7 +17,8 @@ from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.findings import finding
 from datasets.core.formats.detect import Survey, survey
 from datasets.core.formats.names import model_key
-from datasets.core.formats.spread import NotSpread, Piece, Splitter
+from datasets.core.formats.regaining import Broken, Objects, Passed, Unended, until_all_ends, with_next
+from datasets.core.formats.spread import Piece
 from datasets.core.limits import Limits
 from datasets.core.modelrepairs import merged, renamed
 from datasets.core.textrepairs import CommaStripper, CommentStripper, without_comment
@@ -33,8 +34,7 @@ REPAIRS = (
 """In the order in which they are run."""
 CHOICES = frozenset({"unify_model_names"})
 """The repairs that need a value."""
-_MOST_ROUNDS = 20  # of splitting what is broken again and again
-_OF_LINES = ("strip_comments", "strip_trailing_commas")
+_MOST_ROUNDS = 20  # of mending what splitting left broken
 WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
 
 
@@ -65,53 +65,53 @@ def repair_file(
 
     `target` is written under another name first: it is whole, or it is not there.
     """
-    steps = _in_order(repairs, source, limits or Limits())
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".repair-") as folder:
-        current = source
-        for number, repair in enumerate(steps):
-            following = Path(folder) / str(number)
-            part = _part_of(progress, number, len(steps)) if progress else None
-            _run(current, following, repair, limits or Limits(), part)
-            if repair.name == "to_jsonl":
-                _split_on(following, repair, limits or Limits())
-            if current != source:
-                current.unlink()
-            current = following
+    limits = limits or Limits()
+    steps = sorted(repairs, key=lambda repair: REPAIRS.index(repair.name)) or [Repair("to_utf8")]
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".repair-") as name:
+        folder = Path(name)
+        current, has_split = _round(source, folder / "0", steps, limits, progress)
+        if has_split:
+            current = _settled(current, folder, steps, limits)
         current.replace(target)
 
 
-def _split_on(path: Path, repair: Repair, limits: Limits) -> None:
-    """Once more as long as what follows a value that never ends is spread over lines again."""
-    for _ in range(_MOST_ROUNDS):
-        if _shape(path, limits) != "spread":
-            return
-        further = path.with_suffix(".further")
-        _run(path, further, repair, limits, None)
-        nothing_new = filecmp.cmp(path, further, shallow=False)
-        further.replace(path)
-        if nothing_new:
-            return
+def _round(
+    source: Path, target: Path, steps: Sequence[Repair], limits: Limits, progress: Progress | None
+) -> tuple[Path, bool]:
+    """The steps one after the other: where the last one left the file, and if what was spread over lines was split."""
+    current, has_split = source, False
+    for number, repair in enumerate(steps):
+        following = target.with_suffix(f".{number}")
+        part = _part_of(progress, number, len(steps)) if progress else None
+        shape = _run(current, following, repair, limits, part)
+        has_split = has_split or (repair.name == "to_jsonl" and shape == "spread")
+        if current != source:
+            current.unlink()
+        current = following
+    return current, has_split
 
 
-def _in_order(repairs: Sequence[Repair], source: Path, limits: Limits) -> list[Repair]:
-    """The repairs as they are run.
+def _settled(path: Path, folder: Path, steps: Sequence[Repair], limits: Limits) -> Path:
+    """The steps again until they change nothing, if splitting left anything broken.
 
-    What `to_jsonl` could not split are lines then, and what was looked at across lines is looked at line by line.
+    That is in lines then, to be mended line by line; and what follows a value that never ends may be spread again.
     """
-    ordered = sorted(repairs, key=lambda repair: REPAIRS.index(repair.name))
-    names = [repair.name for repair in ordered]
-    if "to_jsonl" in names and _shape(source, limits) == "spread":
-        after = names.index("to_jsonl") + 1
-        ordered[after:after] = [repair for repair in ordered if repair.name in _OF_LINES]
-    return ordered or [Repair("to_utf8")]
+    for number in range(1, _MOST_ROUNDS):
+        if _is_clean(path):
+            break
+        further, _ = _round(path, folder / str(number), steps, limits, None)
+        nothing_new = filecmp.cmp(path, further, shallow=False)
+        path.unlink()
+        path = further
+        if nothing_new:
+            break
+    return path
 
 
-def _shape(source: Path, limits: Limits) -> str:
-    upload = Upload(source, limits)
-    try:
-        return survey(upload).shape
-    finally:
-        upload.close()
+def _is_clean(path: Path) -> bool:
+    """Whether every line is an object, so that no step finds anything to split or to mend."""
+    with path.open("rb") as file:
+        return all(line.startswith(b"{") and _is_json(line) for line in file)
 
 
 def _part_of(progress: Progress, number: int, steps: int) -> Progress:
@@ -136,16 +136,25 @@ class _Watched(Upload):
             yield chunk
 
 
-def _run(source: Path, target: Path, repair: Repair, limits: Limits, progress: Progress | None) -> None:
+def _run(source: Path, target: Path, repair: Repair, limits: Limits, progress: Progress | None) -> str:
+    """One repair; the shape of what it was given."""
     upload = _Watched(source, limits, progress)
     try:
         seen = survey(upload)
         upload.counts = True
-        with target.open("wb") as file:
-            for part in _STEPS[repair.name](upload, seen, repair):
-                file.write(part)
+        if repair.name == "to_jsonl":
+            until_all_ends(lambda unended: _write(target, _to_jsonl(upload, seen, unended)))
+        else:
+            _write(target, _STEPS[repair.name](upload, seen, repair))
+        return seen.shape
     finally:
         upload.close()
+
+
+def _write(target: Path, parts: Iterator[bytes]) -> None:
+    with target.open("wb") as file:
+        for part in parts:
+            file.write(part)
 
 
 def _as_it_is(upload: Upload) -> Iterator[bytes]:
@@ -256,27 +265,59 @@ def _commas_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
     yield stripper.rest().encode("utf-8", "surrogateescape")
 
 
-def _to_jsonl(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+def _to_jsonl(upload: Upload, seen: Survey, unended: Unended) -> Iterator[bytes]:
+    """Raises Swallowed."""
     if seen.shape != "spread":
         yield from _as_it_is(upload)
         return
-    splitter = Splitter()
-    unfinished: list[bytes] = []
-    lines = enumerate(_lines(upload, seen), 1)
-    for number, raw in lines:
-        line = raw.decode("utf-8", "surrogateescape")
-        unfinished.append(raw)
-        try:
-            pieces = splitter.feed(number, line)
-        except NotSpread:
-            break
-        for piece in pieces:
-            yield _on_one_line(piece, line).encode("utf-8", "surrogateescape") + b"\n"
-        if pieces or not splitter.active:
-            begun = line[pieces[-1].end_column :].lstrip(", ") if pieces and splitter.size else ""
-            unfinished = [begun.encode("utf-8", "surrogateescape")] if begun else []
-    yield from unfinished
-    yield from (raw for _, raw in lines)
+    objects, broken = Objects(unended), _OneLine(upload.limits.row_bytes // 2)
+    number, line = 0, ""
+    decoded = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
+    for number, line, following in with_next(enumerate(decoded, 1)):
+        for found in objects.feed(number, line, following):
+            if isinstance(found, Piece):
+                yield _on_one_line(found, line).encode("utf-8", "surrogateescape") + b"\n"
+            else:
+                yield broken.take(found).encode("utf-8", "surrogateescape")
+        if objects.exceeds(upload.limits.row_bytes):
+            raise Unreadable(finding("row.too_large", line=objects.start, limit=upload.limits.row_bytes))
+    for last in objects.end(number, line):
+        yield broken.take(last).encode("utf-8", "surrogateescape")
+    yield broken.take(Passed("", ended=True)).encode()
+
+
+class _OneLine:
+    """An object that breaks off, as one line: what was read of it, then what was passed over until the next one.
+
+    A tabulator stands for a line end: in the middle of a text it is as wrong, so that no fault is mended unasked. Where
+    nothing tells that an object begins, the rest of the file is passed over: beyond `most` characters its lines stay.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._written = 0
+        self._comma = ""
+        self._in_line = False
+
+    def take(self, found: Broken | Passed) -> str:
+        """What can be written now."""
+        if isinstance(found, Broken):
+            self._written = len(found.begun)
+            self._in_line = bool(found.begun)
+            return found.begun
+        text = (without_comment(found.text.rstrip("\r\n")) or "").strip(" \t\r\n")
+        if not self._written and not text.strip(", "):
+            return ""
+        if text:  # a comma at its end may be the one that stood between it and the next
+            text, self._comma = self._comma + text.rstrip(", "), "," if text.endswith(",") else ""
+        apart = "\t" if text and 0 < self._written <= self._most else ""
+        self._written += len(apart + text)
+        in_line = self._in_line or bool(text)
+        end = "\n" if in_line and (found.ended or self._written > self._most) else ""
+        self._in_line = in_line and not end
+        if found.ended:
+            self._written, self._comma = 0, ""
+        return apart + text + end
 
 
 def _on_one_line(piece: Piece, line: str) -> str:
@@ -333,7 +374,6 @@ _STEPS: dict[str, Callable[[Upload, Survey, Repair], Iterator[bytes]]] = {
     "to_utf8": _to_utf8,
     "strip_comments": _strip_comments,
     "strip_trailing_commas": _strip_trailing_commas,
-    "to_jsonl": _to_jsonl,
     "unify_model_names": _unify_model_names,
     "merge_models": _merge_models,
 }

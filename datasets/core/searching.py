@@ -21,7 +21,7 @@ from datasets.core.formats.names import Format, structural_keys
 GRAM = 3
 MOST_GRAMS = 12  # of a long text only so many are asked for
 MOST_ENDINGS = (
-    400  # trigrams by which a text of one or two characters is looked up; one with more is frequent anyway
+    1_000  # trigrams by which a text of one or two characters is looked up; one with more is frequent anyway
 )
 _END = "\n\n"  # after each text, so that its last characters begin a trigram too
 LONGEST_VALUE = 200  # characters of a field's value that can be asked for
@@ -303,8 +303,10 @@ class Place:
     forwards: bool = True
 
 
-def texts_of(rows: Iterable[tuple[int, str, bool, Sequence[str]]], fmt: Format | None) -> Iterator[IndexRow]:
-    """(line, JSON, valid, JSON of the answers) as the index keeps them, without models."""
+def texts_of(
+    rows: Iterable[tuple[int, str, bool, Sequence[str]]], fmt: Format | None, *, fields: bool = True
+) -> Iterator[IndexRow]:
+    """(line, JSON, valid, JSON of the answers) as the index keeps them, without models; also without `fields`."""
     for line, raw, valid, answers in rows:
         row = decoded(raw, valid)
-        yield IndexRow(line, row_text(row, raw, answers), field_values(row, fmt))
+        yield IndexRow(line, row_text(row, raw, answers), field_values(row, fmt) if fields else ())

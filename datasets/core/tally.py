@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from datasets.core.findings import Finding, Ledger, finding
-from datasets.core.formats.checks import Facts
+from datasets.core.formats.facts import Facts
 from datasets.core.formats.names import COMPUTED, Format, model_key, structural_keys
 from datasets.core.jsontext import JsonType, child_path
 

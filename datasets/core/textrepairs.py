@@ -109,6 +109,8 @@ class CommaStripper:
                 if self.rows:
                     self._held = ""
                     return line
+                written.append(self._held + line[position : sign.start()])
+                position, self._held, self._before = sign.start(), "", "other"
                 break
             self._gap(line[position : sign.start()], written)
             self._take(str(sign.lastgroup), sign.group(), written)

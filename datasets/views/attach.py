@@ -22,7 +22,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from datasets import attach_words, attaching, files, services, waiting
 from datasets.access import get_attachment, get_ready_version
 from datasets.core.findings import Finding
-from datasets.forms import AnswersForm
+from datasets.forms import AnswersForm, ModelNameForm
 from datasets.messages import message
 from datasets.models import Attachment, Version
 from datasets.views import part_wanted
@@ -126,6 +126,9 @@ def _told(attachment: Attachment) -> dict[str, Any]:
     found = [Finding(**finding) for finding in report.get("findings", [])]
     return {
         "problem": attach_words.problem(attachment.problem),
+        "name_form": ModelNameForm()
+        if attachment.problem.get("code") == attaching.MODEL_NAME_WANTED
+        else None,
         "report": report,
         "reasons": [(attach_words.REASONS[code], count, code) for code, count in _most_first(problems)],
         "findings": [(finding, message(finding)) for finding in found[:50]],
@@ -153,6 +156,19 @@ def use(request: HttpRequest, slug: str, dataset: int, number: int, attachment: 
     text = _("The answers are in version %(number)s, which is now read. Version %(parent)s stays as it is.")
     messages.success(request, text % {"number": made.number, "parent": number})
     return redirect("datasets:version", slug, dataset, made.number)
+
+
+@login_required
+@require_POST
+def name(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
+    """Whose answers the legacy file holds; it is then matched without being sent again."""
+    found = get_attachment(request, slug, dataset, number, attachment)
+    form = ModelNameForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Nothing was done: write the model's name."))
+    elif not attaching.attachment_name(attachment=found, model_name=form.cleaned_data["model_name"]):
+        messages.info(request, _("Nothing was done: this was decided before."))
+    return redirect(_address(found))
 
 
 @login_required

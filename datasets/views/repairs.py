@@ -9,13 +9,14 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.http import content_disposition_header
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from datasets import bad_rows, files, recomposing, repair_offers
+from datasets import bad_rows, files, recomposing, repair_offers, tables, words
 from datasets.access import get_ready_version, get_version
 from datasets.core.repairs import Repair
 from datasets.models import Version
@@ -78,16 +79,29 @@ def bad(request: HttpRequest, slug: str, dataset: int, number: int) -> Streaming
 def jsonl(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
     """The good rows as JSONL."""
     found = get_ready_version(request, slug, dataset, number)
-    return _streamed(recomposing.jsonl(found), _name(found, "rows", "jsonl"))
+    return _streamed(recomposing.jsonl(found), _name(found, _good(found), "jsonl"))
 
 
 @login_required
-def csv(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
-    """The good rows of a legacy CSV as CSV."""
+def csv(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponseBase:
+    """The good rows as a legacy CSV, or why they cannot be one."""
     found = get_ready_version(request, slug, dataset, number)
-    if found.format != "legacy_csv":
-        raise Http404
-    return _streamed(recomposing.csv_file(found), _name(found, "rows", "csv"))
+    if misfit := tables.unfit(found):
+        messages.error(request, words.unfit(misfit))
+        return redirect("datasets:version", slug, dataset, number)
+    return _streamed(tables.legacy_csv(found), _name(found, _good(found), "csv"))
+
+
+@login_required
+def table(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
+    """The good rows and their answers as a table for spreadsheets."""
+    found = get_ready_version(request, slug, dataset, number)
+    return _streamed(tables.table_csv(found), _name(found, f"table-{_good(found)}", "csv"))
+
+
+def _good(version: Version) -> str:
+    """What the file holds; its name goes along where the page that says so does not."""
+    return f"rows-without-{version.bad_rows}-bad" if version.bad_rows else "rows"
 
 
 def _name(version: Version, what: str, ending: str) -> str:

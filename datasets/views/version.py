@@ -22,10 +22,12 @@ from datasets import (
     repair_offers,
     selectors,
     services,
+    tables,
     waiting,
     words,
 )
 from datasets.access import get_version
+from datasets.core.reading import KEPT_PER_CODE
 from datasets.forms import FormatForm
 from datasets.models import Version, VersionState
 from datasets.views import part_wanted
@@ -94,12 +96,15 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "why": words.format_why(version),
         "encoding": words.encoding_name(version.encoding),
         "models": [(c, c.rows / version.valid_rows if version.valid_rows else 0) for c in candidates],
+        "models_met": 0 if version.valid_rows else len(version.models_found),
         "fields": fields_shown.fields_seen(version),
         "duplicates": version.counts.get("row.duplicate", 0),
         **_desk(version),
         "first_rows": first_rows.first_rows(version),
         "format_form": FormatForm(initial={"chosen_format": version.chosen_format}),
         "run_address": _run_address(request, version),
+        "legacy_csv": version.valid_rows and tables.seems_fit(version),
+        "first_upload": selectors.first_upload(version),
     }
 
 
@@ -112,6 +117,7 @@ def _desk(version: Version) -> dict[str, Any]:
         "desk": desk,
         "mended": _mended(version),
         "repairs_made": words.repairs_made(version),
+        "broken": version.counts.get("json.invalid", 0),
         "has_bad_rows": bad_rows.any_kept(version),
         "others": selectors.versions_of(version.dataset)
         .filter(state=VersionState.READY)
@@ -227,6 +233,7 @@ def findings(request: HttpRequest, slug: str, dataset: int, number: int, code: s
         "version": found,
         "code": code,
         "count": found.counts[code],
+        "cut": found.counts[code] > KEPT_PER_CODE,
         "findings": page,
         "further": further,
     }

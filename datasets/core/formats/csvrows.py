@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import msgspec
 
 from datasets.core.findings import Finding, finding
-from datasets.core.formats.checks import Check, Facts, conversation_identity
+from datasets.core.formats.checks import Check
 from datasets.core.formats.csvtext import Record
+from datasets.core.formats.facts import Facts, conversation_identity
 from datasets.core.formats.names import LEGACY_COLUMNS
 
 
@@ -50,9 +51,10 @@ class CsvTable:
         check.facts = _facts(row)
         if record.broken is not None:
             column, byte = record.broken
-            check.found.append(finding("file.encoding", line=record.line, column=column, met=byte))
+            check.faults.append(finding("file.encoding", line=record.line, column=column, met=byte))
         if record.quote is not None:
-            check.found.append(finding("csv.quote", line=record.line, column=record.quote or None))
+            quote = record.quote or None
+            check.faults.append(finding("csv.quote", line=record.line, column=quote, more=record.more))
         elif len(record.fields) != len(self.keys):
             check.add("csv.columns", None, met=len(record.fields), wanted=len(self.keys))
         elif self.usable:

@@ -11,6 +11,8 @@ from datasets.core.limits import Limits
 class Record:
     """One record: where it starts, its text and its fields; `quote` is the column of a quote that never ends.
 
+    `more` lines belong to it beside the first.
+
     One that is `oversized` has no text, one that is `crowded` with fields has none of them.
     """
 
@@ -21,6 +23,7 @@ class Record:
     oversized: bool = False
     crowded: bool = False
     broken: tuple[int, str] | None = None
+    more: int = 0
 
 
 def header_of(text: str) -> list[str]:
@@ -115,9 +118,11 @@ class _Building:
         self.quote: int | None = None
         self.oversized = False
         self.broken: tuple[int, str] | None = None
+        self.more = -1
 
     def add(self, number: int, raw: bytes, oversized: bool) -> bool:
         """Takes a physical line; True if the record ends with it."""
+        self.more += 1
         text = raw.decode("utf-8", "replace")
         if self.broken is None and not oversized and "\ufffd" in text:
             self.broken = broken_byte(raw)
@@ -138,7 +143,7 @@ class _Building:
         quote = None if ended or self.quote is None else self.quote + 1
         crowded = not self.oversized and _has_more_fields(text, self.most)
         fields = [] if self.oversized or crowded else split_fields(text)
-        return Record(self.line, text, fields, quote, self.oversized, crowded, self.broken)
+        return Record(self.line, text, fields, quote, self.oversized, crowded, self.broken, self.more)
 
 
 def broken_byte(raw: bytes) -> tuple[int, str] | None:

@@ -1,6 +1,7 @@
 """What an upload is, told from its whole content: its encoding, its shape, and which of the four formats."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -19,7 +20,7 @@ from datasets.core.decode import (
 )
 from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats.csvtext import header_of
-from datasets.core.formats.names import Format
+from datasets.core.formats.names import Format, Telling
 from datasets.core.formats.spread import NotSpread, Splitter
 
 Shape = Literal["jsonl", "spread", "csv", "none"]
@@ -36,6 +37,10 @@ class _Keys(Struct):
     messages: Raw | UnsetType = UNSET
     model_outputs: Raw | UnsetType = UNSET
     conversation: Raw | UnsetType = UNSET
+
+    @property
+    def telling(self) -> Telling:
+        return self.messages is not UNSET, self.model_outputs is not UNSET, self.conversation is not UNSET
 
 
 _decode_keys = msgspec.json.Decoder(_Keys).decode
@@ -93,17 +98,27 @@ class Look:
     `failed`: some line neither continues nor begins a value; `begun`: at the first of those one was open over lines.
     """
 
+    splitter: Splitter = field(default_factory=lambda: Splitter(keep=False))
     rows: int = 0
     passed: int = 0
     votes: Votes = field(default_factory=Votes)
     guesses: Votes = field(default_factory=Votes)
     first: bytes = b""
     first_number: int = 0
-    splitter: Splitter = field(default_factory=lambda: Splitter(keep=False))
     spread: bool = False
     failed: bool = False
     begun: bool = False
     stopped: tuple[Finding, ...] = ()
+
+    def fresh(self) -> Splitter:
+        """One that has seen nothing yet."""
+        return Splitter(keep=False, unended_comment=self.splitter.unended_comment)
+
+    def vote(self, rows: Mapping[Telling, int]) -> None:
+        """So many rows with these keys."""
+        for telling, number in rows.items():
+            self.rows += number
+            self.votes.add(*telling, rows=number)
 
 
 def first_guess(upload: Upload, forced: Format | None = None) -> Survey | None:
@@ -137,8 +152,7 @@ def kept_promise(look: Look, guess: Survey, forced: Format | None) -> Survey | N
 def _vote(fmt: Format | None, look: Look) -> None:
     """The votes of the rows that passed as being of format `fmt`."""
     legacy = fmt == "legacy_jsonl"
-    look.rows += look.passed
-    look.votes.add(not legacy, fmt == "judge_only", legacy, look.passed)
+    look.vote({(not legacy, fmt == "judge_only", legacy): look.passed})
 
 
 def survey(upload: Upload, forced: Format | None = None) -> Survey:
@@ -148,7 +162,20 @@ def survey(upload: Upload, forced: Format | None = None) -> Survey:
         return Survey("none", None, "other_kind", {}, None, True, (finding("file.other_kind", kind=kind),))
     encoding, decodes = encoding_of(upload)
     found = _file_findings(encoding)
-    look, is_csv = Look(), forced == "legacy_csv"
+    look, is_csv = _looked(upload, encoding, forced)
+    if look.splitter.in_comment and not look.spread and not is_csv:
+        look, is_csv = _looked(upload, encoding, forced, look.splitter.comment_line)
+    if is_csv:
+        why = "csv_header" if forced is None else "forced"
+        return Survey("csv", "legacy_csv", why, {}, encoding, decodes, found)
+    return _concluded(look, forced, encoding, decodes, found)
+
+
+def _looked(
+    upload: Upload, encoding: Encoding, forced: Format | None, unended_comment: int | None = None
+) -> tuple[Look, bool]:
+    """What a pass over the lines sees until it is sure; whether it is CSV. `unended_comment`: see Splitter."""
+    look, is_csv = Look(Splitter(keep=False, unended_comment=unended_comment)), forced == "legacy_csv"
     try:
         for block in blocks(utf8_chunks(upload, encoding), upload.limits.row_bytes):
             if not look.rows and not is_csv:
@@ -162,10 +189,7 @@ def survey(upload: Upload, forced: Format | None = None) -> Survey:
                 look_at(number, line, look)
     except Unreadable as trouble:
         look.stopped = (trouble.found,)  # of a file with rows the reading proper says it, after those rows
-    if is_csv:
-        why = "csv_header" if forced is None else "forced"
-        return Survey("csv", "legacy_csv", why, {}, encoding, decodes, found)
-    return _concluded(look, forced, encoding, decodes, found)
+    return look, is_csv
 
 
 def _file_findings(encoding: Encoding) -> tuple[Finding, ...]:
@@ -195,9 +219,7 @@ def look_at(number: int, line: bytes, look: Look) -> None:
         _look_at_odd(number, line, look)
         return
     look.rows += 1
-    look.votes.add(
-        keys.messages is not UNSET, keys.model_outputs is not UNSET, keys.conversation is not UNSET
-    )
+    look.votes.add(*keys.telling)
     if look.splitter.active:
         _feed(number, line, look)
 
@@ -214,7 +236,7 @@ def _look_at_odd(number: int, line: bytes, look: Look) -> None:
 def _feed(number: int, line: bytes, look: Look) -> None:
     """Tries whether this line continues, or else begins, a value that is spread over several lines."""
     text = line.decode("utf-8", "replace")
-    for splitter in (look.splitter, Splitter(keep=False)):
+    for splitter in (look.splitter, look.fresh()):
         look.splitter = splitter
         try:
             pieces = splitter.feed(number, text)
@@ -224,9 +246,9 @@ def _feed(number: int, line: bytes, look: Look) -> None:
         ended_below = any(piece.lines > 1 for piece in pieces) or (splitter.spans_lines and not splitter.open)
         look.spread = ended_below or (splitter.arrays > 0 and splitter.spans_lines and bool(pieces))
         if not splitter.open and not splitter.in_comment:
-            look.splitter = Splitter(keep=False)
+            look.splitter = look.fresh()
         return
-    look.splitter = Splitter(keep=False)
+    look.splitter = look.fresh()
 
 
 def _note_failure(look: Look) -> None:
@@ -313,4 +335,4 @@ def vote_on(text: str, votes: Votes) -> None:
         keys = _decode_keys(text)
     except (msgspec.MsgspecError, RecursionError):
         return
-    votes.add(keys.messages is not UNSET, keys.model_outputs is not UNSET, keys.conversation is not UNSET)
+    votes.add(*keys.telling)

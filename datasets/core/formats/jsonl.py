@@ -1,7 +1,7 @@
 """One look through the lines of a JSONL upload: each proven clean by the quick look or examined with care."""
 
+from collections import Counter
 from collections.abc import Generator, Iterator
-from typing import Any
 
 from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
@@ -12,7 +12,6 @@ from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import Look, look_at
 from datasets.core.formats.keycount import key_counts
 from datasets.core.formats.quick import QuickLook
-from datasets.core.formats.sound import sound_object
 from datasets.core.rows import NewRow, Part, RawRow
 
 
@@ -33,7 +32,6 @@ class LinesLook:
         fmt = account.format
         self._quick = QuickLook(fmt, account.tally, self._kept) if fmt else None
         self._crowded: frozenset[int] = frozenset()
-        self._counts: list[int] = []  # of the keys in a block's lines, if it had the quick look
 
     def through(self, blocks: Iterator[Block]) -> Generator[Part, None, Finding | None]:
         """Takes all blocks and gives each one's rows; what stopped it before their end.
@@ -64,29 +62,31 @@ class LinesLook:
     def _block(self, block: Block) -> None:
         if block.text.isspace() and not block.oversized:
             return
-        done = 0
-        for index in self._unclean(block):
-            self._clean(block, done, index)
-            done = index + 1
+        done, told = 0, list[Check]()
+        for index, check in self._unclean(block):
             line = block.lines[index]
             number = block.first + index
+            if check:
+                told.append(check)
+                if self._kept is not None:
+                    self._kept.append(RawRow(number, check.valid, line, line).kept)
+                continue
+            self._known(block, done, index, told)
+            done = index + 1
             if line.strip() or number in block.oversized:
-                known = sound_object(line, self._counts[index]) if self._counts else None
-                self._with_care(number, line, number in block.oversized, known)
-        self._clean(block, done, len(block.lines))
+                self._with_care(number, line, number in block.oversized)
+        self._known(block, done, len(block.lines), told)
 
-    def _unclean(self, block: Block) -> Iterator[int]:
-        """Places in the block of the lines that the quick look does not pass, blank ones among them.
+    def _unclean(self, block: Block) -> Iterator[tuple[int, Check | None]]:
+        """Places in the block of the lines that the quick look does not pass, and what it found, blank ones among them.
 
         What passes is UTF-8: every text in it was decoded.
         """
         room = self._account.limits.rows - self._account.rows
         self._crowded = self._crowded_lines(block)
-        self._counts = []
         if not self._quick or block.oversized or self._crowded or len(block.lines) > room:
-            return iter(range(len(block.lines)))
-        self._counts = key_counts(block.text, block.lines)
-        return self._quick.unclean(block.first, block.lines, self._counts)
+            return ((index, None) for index in range(len(block.lines)))
+        return self._quick.unclean(block.first, block.lines, key_counts(block.text, block.lines))
 
     def _crowded_lines(self, block: Block) -> frozenset[int]:
         """The numbers of lines that hold more values than a row may."""
@@ -96,14 +96,20 @@ class LinesLook:
         lines = enumerate(block.lines, block.first)
         return frozenset(number for number, line in lines if holds_more_values(line, most))
 
-    def _clean(self, block: Block, start: int, end: int) -> None:
-        """Lines that passed; while a value may be spread over several lines, they matter to that question."""
-        self._account.count_clean(end - start)
+    def _known(self, block: Block, start: int, end: int, told: list[Check]) -> None:
+        """Lines that passed, and among them those that were `told`, which are taken.
+
+        While a value may be spread over several lines, they matter to that question.
+        """
+        self._account.count_known(block.first + start, end - start, told)
         if self._watch:
-            while start < end and self._watch.splitter.active:
+            while start < end and (self._watch.splitter.active or (told and not self._watch.first)):
                 self._look_at(block.first + start, block.lines[start])
                 start += 1
-            self._watch.passed += end - start
+            votes = Counter(check.telling for check in told if check.line >= block.first + start)
+            self._watch.vote(votes)
+            self._watch.passed += end - start - votes.total()
+        told.clear()
 
     def _look_at(self, number: int, line: bytes) -> None:
         if self._watch:
@@ -111,8 +117,8 @@ class LinesLook:
             if self._watch.spread:
                 raise Surprise
 
-    def _with_care(self, number: int, line: bytes, oversized: bool, known: dict[str, Any] | None) -> None:
-        broken = None if oversized or known is not None else broken_byte(line)
+    def _with_care(self, number: int, line: bytes, oversized: bool) -> None:
+        broken = None if oversized else broken_byte(line)
         if self._watch and (oversized or broken) and self._account.survey.encoding != "utf-16":
             raise Surprise  # perhaps it is no UTF-8; of a cut row one cannot say
         self._look_at(number, line)
@@ -123,7 +129,7 @@ class LinesLook:
         elif broken:
             check = Check(number, [finding("file.encoding", line=number, column=broken[0], met=broken[1])])
         else:
-            check = check_json_row(number, line.decode(), self._account.format, known)
+            check = check_json_row(number, line.decode(), self._account.format)
         self._account.record(check)
         if self._kept is not None:
             self._kept.append(RawRow(number, bool(self._account.valid[-1]), line, line).kept)

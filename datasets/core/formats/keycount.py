@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 UNCOUNTABLE = -1
 SUSPECT = -2
+KEY_END = b'":'
 
-_QUOTE, _COLON, _BACKSLASH, _SPACE, _U, _ZERO = b'":\\ u0'
+_QUOTE, _COLON, _BACKSLASH, _SPACE, _ZERO = b'":\\ 0'
+_LOW, _NUL, _ESCAPED_COLON = b"u00", b"00", b"3a"
+_SMALL = 0x20
 STRIDE = 100
 _MARGIN = b"\n\n\n\n\n"
 
@@ -21,7 +24,8 @@ def key_counts(text: bytes, lines: list[bytes]) -> list[int]:
     """For each line of a block at least the number of its keys, or UNCOUNTABLE.
 
     SUSPECT where the escape of a NUL may stand: a decoder takes it for a character like others. UNCOUNTABLE too where
-    an integer may be beyond a double. Only the few places with a colon or a backslash are looked at, all at once.
+    an integer may be beyond a double or the escape of a colon may stand: what is decoded, written anew, counts that.
+    Only the few places with a colon or a backslash are looked at, all at once.
     """
     codes = np.frombuffer(_MARGIN + text + _MARGIN, np.uint8)
     colons = np.flatnonzero(codes == _COLON)
@@ -36,22 +40,23 @@ def key_counts(text: bytes, lines: list[bytes]) -> list[int]:
     doubtful |= (before <= _SPACE) & ((second == _QUOTE) | (second <= _SPACE))
     _mark(counts, ends, colons[doubtful], UNCOUNTABLE)
     _mark(counts, ends, _long_numbers(codes), UNCOUNTABLE)
-    if b"\\" in text and b"\\u0000" in text:
-        _mark(counts, ends, _nul_escapes(codes), SUSPECT)
+    if b"\\" in text:
+        escapes = _before(_LOW, codes, np.flatnonzero(codes == _BACKSLASH) + 1)
+        _mark(counts, ends, _before(_ESCAPED_COLON, codes, escapes), UNCOUNTABLE)
+        _mark(counts, ends, _before(_NUL, codes, escapes), SUSPECT)
     return counts.tolist()  # type: ignore[no-any-return]
 
 
 def keys_in(part: bytes) -> int:
     """The keys in a part of a line that is not UNCOUNTABLE."""
     escaped = part.count(b'\\":') if b"\\" in part else 0
-    return part.count(b'":') - escaped
+    return part.count(KEY_END) - escaped
 
 
-def _nul_escapes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Places of what looks like the escape of U+0000."""
-    places = np.flatnonzero((codes[: -len(_MARGIN)] == _BACKSLASH) & (codes[1 : 1 - len(_MARGIN)] == _U))
-    for distance, wanted in enumerate((_ZERO, _ZERO, _ZERO, _ZERO), 2):
-        places = places[codes[places + distance] == wanted]
+def _before(wanted: bytes, codes: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those of the places from which on the wanted letters and digits stand, large or small, moved behind these."""
+    for code in wanted:
+        places = places[codes[places] | _SMALL == code] + 1
     return places
 
 

@@ -1,11 +1,14 @@
 """The four upload formats and the keys that tell them apart."""
 
 import re
-from typing import Annotated, Literal
+from typing import ClassVar, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 Format = Literal["infer_and_judge", "judge_only", "legacy_jsonl", "legacy_csv"]
+
+Telling = tuple[bool, bool, bool]
+"""Which of the keys that tell formats apart a row has: messages, model_outputs, conversation."""
 
 FORMATS: tuple[Format, ...] = ("infer_and_judge", "judge_only", "legacy_jsonl", "legacy_csv")
 ROLES = ("system", "user", "assistant", "tool")
@@ -13,15 +16,22 @@ COMPUTED = ("question", "gt", "history")
 LEGACY_COLUMNS = ("prompt", "response", "system")
 
 
-Text = Annotated[str, Meta(min_length=1)]
-"""What the decoder of texts that must not be blank accepts; white space alone is looked for afterwards."""
+ROLE_AND_TEXT = frozenset(("role", "content"))
 
 
 class Message(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A message of nothing but a role and a text. Frozen: its hash is how same messages are found."""
+    """A message of nothing but a role and a text, if it has both. Frozen: its hash is how same messages are found."""
 
-    role: Literal["system", "user", "assistant", "tool"]
-    content: Text
+    role: str | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+    tool_calls: ClassVar[UnsetType] = UNSET
+
+
+class Part(Struct, forbid_unknown_fields=True, gc=False):
+    """A part of a content that is a list."""
+
+    text: str
+    type: Literal["text"]
 
 
 def structural_keys(fmt: Format | None) -> frozenset[str]:

@@ -6,23 +6,35 @@ a test compares the two on many rows.
 """
 
 from collections.abc import Iterator
+from types import NoneType
 from typing import Any
 
-from msgspec import UNSET, convert
+from msgspec import UNSET, UnsetType
 
-from datasets.core.formats.checks import joined, messages_identity, readable
+from datasets.core.formats.checks import ANSWERS, MESSAGES, TOLD, Check, check_doubts, check_known_row
 from datasets.core.formats.cutting import Pattern, learned
+from datasets.core.formats.extras import can_be_learned
+from datasets.core.formats.facts import (
+    identity_of,
+    models_of,
+)
 from datasets.core.formats.keycount import SUSPECT
-from datasets.core.formats.names import ROLES, Format, Message
+from datasets.core.formats.names import Format
 from datasets.core.formats.shapes import (
     Shape,
-    Turn,
-    can_be_learned,
     is_flat,
     json_type,
-    json_type_of,
 )
-from datasets.core.formats.sound import UNDECODED, NotQuick, bounded, count_keys, decode_any, is_sound
+from datasets.core.formats.sound import (
+    MODERATE,
+    UNDECODED,
+    NotQuick,
+    bounded,
+    decode_any,
+    is_sound,
+    keys_of,
+)
+from datasets.core.formats.wide import Known, Messages, known_turns
 from datasets.core.jsontext import JsonType
 from datasets.core.rows import NewRow, Pieces, cut
 from datasets.core.tally import TYPE_BITS, Tally, identity_hash
@@ -37,16 +49,39 @@ LARGEST = 1_000_000
 class _Plan:
     """Which models answered how often in a row, how many keys that makes, and how many rows have just this.
 
-    `pattern` is what stands around their answers in rows of the last hand that was met.
+    The first of the `rows` is counted at once: models are told in the order in which they were met. `pattern` is what
+    stands around their answers in rows of the last hand.
     """
 
-    __slots__ = ("keys", "lessons", "pattern", "rows")
+    __slots__ = ("_models", "keys", "lessons", "pattern", "rows")
 
-    def __init__(self, keys: int) -> None:
-        self.keys = keys
+    def __init__(self, models: list[tuple[str, int]]) -> None:
+        self._models = models
+        self.keys = 2 * len(models) + sum(number for _, number in models)
         self.rows = 0
         self.pattern: Pattern | None = None
         self.lessons = 0
+
+    def count_in(self, tally: Tally, rows: int) -> None:
+        for model, responses in self._models:
+            tally.model(model, responses, rows)
+
+
+class _Alike:
+    """Rows with the same keys and types at the top and the same models; `rows` are yet to be counted."""
+
+    __slots__ = ("_kinds", "_models", "rows")
+
+    def __init__(self, fields: dict[str, Any], models: dict[str, int]) -> None:
+        self._kinds = [(name, TYPE_BITS[json_type(value)]) for name, value in fields.items()]
+        self._models = models
+        self.rows = 0
+
+    def count_in(self, tally: Tally, rows: int) -> None:
+        for name, bit in self._kinds:
+            tally.field(name, bit, rows)
+        for model, responses in self._models.items():
+            tally.model(model, responses, rows)
 
 
 class QuickLook:
@@ -56,52 +91,60 @@ class QuickLook:
     """
 
     def __init__(self, fmt: Format, tally: Tally, kept: list[NewRow] | None = None) -> None:
+        self._format = fmt
         self._tally = tally
         self._kept = kept
         self._answers = fmt == "judge_only"
         self._legacy = fmt == "legacy_jsonl"
         self._shape = Shape()
+        self._messages = Messages()
         self._lessons = 0
         self._plans: dict[tuple[str | int, ...], _Plan] = {}
         self._lines: list[int] = []
         self._hashes: list[int] = []
         self._within = 0
         self._left = 0  # keys of the last row without its answers
-        self._regular: _Plan | None = (
-            None  # of the last row, if all its keys were known and its answers are shallow
-        )
-        self._wide = False  # the last row looked at as plain values can be no other
-        self._calls = False
-        self._kinds: dict[tuple[Any, ...], int] = {}
+        self._doubts = 0  # what the rules must be asked about the last row
+        self._regular: _Plan | None = None  # of the last row, if all its keys were known
+        self._alike: dict[tuple[Any, ...], _Alike] = {}
 
     def passes(self, number: int, line: bytes, keys: int) -> bool:
         """Whether the row has neither errors nor warnings of its own; `keys` is key_counts' figure for it."""
         return not list(self.unclean(number, [line], [keys]))
 
-    def unclean(self, first: int, lines: list[bytes], counts: list[int]) -> Iterator[int]:
-        """Places of the lines that do not pass; the first has the number `first`, `counts` are key_counts' figures.
+    def unclean(
+        self, first: int, lines: list[bytes], counts: list[int]
+    ) -> Iterator[tuple[int, Check | None]]:
+        """Places of the lines that do not pass, with what is found there, unless they must be parsed for that.
 
-        What passed before such a line is in the tally when its place comes out.
+        The first has the number `first`, `counts` are key_counts' figures. When the place of a line comes out that must
+        be parsed, all lines before it are in the tally.
         """
         shape = self._shape
         for index, line in enumerate(lines):
             keys = counts[index]
             try:
-                row = None if self._wide and len(line) <= LARGEST else shape.decode(line)
-            except UNDECODED:
-                row = None
-            if row is None:
-                passed = keys != SUSPECT and self._looks_at_any(first + index, line, keys)
-            else:
+                row = shape.decode(line)
                 mix = shape.same or shape.mix(row)
-                passed = self._look(first + index, line, keys, row, mix.keys)
-                mix.rows += passed
+                known = self._look(first + index, line, keys, row, mix.keys)
+                mix.rows += known
+            except UNDECODED:
+                known = False
+            passed = known and not self._doubts
+            if not passed:
+                check: Check | None
+                if known:
+                    check = check_doubts(first + index, line, row, self._format, self._doubts)
+                    passed = not check.faults
+                else:
+                    passed, check = self._look_at_any(first + index, line, keys)
             if passed:
                 if self._kept is not None:
                     self._kept.append(self._as_kept(first + index, line))
             else:
-                self._flush_hashes()
-                yield index
+                if check is None:
+                    self._flush_hashes()
+                yield index, check
         self._flush_hashes()
 
     def _as_kept(self, number: int, line: bytes) -> NewRow:
@@ -114,7 +157,9 @@ class QuickLook:
         plan = self._regular
         if plan is None:
             return cut(line)
-        pieces = plan.pattern.cut(line, self._left) if plan.pattern else None
+        pieces = None
+        if plan.pattern:
+            pieces = plan.pattern.cut(line, self._left, shallow=not self._shape.answers.extras.nested)
         if pieces is None:
             pieces = cut(line)
             if plan.lessons < MOST_LESSONS:
@@ -133,63 +178,66 @@ class QuickLook:
         """Moves what was counted by shape and by plan into the tally."""
         for name, kind, rows in self._shape.counted():
             self._tally.field(name, TYPE_BITS[kind], rows)
-        for plan_key, plan in self._plans.items():
-            for model, responses in zip(plan_key[::2], plan_key[1::2], strict=True):
-                self._tally.model(str(model), int(responses), plan.rows)
+        for plan in self._plans.values():
+            if plan.rows > 1:
+                plan.count_in(self._tally, plan.rows - 1)
         self._plans.clear()
-        for key, rows in self._kinds.items():
-            half = len(key) // 2
-            for name, met in zip(key[:half], key[half:], strict=True):
-                self._tally.field(name, TYPE_BITS[json_type_of(met)], rows)
-        self._kinds.clear()
+        for alike in self._alike.values():
+            if alike.rows:
+                alike.count_in(self._tally, alike.rows)
+        self._alike.clear()
 
-    def _looks_at_any(self, number: int, line: bytes, keys: int) -> bool:
-        """The same for a row with keys or types that are not known yet, or with messages of more than role and text."""
-        if len(line) > LARGEST:
-            return False
+    def _look_at_any(self, number: int, line: bytes, keys: int) -> tuple[bool, Check | None]:
+        """Whether a row of no known shape passes, and what is found in it: None, if it must be parsed for that.
+
+        What needs no parsing is counted here.
+        """
+        if len(line) > LARGEST or keys == SUSPECT:
+            return False, None
         try:
             fields = decode_any(line)
-            if not isinstance(fields, dict) or not self._fits(fields):
-                return False
-            identity = self._messages(fields)
-            plan = self._any_plan(fields["model_outputs"]) if self._answers else None
-            if not is_sound(line, fields, keys):
-                return False
+            if not isinstance(fields, dict):
+                return False, None
+            check = check_known_row(number, line, fields, self._format)
+            passes = not check.faults and self._fits(fields)
+            if (not passes and len(line) > MODERATE) or not is_sound(line, fields, keys):
+                return False, None
         except (*UNDECODED, NotQuick):
-            return False
+            return False, None
+        self._count(number, fields)
+        if self._answers and "model_outputs" not in fields and not self._shape.lacks("model_outputs"):
+            self.flush()
+            self._shape.may_lack("model_outputs")
+        if passes or (self._fits(fields) and TOLD.issuperset([fault.code for fault in check.faults])):
+            self._regular = None
+            self._learn({name: json_type(value) for name, value in fields.items()}, fields)
+        return passes, check
+
+    def _count(self, number: int, fields: dict[str, Any]) -> None:
+        """A sound row of plain values, whatever was found in it."""
         if fields.get("id") is not None:
             self._tally.ids.add(number, identity_hash(fields["id"]))
-        if plan is not None:
-            plan.rows += 1
-            self._regular = None
-        self._lines.append(number)
-        self._hashes.append(hash(identity))
-        self._count_fields(fields)
-        self._wide = not isinstance(identity, tuple) or self._calls
-        if not self._wide:
-            self._learn({name: json_type(value) for name, value in fields.items()}, fields)
-        return True
+        identity = identity_of(fields)
+        if identity is None:
+            self._tally.objects += 1
+        else:
+            self._lines.append(number)
+            self._hashes.append(hash(identity))
+        models = models_of(fields)
+        key = (*fields, *map(type, fields.values()), *models, *models.values())
+        alike = self._alike.get(key)
+        if alike is None:
+            self._new_alike(key, _Alike(fields, models))
+        else:
+            alike.rows += 1
 
-    def _count_fields(self, fields: dict[str, Any]) -> None:
-        """Rows of the same keys and types are counted together; the first at once, as names are told in their order."""
-        key = (*fields, *map(type, fields.values()))
-        known = self._kinds.get(key)
-        if known is not None:
-            self._kinds[key] = known + 1
-            return
-        if len(self._kinds) >= MOST_PLANS:
+    def _new_alike(self, key: tuple[Any, ...], alike: "_Alike") -> None:
+        """Counts the first of such rows at once, as names are told in the order in which they were met."""
+        alike.count_in(self._tally, 1)
+        if len(self._alike) >= MOST_PLANS:
             self.flush()
-        self._kinds[key] = 0
-        for name, value in fields.items():
-            self._tally.field(name, TYPE_BITS[json_type(value)])
-
-    def _messages(self, fields: dict[str, Any]) -> Any:
-        """The identity of a row's messages, with which all is well."""
-        if self._legacy:
-            return _turns(convert(fields["conversation"], list[Turn]), fields.get("system", UNSET))
-        messages = fields["messages"]
-        _check_any_messages(messages)
-        return messages_identity(messages)
+        if len(key) <= MOST_KEYS:
+            self._alike[key] = alike
 
     def _learn(self, types: dict[str, JsonType], fields: dict[str, Any]) -> None:
         if self._lessons < MOST_LESSONS and len(types) <= MOST_KEYS and all(map(can_be_learned, types)):
@@ -197,6 +245,8 @@ class QuickLook:
             self.flush()
             self._shape.learn(types, {name for name, value in fields.items() if not is_flat(value)})
             self._learn_answers(fields)
+            if not self._legacy and self._messages.learn(fields["messages"]):
+                self._shape.learn_messages(self._messages.type)
 
     def _learn_answers(self, fields: dict[str, Any]) -> None:
         if self._answers:
@@ -216,160 +266,88 @@ class QuickLook:
     def _fits(self, row: dict[str, Any]) -> bool:
         """Whether the row has the keys of this format and none of another's."""
         if self._legacy:
-            return "conversation" in row and not {"messages", "model_outputs"} & row.keys()
-        return "messages" in row and "conversation" not in row and self._answers == ("model_outputs" in row)
+            return not {"messages", "model_outputs"} & row.keys()
+        return "conversation" not in row and self._answers == ("model_outputs" in row)
 
     def _look(self, number: int, line: bytes, keys: int, row: Any, expected: int) -> bool:
         """`row` has its known keys as attributes and `expected` keys at the top."""
         try:
-            messages = _turns(row.conversation, row.system) if self._legacy else row.messages
-            if not self._legacy:
-                _check_messages(messages)
-            expected += 2 * (len(row.conversation) if self._legacy else len(messages))
-            plan = self._plan(row.model_outputs) if self._answers else None
-            if plan is not None:
-                expected += plan.keys + self._within
+            identity, within, doubtful = self._known_messages(row)
+            self._doubts = MESSAGES if doubtful else 0
+            expected += within
+            plan = None
+            if self._answers:
+                outputs = row.model_outputs
+                if outputs is UNSET:
+                    self._doubts |= ANSWERS
+                else:
+                    plan = self._plan(outputs)
+                    expected += plan.keys + self._within
             for name in self._shape.nested:
-                expected += count_keys(getattr(row, name))
+                value = getattr(row, name)
+                if value is not UNSET:
+                    expected += keys_of(value)
             for name in self._shape.flat:
                 value = getattr(row, name)
                 if type(value) is dict:
                     expected += len(value)
             bounded(row.id)
             regular = expected == keys
-            if not regular and not self._adds_up(line, keys):
+            if not regular and (self._doubts or not self._adds_up(line, keys)):
                 return False
         except (*UNDECODED, NotQuick):
             return False
-        identity = row.id
-        if identity is not None and identity is not UNSET:
-            self._tally.ids.add(number, identity_hash(identity))
+        if row.id is not None and row.id is not UNSET:
+            self._tally.ids.add(number, identity_hash(row.id))
         if plan is not None:
             plan.rows += 1
-            self._regular = plan if regular and self._shape.answers.shallow else None
+            if plan.rows == 1:
+                plan.count_in(self._tally, 1)
+            self._regular = plan if regular else None
             self._left = expected - 1 - plan.keys - self._within
         self._lines.append(number)
-        self._hashes.append(hash(messages))
+        self._hashes.append(hash(identity))
         return True
 
+    def _known_messages(self, row: Any) -> Known:
+        if self._legacy:
+            return known_turns(row.conversation, row.system)
+        return self._messages.look(row.messages)
+
     def _plan(self, outputs: list[Any]) -> _Plan:
-        """The plan of a row's answers, none of which is blank; notes how many further keys they hold."""
+        """The plan of a row's answers; notes how many further keys they hold, and if any is no text."""
         key: list[str | int] = []
-        answers = self._shape.answers
+        extras, further = self._shape.answers.extras, self._shape.answers.further
         within = 0
         for output in outputs:
             responses = output.responses
             key += (output.model_name, len(responses))
             for response in responses:
-                if response.content.isspace():
-                    raise NotQuick
+                content = response.content
+                if type(content) is not str or not content or content.isspace():
+                    within -= content is UNSET
+                    self._look_at_odd(content, response.tool_calls)
                 if response.reasoning_content is not UNSET:
                     within += 1
-                for name in answers.extras:
-                    value = getattr(response, name)
-                    if value is not UNSET:
-                        within += 1
-                        if name in answers.deep:
-                            within += count_keys(value)
+                if further:
+                    within += extras.keys(extras.values(response))
         self._within = within
-        plan = self._plans.get(tuple(key))
-        return plan or self._new_plan(tuple(key))
+        models = tuple(key)
+        return self._plans.get(models) or self._new_plan(models)
 
-    def _any_plan(self, outputs: Any) -> _Plan:
-        """The same for answers as plain values, with calls perhaps instead of a text."""
-        key: list[str | int] = []
-        self._calls = False
-        if not isinstance(outputs, list):
+    def _look_at_odd(self, content: Any, calls: Any) -> None:
+        """Notes what an answer has instead of a text, unless it has calls; raises NotQuick if that holds keys."""
+        if type(content) in (list, dict):
             raise NotQuick
-        for output in outputs:
-            name, responses = _name_and_responses(output)
-            key += (name, len(responses))
-            for response in responses:
-                self._calls |= _check_any_response(response)
-        plan = self._plans.get(tuple(key))
-        return plan or self._new_plan(tuple(key))
+        if calls is UNSET or calls is None or type(content) not in (str, NoneType, UnsetType):
+            self._doubts |= ANSWERS
 
     def _new_plan(self, key: tuple[str | int, ...]) -> _Plan:
-        names, numbers = key[::2], [int(number) for number in key[1::2]]
-        if (
-            not names
-            or len(set(names)) < len(names)
-            or 0 in numbers
-            or not all(str(n).strip() for n in names)
-        ):
+        models = [(str(name), int(number)) for name, number in zip(key[::2], key[1::2], strict=True)]
+        names = {name for name, number in models if number and name.strip()}
+        if not names or len(names) < len(models):
             raise NotQuick
         if len(self._plans) >= MOST_PLANS:
             self.flush()
-        plan = self._plans[key] = _Plan(2 * len(names) + sum(numbers))
+        plan = self._plans[key] = _Plan(models)
         return plan
-
-
-def _name_and_responses(output: Any) -> tuple[str, list[Any]]:
-    if not isinstance(output, dict):
-        raise NotQuick
-    name, responses = output.get("model_name"), output.get("responses")
-    if not isinstance(name, str) or not isinstance(responses, list):
-        raise NotQuick
-    return name, responses
-
-
-def _check_any_response(response: Any) -> bool:
-    """Whether there are calls in it; with which there need be no text."""
-    if not isinstance(response, dict):
-        raise NotQuick
-    content, calls = response.get("content"), response.get("tool_calls") is not None
-    if not isinstance(content, str):
-        if content is not None or not calls:
-            raise NotQuick
-    elif not calls and not content.strip():
-        raise NotQuick
-    if not isinstance(response.get("reasoning_content"), str | None):
-        raise NotQuick
-    return calls
-
-
-def _check_messages(messages: tuple[Message, ...]) -> None:
-    previous = ""
-    asked = False
-    for message in messages:
-        role, content = message.role, message.content
-        if role == "user":
-            asked = True
-        if content.isspace() or role == previous or (role == "system" and previous):
-            raise NotQuick
-        previous = role
-    if not asked:
-        raise NotQuick
-
-
-def _check_any_messages(messages: Any) -> None:
-    """The same for messages with anything beside role and text, or with a list of parts for the text."""
-    previous, asked = "", False
-    if not isinstance(messages, list):
-        raise NotQuick
-    for message in messages:
-        if not isinstance(message, dict):
-            raise NotQuick
-        role, content = message.get("role"), message.get("content")
-        calls = role == "assistant" and message.get("tool_calls") is not None
-        if role not in ROLES or (content is None and not calls) or not (content is None or readable(content)):
-            raise NotQuick
-        if not calls and not joined(content or "").strip():
-            raise NotQuick
-        if (role == previous and role != "tool") or (role == "system" and previous):
-            raise NotQuick
-        previous, asked = role, asked or role == "user"
-    if not asked:
-        raise NotQuick
-
-
-def _turns(turns: list[Turn], system: Any) -> tuple[Message, ...]:
-    """The messages of a legacy row, in which nothing that is needed is blank."""
-    if not turns or not (system is UNSET or isinstance(system, str)):
-        raise NotQuick
-    messages = [Message("system", system)] if system is not UNSET and system.strip() else []
-    for turn in turns:
-        if turn.prompt.isspace() or turn.response.isspace():
-            raise NotQuick
-        messages += (Message("user", turn.prompt), Message("assistant", turn.response))
-    return tuple(messages)

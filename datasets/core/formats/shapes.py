@@ -13,17 +13,18 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from datasets.core.formats.names import Message, Text
+from datasets.core.formats.extras import Extras
+from datasets.core.formats.names import Message
 from datasets.core.jsontext import JsonType
 
 
 class Turn(Struct, gc=False):
-    prompt: Text
-    response: Text
+    prompt: str
+    response: str
 
 
 KNOWN: dict[str, Any] = {
-    "messages": tuple[Message, ...],
+    "messages": tuple[Message, ...],  # see wide.py
     "model_outputs": list[Any],  # see _Answers
     "conversation": list[Turn],
 }
@@ -53,70 +54,36 @@ _JSON_TYPES: dict[type, JsonType] = {
 class _Answers:
     """The type of `model_outputs`, with all that answers were found to hold beside their text.
 
-    `extras` are the attributes of an answer with a further key each, of which `deep` may hold more keys than their own.
-    Answers are `shallow` if nothing in them holds an object or an array within another.
-    Of an answer what must be right is asked of the decoder; keys that are not known are passed over.
+    Of an answer what must be right is asked of the decoder, but for its text; keys that are not known are passed over.
     """
 
     def __init__(self) -> None:
-        self._types: dict[str, set[Any]] = {}
-        self.extras: tuple[str, ...] = ()
-        self.deep: frozenset[str] = frozenset()
-        self.shallow = True
+        self.extras = Extras("content", "reasoning_content")
+        self.further = False
         self.type: Any = self._made()
 
     def learn(self, answers: Iterator[dict[str, Any]]) -> bool:
         """From now on the further keys of these answers are known; False if they were already."""
-        before = sum(map(len, self._types.values()))
-        for answer in answers:
-            for name, value in answer.items():
-                if name not in _ANSWER and can_be_learned(name):
-                    self._types.setdefault(name, set()).add(_inner_type(value))
-        if sum(map(len, self._types.values())) == before or len(self._types) > MOST_EXTRAS:
+        if not self.extras.learn(answers) or not self.extras.can_be_known:
             return False
+        self.further = True
         self.type = self._made()
         return True
 
     def _made(self) -> Any:
-        names = {f"extra_{number}": name for number, name in enumerate(self._types)}
-        self.extras = tuple(names)
-        self.deep = frozenset(
-            a for a, name in names.items() if self._types[name] & {_FLAT, dict[str, Any], list[Any]}
-        )
-        self.shallow = not any(found & {dict[str, Any], list[Any]} for found in self._types.values())
-        optional = str | UnsetType | None
-        fields: list[Any] = [("content", Text), ("reasoning_content", optional, UNSET)]
-        fields += [(a, _widest(self._types[name]) | UnsetType, UNSET) for a, name in names.items()]
-        response: Any = msgspec.defstruct("Response", fields, rename=names, gc=False)
+        known = {
+            "content": ("content", Any, UNSET),
+            "reasoning_content": ("reasoning_content", str | UnsetType | None, UNSET),
+        }
+        response = self.extras.structure(known, forbid_unknown_fields=False)
         output: Any = msgspec.defstruct(
             "Output", [("model_name", str), ("responses", GenericAlias(list, (response,)))], gc=False
         )
         return GenericAlias(list, (output,))
 
 
-_ANSWER = frozenset(("content", "reasoning_content"))
-MOST_EXTRAS = 30
 _SCALAR = str | float | bool | None
-_FLAT = dict[str, _SCALAR]
 _FLAT_TYPES: dict[JsonType, Any] = {"object": dict[str, _SCALAR | list[_SCALAR]], "array": list[_SCALAR]}
-
-
-def _inner_type(value: Any) -> Any:
-    """The decoder's type for a value in an answer; an object of nothing but scalars has as many keys as members."""
-    if isinstance(value, dict):
-        return dict[str, Any] if any(isinstance(v, dict | list) for v in value.values()) else _FLAT
-    if isinstance(value, list):
-        return list[Any] if any(isinstance(v, dict | list) for v in value) else list[_SCALAR]
-    return _TYPES[json_type(value)]
-
-
-def _widest(types: set[Any]) -> Any:
-    """One type for all; a decoder wants no two kinds of objects or of arrays."""
-    kept = set(types)
-    for wide, narrow in ((dict[str, Any], _FLAT), (list[Any], list[_SCALAR])):
-        if wide in kept:
-            kept.discard(narrow)
-    return reduce(or_, (type(None) if one is None else one for one in kept), type(None))
 
 
 class Mix:
@@ -148,6 +115,7 @@ class Shape:
         self.nested: tuple[str, ...] = ()
         self.flat: tuple[str, ...] = ()
         self._deep: set[str] = set()
+        self._messages: Any = KNOWN["messages"]
         self.answers = _Answers()
 
     def mix(self, row: Any) -> Mix:
@@ -179,6 +147,12 @@ class Shape:
         if self.answers.learn(answers) and self._types:
             self._make_decoder()
 
+    def learn_messages(self, kind: Any) -> None:
+        """From now on messages are decoded as this."""
+        self._messages = kind
+        if self._types:
+            self._make_decoder()
+
     def learn(self, types: dict[str, JsonType], deep: set[str]) -> None:
         """From now on rows with these keys and types are decoded too; `counted` was asked before.
 
@@ -190,6 +164,19 @@ class Shape:
         for name, kind in types.items():
             self._types.setdefault(name, set()).add(kind)
             self._attributes.setdefault(name, name if name in _READ else f"field_{len(self._attributes)}")
+        self._settle()
+
+    def may_lack(self, name: str) -> None:
+        """From now on rows without this key are decoded too; `counted` was asked before."""
+        if self._types:
+            self._optional.add(name)
+            self._settle()
+
+    def lacks(self, name: str) -> bool:
+        """Whether rows without this key are decoded, or would be if any were."""
+        return not self._types or name in self._optional
+
+    def _settle(self) -> None:
         self._varying = [n for n, found in self._types.items() if n in self._optional or len(found) > 1]
         self.same = None if self._varying else Mix(len(self._types))
         self._mixes.clear()
@@ -203,7 +190,7 @@ class Shape:
         self._make_decoder()
 
     def _make_decoder(self) -> None:
-        absent = {name: UNSET for name in ("id", "system") if name not in self._types}
+        absent = {name: UNSET for name in _READ if name not in self._types}
         fields = [
             (self._attributes[name], self._field_type(name), UNSET)
             if name in self._optional
@@ -224,6 +211,8 @@ class Shape:
     def _field_type(self, name: str) -> Any:
         if name == "model_outputs":
             return self.answers.type
+        if name == "messages":
+            return self._messages
         if name in KNOWN:
             return KNOWN[name]
         kinds = [_type_of(name, kind, name in self._deep) for kind in sorted(self._types[name])]
@@ -232,11 +221,6 @@ class Shape:
 
 def _refuse(line: bytes) -> Any:
     raise msgspec.ValidationError
-
-
-def can_be_learned(name: str) -> bool:
-    """Whether a structure can have a key of this name."""
-    return not any(sign in '"\\' or sign < " " for sign in name)
 
 
 def is_flat(value: Any) -> bool:
@@ -259,8 +243,3 @@ def _type_of(name: str, kind: JsonType, deep: bool) -> Any:
 def json_type(value: Any) -> JsonType:
     """The JSON type of a decoded value."""
     return _JSON_TYPES[type(value)]
-
-
-def json_type_of(kind: type) -> JsonType:
-    """The JSON type of decoded values of a Python type."""
-    return _JSON_TYPES[kind]

@@ -17,8 +17,11 @@ decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 MODERATE = 100_000
 """Bytes of a row up to which it may be held decoded beside its text, whatever it is."""
+SHALLOW = MAX_DEPTH // 2
+"""Brackets in a value that can nest too deep nowhere in a row."""
+SPARSE = 32
+"""Bytes of a row for each key from which on walking through its values is faster than writing them anew."""
 _BEYOND_DOUBLE = 2**1024 - 2**970
-_ESCAPED_COLON = b"u003"
 
 
 class NotQuick(Exception):
@@ -30,17 +33,6 @@ def bounded(value: Any) -> Any:
     if isinstance(value, int) and not -_BEYOND_DOUBLE < value < _BEYOND_DOUBLE:
         raise NotQuick
     return value
-
-
-def sound_object(line: bytes, keys: int) -> dict[str, Any] | None:
-    """The line decoded, if it is an object without a flaw and of moderate length."""
-    if len(line) > MODERATE:
-        return None
-    try:
-        value = decode_any(line)
-        return value if isinstance(value, dict) and is_sound(line, value, keys) else None
-    except (*UNDECODED, NotQuick):
-        return None
 
 
 def count_keys(value: Any) -> int:
@@ -64,6 +56,20 @@ def count_keys(value: Any) -> int:
     raise NotQuick
 
 
+def keys_of(value: Any) -> int:
+    """The same of a value in a line that is not UNCOUNTABLE, but that a text that begins with a colon counts too.
+
+    So it does in the line. Counting in the value written anew is many times as fast as walking through it.
+    """
+    return keys_of_json(_encode(value))
+
+
+def keys_of_json(text: bytes) -> int:
+    """The same, where the value is written anew already."""
+    shallow = text.count(b"[") + text.count(b"{") <= SHALLOW
+    return keys_in(text) if shallow else count_keys(decode_any(text))
+
+
 def is_sound(line: bytes, value: Any, keys: int) -> bool:
     """Whether no object of the line has a key twice; `value` is the line decoded, `keys` key_counts' figure for it.
 
@@ -71,20 +77,15 @@ def is_sound(line: bytes, value: Any, keys: int) -> bool:
     """
     if keys == SUSPECT:
         return False
-    if keys != UNCOUNTABLE and _has_keys(line, value, keys):
+    sparse = keys * SPARSE < len(line)
+    if keys != UNCOUNTABLE and ((sparse and count_keys(value) == keys) or _has_keys(line, value, keys)):
         return True
-    held = count_keys(value)
-    return (keys != UNCOUNTABLE and held == keys) or _distinct_keys(line)
+    return count_keys(value) == keys or _distinct_keys(line)
 
 
 def _has_keys(line: bytes, value: Any, keys: int) -> bool:
-    """Counts in the value written anew, which is many times as fast as walking through it.
-
-    A text that begins with a colon counts there too, as it does in the line, unless the line has that colon escaped.
-    """
-    if _ESCAPED_COLON in line or line.count(b"[") + line.count(b"{") > MAX_DEPTH:
-        return False
-    return keys_in(_encode(value)) == keys
+    """See keys_of."""
+    return line.count(b"[") + line.count(b"{") <= MAX_DEPTH and keys_in(_encode(value)) == keys
 
 
 def _distinct_keys(line: bytes) -> bool:

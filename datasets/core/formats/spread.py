@@ -20,9 +20,11 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_BLANK = re.compile(r"[ \t\r\n]*")
 _MOST_PARTS = 10_000
 _CLOSING = {"{": "}", "[": "]"}
 _SPACED = {",": ", ", ":": ": "}
+_CLOSING_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,14 @@ class NotSpread(ValueError):
 class Splitter:
     """Lines in, whole values out. Elements of an array at the top level come out one by one.
 
-    Without `keep` the pieces have no text: nothing is remembered of a value, however long it goes on.
+    Without `keep` the pieces have no text: nothing is remembered of a value, however long it goes on. From the line
+    `unended_comment` on none goes on over several lines, as the one that begins there never ends.
     """
 
-    def __init__(self, keep: bool = True) -> None:
+    def __init__(self, keep: bool = True, unended_comment: int | None = None) -> None:
         self.keep = keep
+        self.unended_comment = unended_comment
+        self.comment_line = 0
         self.open: list[str] = []
         self.first_line = 0
         self.arrays = 0
@@ -61,8 +66,16 @@ class Splitter:
         self._wanted = "value"
         self._parts: list[str] = []
         self._joined: list[str] = []
-        self._start = (0, 0)
+        self.start = (0, 0)
         self.size = 0
+
+    @classmethod
+    def within(cls, array: bool, unended_comment: int | None) -> "Splitter":
+        """One that goes on before a value, in the array at the top or outside of it."""
+        made = cls(unended_comment=unended_comment)
+        made.open = ["["] if array else []
+        made._values = 1
+        return made
 
     @property
     def wanted(self) -> str:
@@ -70,6 +83,12 @@ class Splitter:
         if self._wanted == "separator":
             return "comma_or_brace" if self.open[-1] == "{" else "comma_or_bracket"
         return self._wanted.removesuffix("_or_end")
+
+    @property
+    def closing(self) -> str:
+        """The brackets that would end the value that is open; of very many the first."""
+        marks = [_CLOSING[mark] for mark in reversed(self.open[1 if self.open[0] == "[" else 0 :])]
+        return "".join(marks[:_CLOSING_SHOWN]) + ("…" if len(marks) > _CLOSING_SHOWN else "")
 
     @property
     def begun(self) -> str:
@@ -80,21 +99,26 @@ class Splitter:
     def active(self) -> bool:
         return bool(self.open)
 
-    def feed(self, number: int, line: str) -> list[Piece]:
-        """The values that end on this line; raises NotSpread."""
-        pieces: list[Piece] = []
-        position = self._comment_end(line)
+    def feed(self, number: int, line: str, pieces: list[Piece] | None = None, at: int = 0) -> list[Piece]:
+        """The values that end on this line, from `at` on; raises NotSpread, and has put those before into `pieces`."""
+        pieces = [] if pieces is None else pieces
+        position = self._comment_end(line) if at == 0 else at
         while position < len(line):
             token = _TOKEN.match(line, position)
             if not token:
-                blank = len(line) - len(line[position:].lstrip(" \t\r\n"))
-                raise NotSpread(number, blank + 1)
+                raise NotSpread(number, _BLANK.match(line, position).end() + 1)  # type: ignore[union-attr]
             position = token.end()
             kind = token.lastgroup
-            self.in_comment = kind == "opened"
+            if kind == "opened":
+                self._open_comment(number, token.start("opened") + 1)
             if kind not in ("comment", "opened", "end"):
                 self._take(str(kind), token.group(str(kind)), number, token.start(str(kind)) + 1, pieces)
         return pieces
+
+    def _open_comment(self, number: int, column: int) -> None:
+        if self.unended_comment is not None and number >= self.unended_comment:
+            raise NotSpread(number, column)
+        self.in_comment, self.comment_line = True, number
 
     def _comment_end(self, line: str) -> int:
         """Where the line goes on after a comment that was open before it."""
@@ -125,7 +149,7 @@ class Splitter:
             self._wanted = "value_or_end"
             return
         if at_top:
-            self._start = (number, column)
+            self.start = (number, column)
             self._forget()
         self._write(text)
         if text in ("{", "["):
@@ -175,7 +199,7 @@ class Splitter:
         """A value has ended; at the top it is a piece."""
         self._wanted = "separator" if self.open else "value"
         if self._level() == 0:
-            line, column = self._start
+            line, column = self.start
             pieces.append(Piece(line, column, number - line + 1, end, self.begun))
             self._values += 1
             self._forget()

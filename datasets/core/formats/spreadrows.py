@@ -1,6 +1,7 @@
 """A file that is JSON but no JSONL: its objects counted and described, though none of them is a row yet."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
@@ -8,43 +9,52 @@ from datasets.core.findings import finding
 from datasets.core.formats.checks import check_json_row
 from datasets.core.formats.crowded import holds_more_values
 from datasets.core.formats.detect import Votes, vote_on
-from datasets.core.formats.spread import NotSpread, Piece, Splitter
+from datasets.core.formats.regaining import Broken, Objects, Passed, Unended, with_next
+from datasets.core.formats.spread import Piece
 from datasets.core.jsontext import word_at
 
 
-def describe_spread(blocks: Iterator[Block], account: Account) -> None:
-    """Counts and describes the objects, and says where even that is impossible; raises Unreadable."""
-    splitter, votes = Splitter(), Votes()
-    number, line = 0, ""
+def describe_spread(blocks: Iterator[Block], account: Account, unended: Unended) -> None:
+    """Counts and describes the objects, and says where even that is impossible; raises Unreadable and Swallowed."""
+    objects, votes = Objects(unended), Votes()
+    last = (0, "")  # line with anything on it
     try:
-        for block in blocks:
-            for number, raw in enumerate(block.lines, block.first):
-                line = raw.decode("utf-8", "replace")
-                for piece in splitter.feed(number, line):
-                    _describe(piece, votes, account)
-                if splitter.size > account.limits.row_bytes:
-                    raise Unreadable(account.too_large(number).found[0])
-        if splitter.open:
-            raise NotSpread(number, len(line) + 1)
-    except NotSpread as broken:
-        _describe_broken(splitter, votes, account)
-        met = word_at(line, broken.column - 1)
-        broken_off = finding(
-            "json.invalid",
-            line=broken.line,
-            column=broken.column,
-            reason="spread",
-            met=met,
-            wanted=splitter.wanted,
-        )
-        account.ledger.add(broken_off)
+        for number, line, following in with_next(_lines(blocks)):
+            last = (number, line) if line.strip() else last
+            for found in objects.feed(number, line, following):
+                _describe(found, line, votes, account)
+            if objects.exceeds(account.limits.row_bytes):
+                raise Unreadable(account.too_large(objects.start).found[0])
+        for found in objects.end(*last):
+            _describe(found, last[1], votes, account)
     finally:
         account.format = account.format or votes.format()
 
 
-def _describe_broken(splitter: Splitter, votes: Votes, account: Account) -> None:
+def _lines(blocks: Iterator[Block]) -> Iterator[tuple[int, str]]:
+    for block in blocks:
+        for number, raw in enumerate(block.lines, block.first):
+            yield number, raw.decode("utf-8", "replace")
+
+
+def _describe(found: Piece | Broken | Passed, line: str, votes: Votes, account: Account) -> None:
+    if isinstance(found, Broken):
+        _describe_broken(found, line, votes, account)
+    elif isinstance(found, Piece):
+        _describe_whole(found, votes, account)
+
+
+def _describe_broken(broken: Broken, line: str, votes: Votes, account: Account) -> None:
     """The object that breaks off is one more, and what was read of it tells the format where nothing else does."""
-    text = splitter.begun
+    met = word_at(line, broken.column - 1)
+    params: dict[str, Any] = {"reason": "spread", "met": met, "wanted": broken.wanted}
+    if line.startswith("/*", broken.column - 1):
+        params = {"reason": "unended_comment", "met": "/*", "wanted": "*/"}
+    elif broken.unended is not None:
+        params |= {"reason": "unended" if met else "never_ends", "begun": broken.unended}
+    told = finding("json.invalid", line=broken.line, column=broken.column, **params)
+    account.ledger.add(told)
+    text = broken.begun
     if not text:
         return
     account.count(valid=False)
@@ -52,7 +62,7 @@ def _describe_broken(splitter: Splitter, votes: Votes, account: Account) -> None
         votes.add('"messages"' in text, '"model_outputs"' in text, '"conversation"' in text)
 
 
-def _describe(piece: Piece, votes: Votes, account: Account) -> None:
+def _describe_whole(piece: Piece, votes: Votes, account: Account) -> None:
     if holds_more_values(piece.text.encode("utf-8", "surrogatepass"), account.limits.row_values):
         account.record(account.too_many_values(piece.line))
         return

@@ -17,6 +17,7 @@ from django.utils.translation import pgettext
 from datasets.core.decode import Unreadable
 from datasets.core.findings import CODES, Finding
 from datasets.core.formats.names import model_key
+from datasets.core.lines import pieces_at
 from datasets.core.reading import Progress, Summary, read
 from datasets.core.repairs import CHOICES, REPAIRS, WITHOUT_CHOICE, Repair, repair_file
 from datasets.importing import limits
@@ -122,6 +123,10 @@ def read_through(file: Path, progress: Progress | None) -> tuple[Summary, dict[i
         summary = reading.summary
         shown = [found.line for found in summary.findings if found.code == "json.invalid"][:SHOWN_PER_CODE]
         sources: dict[int, str] = {}
+        if summary.why == "spread" and summary.encoding:
+            places = [(line or 0, 1) for line in shown]
+            texts = pieces_at(file, summary.encoding, places, LONGEST_KEPT, limits())
+            return summary, {line: text for (line, _), text in texts.items() if len(text) < LONGEST_KEPT}
         for row in reading if shown else ():
             if row.line in shown and len(row.source) <= LONGEST_KEPT:
                 sources[row.line] = row.raw
