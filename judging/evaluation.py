@@ -112,8 +112,13 @@ def upload(project: Project, file: Path, label: str) -> Version:
         )
     version = import_or_wait(version.pk, engine.owner())
     if not version.usable:
+        why = f"{version.bad_rows} of {version.rows} rows have errors"
+        if version.stopped_by:
+            why = f"it was not read to its end ({version.stopped_by})"
+        if version.is_spread:
+            why = "its objects do not stand one on each line"
         raise CannotStart(
-            f"{file} cannot be judged: {version.bad_rows} of {version.rows} rows have errors {version.problem}"
+            f"{file} cannot be judged: {why} {version.problem}"
             f"(manage.py validate {file} lists them, --fix mends what can be mended)."
         )
     return version

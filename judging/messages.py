@@ -129,6 +129,10 @@ REASONS: dict[str, StrPromise] = {
     "nothing_offered": gettext_lazy(
         "No score was found in the judge's reply. Ask for its form in the template, or change how it is read."
     ),
+    "cut_off": gettext_lazy(
+        "The judge's reply ended with its limit of tokens before it gave a score. "
+        "Raise max_tokens in the metric, then judge these again by its new version."
+    ),
     "out_of_range": gettext_lazy(
         "The judge's last score lies outside the metric's scale, so it was not taken."
     ),
@@ -197,9 +201,9 @@ REASONS: dict[str, StrPromise] = {
     ),
     "parser_undefined": gettext_lazy("The metric's regular expression could not be used. Correct it."),
     # the run itself
-    "budget_calls": gettext_lazy("Paused: the run has sent as many requests as its budget allows."),
-    "budget_tokens": gettext_lazy("Paused: the run has used as many tokens as its budget allows."),
-    "budget_money": gettext_lazy("Paused: the run has spent the money that its budget allows."),
+    "budget_calls": gettext_lazy("The run has sent as many requests as its budget allows."),
+    "budget_tokens": gettext_lazy("The run has used as many tokens as its budget allows."),
+    "budget_money": gettext_lazy("The run has spent the money that its budget allows."),
     "settled": gettext_lazy("Ended early: every mean is known as exactly as was asked for."),
     "waiting": gettext_lazy("Not judged yet."),
     "no_judge": gettext_lazy("The metric has no judge model and no script that gives a result. Add one."),
@@ -348,6 +352,23 @@ def reason_sentence(code: str, detail: str = "") -> str:
     if code in ERROR_CODES:
         return _("%(sentence)s Details: %(detail)s") % words
     return _("%(sentence)s (%(detail)s)") % words
+
+
+WHILE_DOWN: dict[str, StrPromise] = {
+    "timeout_first_byte": gettext_lazy("It takes requests, but does not begin to answer in time."),
+    "cut": gettext_lazy("It ends the connection before a reply is whole."),
+    "overloaded": gettext_lazy("It says that it is overloaded."),
+    "server_error": gettext_lazy("It answers every request with an error of its own."),
+}
+
+
+def why_down(code: str, detail: str) -> str:
+    """What the last requests to an endpoint that is down came to; nobody need retry it by hand."""
+    if code not in WHILE_DOWN:
+        return reason_sentence(code, detail)
+    sentence = str(WHILE_DOWN[code])
+    words = {"sentence": sentence, "detail": detail}
+    return _("%(sentence)s Details: %(detail)s") % words if detail else sentence
 
 
 def why_no_answer(detail: str) -> str:

@@ -2,6 +2,7 @@
 
 from judging.metrics.models import Endpoint, Metric, MetricVersion, TemplateLint
 from judging.people.models import Adjudication, Assignment, Evaluation, EvaluationRater, Item, Rating
+from judging.reports.models import KeptFigures, KeptMeans
 from judging.review.models import Override
 from judging.runs.load_models import CachedReply, EndpointLoad, EndpointShare
 from judging.runs.models import (
@@ -29,6 +30,8 @@ __all__ = [
     "Item",
     "JudgeReply",
     "Judgement",
+    "KeptFigures",
+    "KeptMeans",
     "Metric",
     "MetricVersion",
     "Override",

@@ -12,7 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 from judging.core.juries import QUORUM, conclude_votes
-from judging.core.replies import combine_orders, is_flip, turned_back, with_sides_swapped
+from judging.core.replies import (
+    CUT_OFF,
+    EMPTY,
+    NOTHING_OFFERED,
+    combine_orders,
+    is_flip,
+    turned_back,
+    with_sides_swapped,
+)
 from judging.core.story import (
     FORMAT_FAILED,
     ORDER_FLIP,
@@ -115,8 +123,12 @@ async def tell(item: Item, metric: MetricDefinition, tools: Tools, heard: Heard 
 
 def marks_of(asked: Sequence[AskedJudge]) -> tuple[str, ...]:
     """What is odd about the judges' replies themselves: whether one ended because its tokens did."""
-    cut = any((one.reply or {}).get("finish_reason") == "length" for one in asked)
-    return (TRUNCATED,) if cut else ()
+    return (TRUNCATED,) if any(map(was_cut_off, asked)) else ()
+
+
+def was_cut_off(asked: AskedJudge) -> bool:
+    """Whether the reply ended because its tokens were used up."""
+    return (asked.reply or {}).get("finish_reason") == "length"
 
 
 def story_by_rules(
@@ -216,6 +228,8 @@ async def read_verdicts(asked: tuple[AskedJudge, ...], tools: Tools) -> tuple[Ve
 async def read_verdict(asked: AskedJudge, tools: Tools) -> Verdict:
     """Read a reply's content, never its reasoning."""
     value, reason = await tools.read(asked.judge, (asked.reply or {}).get("content") or "")
+    if reason in (EMPTY, NOTHING_OFFERED) and was_cut_off(asked):
+        reason = CUT_OFF
     if asked.swapped:
         value = turned_back(value) if isinstance(value, int) else value
         return Verdict(asked.judge, asked.repeat, value, reason, "swapped")

@@ -19,6 +19,7 @@ ParserSpec = str | Mapping[str, str]
 EMPTY = "empty"  # nothing is left beside the thinking
 NOTHING_OFFERED = "nothing_offered"  # no verdict in any form that is read
 OUT_OF_RANGE = "out_of_range"  # the last verdict lies outside the scale
+CUT_OFF = "cut_off"  # nothing was offered before its tokens were used up
 
 VERDICTS = {"A>>B": 1, "A>B": 2, "A=B": 3, "B>A": 4, "B>>A": 5}
 _TIE = VERDICTS["A=B"]

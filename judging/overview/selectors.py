@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import F, Q, QuerySet, Window
+from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from datasets.models import Version, VersionState
+from datasets.selectors import usable_versions
 from evalsite.accounts.models import Project
 from judging.metrics.models import Endpoint, Metric
 from judging.runs.models import PEOPLE, Run, RunState
@@ -43,10 +43,7 @@ def latest_runs(projects: QuerySet[Project], limit: int) -> dict[int, list[Run]]
 
 def project_steps(project: Project) -> list[Step]:
     """The way of a project, in the order in which a newcomer goes it."""
-    usable = Q(valid_rows__gt=0) & (Q(valid_rows=F("rows")) | Q(left_out_at__isnull=False))
-    versions = Version.objects.filter(
-        usable, dataset__project=project, dataset__archived_at=None, state=VersionState.READY
-    )
+    versions = usable_versions(project)
     runs = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
     counts = {
         "dataset": versions.values("dataset").distinct().count(),

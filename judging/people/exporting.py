@@ -10,11 +10,11 @@ from io import StringIO
 from typing import Any
 
 from datasets.models import Candidate
+from evalsite.cells import cell
 from judging.core.people.criteria import Criterion
 from judging.people.looking import criteria_of
 from judging.people.messages import values_of
 from judging.people.models import Evaluation, Rating, RatingKind
-from judging.runs.export import cell
 
 _BATCH = 500
 COLUMNS = (

@@ -103,7 +103,10 @@ def evaluation_create(
 def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion], terms: Terms) -> None:
     if not choice.version.usable:
         raise ValidationError(
-            _("This version has bad rows. Repair them, or leave them out on the version's page, then begin.")
+            _(
+                "This version has bad rows, or its file was not read to its end. Repair them, or choose on the "
+                "version's page to go on with the good rows, then begin."
+            )
         )
     if any(candidate.version_id != choice.version.pk for candidate in choice.candidates):
         raise ValidationError(_("A candidate belongs to another version."))

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
+from evalsite.cells import MARK, clean_text, no_formula
 from judging.core.statistics.columns import Metric
 from judging.reports.drawing import means_chart, spread_chart
 from judging.reports.tables import ranked
-from judging.runs import strict
-from judging.runs.export import FORMULA_BEGINS
 
 Document = Mapping[str, Any]
 
@@ -27,7 +26,6 @@ PAIRS = (
     *("metric", "a", "b", "difference", "ci_low", "ci_high", "se", "p", "p_holm", "distinguishable"),
     *("wins", "ties", "losses", "items", "smallest_difference"),
 )
-_MARK = "\ufeff"  # without it Excel takes Chinese for Latin
 
 
 def document_json(document: Document) -> bytes:
@@ -92,7 +90,7 @@ def _bars(document: Document) -> Iterator[list[Any]]:
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
     buffer = StringIO()
-    buffer.write(_MARK)
+    buffer.write(MARK)
     writer = csv.writer(buffer)
     writer.writerow(columns)
     writer.writerows([_cell(value) for value in row] for row in rows)
@@ -105,5 +103,4 @@ def _cell(value: Any) -> Any:
         return str(value).lower()
     if not isinstance(value, str):
         return value
-    text = strict.clean_text(value)
-    return "'" + text if text.startswith(FORMULA_BEGINS) else text
+    return no_formula(clean_text(value))

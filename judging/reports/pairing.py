@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from judging.core.statistics.arrays import Floats
+from judging.core.statistics.arrays import Bools, Floats, Ints
 from judging.core.statistics.cells import answers
 from judging.core.statistics.columns import Kind, Metric, Table
 from judging.core.statistics.gather import Judgement, gather
@@ -16,6 +16,23 @@ from judging.core.statistics.order import ordered
 from judging.core.statistics.pairs import TIE
 
 OUTCOMES = ("wins", "ties", "losses")  # of the first of the two
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemMeans:
+    """A candidate's mean for each item that has one, in the order of the items' lines; shapes (items,)."""
+
+    lines: Ints
+    means: Floats
+
+    def packed(self) -> bytes:
+        return self.lines.astype("<i8").tobytes() + self.means.astype("<f8").tobytes()
+
+    @classmethod
+    def unpacked(cls, packed: bytes | memoryview) -> ItemMeans:
+        both = memoryview(packed)
+        half = len(both) // 2
+        return cls(np.frombuffer(both[:half], "<i8"), np.frombuffer(both[half:], "<f8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +47,63 @@ class PairItem:
     def difference(self) -> float:
         return self.a - self.b
 
-    @property
-    def outcome(self) -> str:
-        """As the report counts it: differences below rounding are ties."""
-        if abs(self.difference) <= TIE * max(1.0, abs(self.a), abs(self.b)):
-            return "ties"
-        return "wins" if self.difference > 0 else "losses"
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairItems:
+    """The items that two candidates share, the largest difference first; shapes (items,)."""
+
+    lines: Ints
+    a: Floats
+    b: Floats
+
+    def __len__(self) -> int:
+        return int(self.lines.size)
+
+    def of(self, outcome: str) -> PairItems:
+        """Those that the first wins, or loses, or on which they tie, as the report counts it: differences below
+        rounding are ties."""
+        here = self._where(outcome)
+        return PairItems(self.lines[here], self.a[here], self.b[here])
+
+    def counts(self) -> dict[str, int]:
+        return {outcome: int(np.sum(self._where(outcome))) for outcome in OUTCOMES}
+
+    def page(self, first: int, most: int) -> list[PairItem]:
+        here = slice(first, first + most)
+        columns = self.lines[here].tolist(), self.a[here].tolist(), self.b[here].tolist()
+        return [PairItem(line, a, b) for line, a, b in zip(*columns, strict=True)]
+
+    def _where(self, outcome: str) -> Bools:
+        difference = self.a - self.b
+        ties: Bools = np.abs(difference) <= TIE * np.maximum(1.0, np.maximum(np.abs(self.a), np.abs(self.b)))
+        if outcome == "ties":
+            return ties
+        ahead: Bools = (difference > 0 if outcome == "wins" else difference < 0) & ~ties
+        return ahead
 
 
-def pair_items(
-    judgements: Iterable[Judgement], metric: Hashable, a: Hashable, b: Hashable, kind: Kind
-) -> list[PairItem]:
-    """The items that the candidates `a` and `b` share under a metric, the largest difference first.
-
-    `judgements` are those of the metric on the two, as `gather` takes them; `kind` is what the metric's mean is over.
-    """
-    table = ordered(gather(judgements, {metric: Metric("")}, {a: "a", b: "b"}))
-    lines = np.unique(table.columns.row)
-    first, second = (_means(table, place, kind) for place in (0, 1))
-    shared = np.flatnonzero(~(np.isnan(first) | np.isnan(second)))
-    items = [PairItem(int(lines[at]), float(first[at]), float(second[at])) for at in shared]
-    return sorted(items, key=lambda item: (-abs(item.difference), item.line))
+def pair_items(first: ItemMeans, second: ItemMeans) -> PairItems:
+    """The items that both have a mean for."""
+    lines, of_first, of_second = np.intersect1d(
+        first.lines, second.lines, assume_unique=True, return_indices=True
+    )
+    a, b = first.means[of_first], second.means[of_second]
+    order = np.lexsort((lines, -np.abs(a - b)))
+    return PairItems(lines[order], a[order], b[order])
 
 
-def _means(table: Table, candidate: int, kind: Kind) -> Floats:
-    """A candidate's mean for each item (items,), NaN where it has none."""
-    scored = answers(table, 0, candidate).of(kind)
+def means_of_judgements(
+    judgements: Iterable[Judgement], metric: Hashable, candidates: Sequence[Hashable], kind: Kind
+) -> list[ItemMeans]:
+    """Of each candidate, from judgements of one metric as `gather` takes them; `kind` is what its mean is over."""
+    names = {candidate: str(place) for place, candidate in enumerate(candidates)}
+    table = ordered(gather(judgements, {metric: Metric("")}, names))
+    return [means_of(table, 0, place, kind) for place in range(len(candidates))]
+
+
+def means_of(table: Table, metric: int, candidate: int, kind: Kind) -> ItemMeans:
+    """Of a cell, over its values of one kind."""
+    scored = answers(table, metric, candidate).of(kind)
     means, items = item_means(scored.score, scored.item)
-    spread = np.full(table.items, np.nan)
-    spread[items] = means
-    return spread
+    known = ~np.isnan(means)
+    return ItemMeans(np.unique(table.columns.row)[items[known]], means[known])

@@ -53,11 +53,6 @@ def overridden(run: Run) -> Counter[tuple[str, str]]:
     return Counter({(candidate, metric): count for candidate, metric, count in counted})
 
 
-def count_overrides(run: Run) -> int:
-    """All that were ever written in this run: grows with every one."""
-    return Override.objects.filter(judgement__run=run).count()
-
-
 def metrics_of(run: Run) -> dict[int, Metric]:
     """The run's metrics with their scales, in its order, by key."""
     definitions = [(one.pk, definition_now(one)) for one in _metrics(run)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
@@ -10,9 +11,10 @@ from django.utils.safestring import SafeString, mark_safe
 from judging.core.statistics.columns import Metric
 from judging.reports import selectors, words
 from judging.reports.drawing import means_chart, spread_chart
+from judging.reports.figures import for_page
 from judging.reports.links import Links
 from judging.reports.rule_lines import RuleFigures, left_out_lines, rule_table
-from judging.reports.services import report_document, rule_lines, truncated
+from judging.reports.services import report_document
 from judging.reports.tables import (
     Table,
     distribution_table,
@@ -55,7 +57,8 @@ class MetricShown:
 @dataclass(frozen=True, slots=True)
 class ReportShown:
     """The page: what was left out, each metric, what it cost. `scored`: judgements with a value; `truncated`:
-    those with a judge's reply that was cut off."""
+    those with a judge's reply that was cut off; `made_at`: when the figures were worked out, if the run has changed
+    since."""
 
     document: dict[str, Any]
     left_out: list[str]
@@ -64,13 +67,18 @@ class ReportShown:
     scored: int
     responses: int
     truncated: int
+    made_at: datetime | None
 
 
-def report_shown(run: Run) -> ReportShown:
-    """Everything that the page and the summary of a run show."""
-    document, links = report_document(run), Links.of(run)
+def report_shown(run: Run) -> ReportShown | None:
+    """Everything that the page and the summary of a run show; None while a worker works the figures out."""
+    kept = for_page(run)
+    if kept is None:
+        return None
+    figures = kept.figures
+    document, links = report_document(run, figures), Links.of(run)
     cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
-    metrics, lines = selectors.metrics_of(run).values(), rule_lines(run)
+    metrics, lines = selectors.metrics_of(run).values(), figures.rule_lines
     return ReportShown(
         document=document,
         left_out=words.left_out_sentences(document["left_out"]),
@@ -78,7 +86,8 @@ def report_shown(run: Run) -> ReportShown:
         metrics=[_metric(place, metric, document, links, lines) for place, metric in enumerate(metrics, 1)],
         scored=sum(cell["scored"] for cell in cells),
         responses=sum(cell["responses"] for cell in cells),
-        truncated=truncated(run),
+        truncated=figures.truncated,
+        made_at=None if kept.current(run) else kept.made_at,
     )
 
 

@@ -10,11 +10,13 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import content_disposition_header
+from django_htmx.http import HttpResponseClientRefresh
 
-from judging.core.statistics.columns import Kind
+from evalsite import engine
 from judging.reports import files, selectors
+from judging.reports.figures import Figures, for_page, item_means
 from judging.reports.links import Links
-from judging.reports.pairing import OUTCOMES, PairItem, pair_items
+from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
 from judging.reports.services import report_document
 from judging.reports.shown import report_shown
 from judging.reports.words import decimal, signed
@@ -42,15 +44,46 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     if run.kind == PEOPLE:
         return redirect("people:detail", slug, pk)
-    context = {"run": run, "report": report_shown(run), "worker_missing": worker_missing(run)}
+    if request.htmx and "being_made" in request.GET:  # type: ignore[attr-defined]
+        return _being_made(request, run)
+    context = {"run": run, "worker_missing": worker_missing(run), **figures_context(run)}
     return render(request, "reports/report.html", context)
+
+
+def figures_context(run: Run) -> dict[str, Any]:
+    """What the pages with a run's figures say: these, or that they are being worked out; and who should do that."""
+    shown = report_shown(run)
+    being_made = shown is None or (shown.made_at is not None and run.rests)
+    unattended = engine.obstacle(engine.DATA) if being_made else ""
+    return {
+        "report": shown,
+        "made_at": shown and shown.made_at,
+        "being_made": being_made,
+        "unattended": unattended,
+    }
+
+
+def _being_made(request: HttpRequest, run: Run) -> HttpResponse:
+    """A page asks whether the figures that it waits for are there."""
+    kept = for_page(run)
+    if kept is not None and (kept.current(run) or not run.rests):
+        return HttpResponseClientRefresh()
+    context = {
+        "run": run,
+        "made_at": kept and kept.made_at,
+        "unattended": engine.obstacle(engine.DATA),
+    }
+    return render(request, "reports/_being_made.html", context)
 
 
 @login_required
 def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResponse:
     """A table, the document or a chart of the report, as a file."""
     run = get_run(request, slug, pk)
-    content = _content(run, name)
+    kept = for_page(run)
+    if kept is None:
+        return redirect("runs:report", slug, pk)  # which says that they are being worked out
+    content = _content(report_document(run, kept.figures), run, name)
     if not content:
         raise Http404
     response = HttpResponse(content, content_type=_TYPES[name.rpartition(".")[2]])
@@ -59,15 +92,15 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
     return response
 
 
-def _content(run: Run, name: str) -> bytes:
+def _content(document: files.Document, run: Run, name: str) -> bytes:
     """What the file holds; nothing where there is no such file."""
     if name in TABLES:
-        return TABLES[name](report_document(run))
+        return TABLES[name](document)
     chart = _CHART.fullmatch(name)
     metrics = list(selectors.metrics_of(run).values())
     if chart is None or not 0 < int(chart[2]) <= len(metrics):
         return b""
-    return files.chart_svg(report_document(run), metrics[int(chart[2]) - 1], chart[1])
+    return files.chart_svg(document, metrics[int(chart[2]) - 1], chart[1])
 
 
 @login_required
@@ -77,16 +110,19 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "outcome")}
     if asked["outcome"] not in ("", *OUTCOMES):
         raise Http404
-    items = _shared_items(run, asked["metric"], asked["a"], asked["b"])
-    counts = {name: sum(item.outcome == name for item in items) for name in OUTCOMES}
-    chosen = [item for item in items if asked["outcome"] in ("", item.outcome)]
+    kept = for_page(run)
+    items = None if kept is None else _shared_items(run, kept.figures, asked)
+    if kept is None or items is None:
+        return redirect("runs:report", slug, pk)  # which says that they are being worked out
+    chosen = items.of(asked["outcome"]) if asked["outcome"] else items
     page = min(_page_number(request), max(1, -(-len(chosen) // ITEMS_PER_PAGE)))
     first = (page - 1) * ITEMS_PER_PAGE
-    here = chosen[first : first + ITEMS_PER_PAGE]
+    here = chosen.page(first, ITEMS_PER_PAGE)
     context = {
         **asked,
         "run": run,
-        "counts": counts,
+        "made_at": None if kept.current(run) else kept.made_at,
+        "counts": items.counts(),
         "all": len(items),
         "items": _items_shown(run, here, asked),
         "first": first + 1,
@@ -103,18 +139,15 @@ def _page_number(request: HttpRequest) -> int:
     return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
 
 
-def _shared_items(run: Run, metric: str, a: str, b: str) -> list[PairItem]:
-    """Raises Http404 where the run has no such metric or candidates."""
+def _shared_items(run: Run, figures: Figures, asked: dict[str, str]) -> PairItems | None:
+    """None while they are being worked out. Raises Http404 where the run has no such metric or candidates."""
     metrics = {one.name: key for key, one in selectors.metrics_of(run).items()}
     candidates = {name: key for key, name in selectors.candidates_of(run).items()}
+    metric, a, b = asked["metric"], asked["a"], asked["b"]
     if metric not in metrics or a not in candidates or b not in candidates or a == b:
         raise Http404
-    cell = report_document(run)["candidates"][a][metric]
-    kind = Kind[(cell["kind"] or "none").upper()]
-    key, first, second = metrics[metric], candidates[a], candidates[b]
-    only = {"run_metric": key, "candidate__in": (first, second)}
-    judgements = selectors.current_judgements(run, selectors.newest_overrides(run), **only)
-    return pair_items(judgements, key, first, second, kind)
+    means = item_means(run, figures, metrics[metric], (candidates[a], candidates[b]))
+    return None if means is None else pair_items(*means)
 
 
 def _items_shown(run: Run, items: list[PairItem], asked: dict[str, str]) -> list[dict[str, Any]]:

@@ -110,6 +110,8 @@ def left_out_sentences(left_out: Mapping[str, Any]) -> list[str]:
     if count := left_out["bad_rows"]:
         text = ngettext("%(n)s row with errors.", "%(n)s rows with errors.", count)
         sentences.append(text % {"n": number(count)})
+    if left_out["not_read_to_its_end"]:
+        sentences.append(_("The rest of the file, which was not read to its end."))
     if count := left_out["rows_not_drawn"]:
         text = ngettext(
             "%(n)s row that was not drawn (random sample, seed %(seed)s).",

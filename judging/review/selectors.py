@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
-from django.db.models import F, FloatField, Q, QuerySet, Value
-from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 
 from judging.review.forms import FLAGS
 from judging.review.models import Override
+from judging.review.places import Place, nearest, place_of
 from judging.review.telling import shown_json
 from judging.runs.export import data_of
-from judging.runs.filters import Filters, matching
+from judging.runs.filters import Filters
 from judging.runs.models import Judgement, JudgeReply, Run, RunMetric
 
 PER_PAGE = 50
@@ -35,26 +32,6 @@ _decode_content = msgspec.json.Decoder(_Content).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a judgement stands in a sorted list: the value sorted by and, to break ties, its position."""
-
-    key: float
-    position: int
-
-    def __str__(self) -> str:
-        return f"{self.key!r}~{self.position}"
-
-
-def place_from(text: str) -> Place | None:
-    """The place that an address names; None if it names none."""
-    key, _, position = text.partition("~")
-    try:
-        return Place(float(key), int(position))
-    except ValueError:
-        return None
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
     """A judgement as the list shows it, with the beginnings of its question and its answer."""
 
@@ -70,71 +47,36 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of judgements; `previous` and `next` are where the pages beside it end and begin, if there are any."""
+    """A page of judgements; `previous` and `next` are where the pages beside it end and begin, if there are any.
+
+    `stopped`: the position at which the look ended before the page was full; it goes on from there, `back` or onward.
+    """
 
     lines: list[Line]
     previous: Place | None
     next: Place | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """How a filter's list is sorted. Judgements without the value come last, whichever way."""
-
-    filters: Filters
-
-    @property
-    def down(self) -> bool:
-        return self.filters.sort.startswith("-")
-
-    @property
-    def key(self) -> Combinable:
-        name = self.filters.sort.removeprefix("-")
-        if name != "position":
-            last = -sys.float_info.max if self.down else sys.float_info.max
-            return Coalesce(F(name), Value(last), output_field=FloatField())
-        # Where few of many are meant, +0 keeps the database from walking the run in the order of positions
-        # in search of them: it sorts what the index of the figures gives.
-        return F("position") + 0 if self.filters.by_figures else F("position")
-
-    def beyond(self, place: Place, *, back: bool) -> Q:
-        """Later in the list than `place`, or earlier."""
-        key = "key__lt" if self.down != back else "key__gt"
-        position = "position__lt" if back else "position__gt"
-        if self.filters.sort == "position":
-            return Q(**{key: place.position})
-        return Q(**{key: place.key}) | Q(key=place.key, **{position: place.position})
-
-    def by(self, *, back: bool) -> tuple[str, ...]:
-        key = "-key" if self.down != back else "key"
-        return (key,) if self.filters.sort == "position" else (key, "-position" if back else "position")
-
-
-def places(run: Run, filters: Filters, beside: Place | None, limit: int, *, back: bool = False) -> list[Any]:
-    """(id, key, position) of up to `limit` judgements after `beside` (or before it, nearest first)."""
-    order = _Order(filters)
-    found = matching(run, filters).annotate(key=order.key)
-    if beside is not None:
-        found = found.filter(order.beyond(beside, back=back))
-    return list(found.order_by(*order.by(back=back)).values_list("pk", "key", "position")[:limit])
+    stopped: int | None = None
+    back: bool = False
 
 
 def page(run: Run, filters: Filters, *, after: Place | None = None, before: Place | None = None) -> Page:
     """The page after a place, or before one, or the first."""
     back = before is not None
-    found = places(run, filters, before if back else after, PER_PAGE + 1, back=back)
-    if back and len(found) <= PER_PAGE:
+    look = nearest(run, filters, before if back else after, PER_PAGE + 1, back=back)
+    if back and look.stopped is None and len(look.found) <= PER_PAGE:
         return page(run, filters)  # the beginning was reached: a whole first page
-    more, found = len(found) > PER_PAGE, found[:PER_PAGE]
-    if back:
-        found.reverse()
-    first, last = (
-        (Place(found[0][1], found[0][2]), Place(found[-1][1], found[-1][2])) if found else (None, None)
-    )
+    found = look.found[:PER_PAGE]
+    places = [Place(key, position) for _, key, position in (reversed(found) if back else found)]
+    first, last = (places[0], places[-1]) if places else (None, None)
+    onward = None if look.stopped is None else Place(look.stopped, look.stopped)
+    more = len(look.found) > PER_PAGE
+    ids = [pk for pk, _, _ in found]
     return Page(
-        lines_of(run, [pk for pk, _, _ in found]),
-        previous=first if back or after is not None else None,
-        next=last if back or more else None,
+        lines_of(run, ids[::-1] if back else ids),
+        previous=onward or first if back else first or after if after is not None else None,
+        next=(last or before) if back else onward or (last if more else None),
+        stopped=look.stopped,
+        back=back,
     )
 
 
@@ -165,20 +107,11 @@ def flag_names(judgement: Judgement) -> list[str]:
     return [str(FLAGS.get(flag, flag)) for flag in judgement.flags.split(",") if flag]
 
 
-def place_of(judgement: Judgement, filters: Filters) -> Place:
-    """Where the judgement stands in the list of `filters`."""
-    name = filters.sort.removeprefix("-")
-    key = getattr(judgement, name)
-    if key is None:
-        key = -sys.float_info.max if filters.sort.startswith("-") else sys.float_info.max
-    return Place(float(key), judgement.position)
-
-
 def neighbours(judgement: Judgement, filters: Filters) -> tuple[int | None, int | None]:
-    """Ids of the judgements before and after this one in the list of `filters`."""
+    """Ids of the judgements before and after this one in the list of `filters`, where the look for them found any."""
     here = place_of(judgement, filters)
-    before = places(judgement.run, filters, here, 1, back=True)
-    after = places(judgement.run, filters, here, 1)
+    before = nearest(judgement.run, filters, here, 1, back=True).found
+    after = nearest(judgement.run, filters, here, 1).found
     return before[0][0] if before else None, after[0][0] if after else None
 
 

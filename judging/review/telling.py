@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets.core.variables import response_data
+from evalsite.cells import clean_text
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules.scoring import Reason
 from judging.messages import reason_sentence
@@ -267,7 +268,7 @@ def _loads(text: str | None) -> Any:
 
 
 def _pretty(value: Any) -> str:
-    return strict.clean_text(json.dumps(value, ensure_ascii=False, indent=2))
+    return clean_text(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _text(value: Any) -> str:

@@ -18,15 +18,17 @@ from django.views.decorators.http import require_POST
 
 from evalsite.access import May
 from evalsite.accounts.models import User
+from evalsite.templatetags.show import number
 from judging.core.pipeline import MetricDefinition
 from judging.markdown import html_of
 from judging.people.beside import said_of
 from judging.review import selectors, services
 from judging.review.forms import FLAGS, FilterForm, OverrideForm
+from judging.review.places import place_from
 from judging.review.telling import shown_json, story_of
 from judging.runs.access import get_judgement, get_run
 from judging.runs.export import csv_lines, jsonl_lines
-from judging.runs.filters import Filters, counts_by_state
+from judging.runs.filters import MOST_COUNTED, Filters, counts_are_exact, counts_by_state
 from judging.runs.models import INFER, Generation, Judgement, JudgementState, Run
 from judging.runs.selectors import worker_missing
 
@@ -40,7 +42,7 @@ def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     form = FilterForm(request.GET, run)
     filters = form.filters
-    after, before = (selectors.place_from(request.GET.get(name, "")) for name in ("after", "before"))
+    after, before = (place_from(request.GET.get(name, "")) for name in ("after", "before"))
     page = selectors.page(run, filters, after=after, before=before)
     counts = counts_by_state(run, filters)
     context = {
@@ -51,8 +53,9 @@ def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "page": page,
         "previous_url": filters.query(before=page.previous) if page.previous else "",
         "next_url": filters.query(after=page.next) if page.next else "",
+        **_search_on(page),
         "states": _states(filters, counts),
-        "count": counts.get(filters.state, 0) if filters.state else sum(counts.values()),
+        **_count(filters, counts),
         "sorts": {name: _sort(filters, name) for name in ("position", "score", "seconds")},
         "retried": selectors.was_retried(run),
         "several_metrics": run.metrics.count() > 1,
@@ -61,26 +64,36 @@ def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "review/list.html", context)
 
 
-def _states(filters: Filters, counts: dict[str, int]) -> list[dict[str, Any]]:
+def _search_on(page: selectors.Page) -> dict[str, Any]:
+    """Where a look goes on that ended before the page was full, and how far from the beginning it came."""
+    if page.stopped is None:
+        return {"search_on": ""}
+    return {"search_on": "previous" if page.back else "next", "looked_through": page.stopped + 1}
+
+
+def _states(filters: Filters, counts: dict[str, int] | None) -> list[dict[str, Any]]:
     """The tabs above the list: all, and each state that there is."""
-    every = [
-        {
-            "name": _("All"),
-            "count": sum(counts.values()),
-            "query": replace(filters, state="").query(),
-            "on": not filters.state,
-        }
-    ]
-    return every + [
+    every = [("", _("All")), *JudgementState.choices]
+    return [
         {
             "name": label,
-            "count": counts.get(state, 0),
+            "count": _count(replace(filters, state=state), counts)["count_shown"],
             "query": replace(filters, state=state).query(),
             "on": filters.state == state,
         }
-        for state, label in JudgementState.choices
-        if counts.get(state) or filters.state == state
+        for state, label in every
+        if not state or counts is None or counts.get(state) or filters.state == state
     ]
+
+
+def _count(filters: Filters, counts: dict[str, int] | None) -> dict[str, Any]:
+    """How many are meant, and how that is told: '' where it is not known."""
+    if counts is None:
+        return {"count": None, "count_shown": ""}
+    meant = [counts.get(filters.state, 0)] if filters.state else list(counts.values())
+    beyond = not counts_are_exact(filters) and any(count > MOST_COUNTED for count in meant)
+    shown = f"{number(MOST_COUNTED)}+" if beyond else number(sum(meant))
+    return {"count": sum(meant), "count_shown": shown}
 
 
 def _sort(filters: Filters, name: str) -> dict[str, str]:

@@ -42,6 +42,7 @@ class Gate:
     ledger: Ledger = field(default_factory=Ledger)
     calls: Counter[asyncio.Task[Any]] = field(default_factory=Counter)  # by the story that waits for them
     note: Callable[[asyncio.Task[Any]], None] | None = None  # is told of each call before it is made
+    note_failed: Callable[[asyncio.Task[Any]], None] | None = None  # and when it ended without any reply
     trouble: Trouble | None = None
 
     @property
@@ -54,10 +55,12 @@ class Gate:
         if self.note is not None:
             self.note(story)
 
-    def end(self, story: asyncio.Task[Any]) -> None:
+    def end(self, story: asyncio.Task[Any], *, failed: bool) -> None:
         self.calls[story] -= 1
         if not self.calls[story]:
             del self.calls[story]
+        if failed and self.note_failed is not None:
+            self.note_failed(story)
 
 
 class Asking:
@@ -93,8 +96,8 @@ class Asking:
         await self.way.pace.turn(self.tokens)
 
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:
-        self.gate.end(self.story)
         said = reply or (error.reply if error else None)
+        self.gate.end(self.story, failed=error is not None and said is None)
         self.gate.ledger.end(cost_of_reply(said, reply is None, self.price))
         if reply is None and error is None:
             return

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from judging.core.judges.errors import MAYBE_SETTING_CODES
 from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.messages import reason_sentence
+from judging.messages import why_down
 from judging.metrics.models import Endpoint
 from judging.runs import limits
 from judging.runs.inferring import asked_of
@@ -26,12 +26,14 @@ FROZEN_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Down:
-    """An endpoint that nobody asks for now. Unix seconds; `why` is a sentence."""
+    """An endpoint that nobody asks for now: for how many seconds it has been so, and in how many it is tried. `why` is
+    a sentence; `address` is that of its page, if it has one."""
 
     name: str
-    since: float
+    seconds: float
     try_in: float
     why: str
+    address: str
 
 
 def down_endpoints(run: Run) -> list[Down]:
@@ -39,19 +41,18 @@ def down_endpoints(run: Run) -> list[Down]:
     if run.state != RunState.RUNNING:
         return []
     judges = _asked_by(run)
-    names = {way_key(judge): judge.url for judge in judges}
+    names = {way_key(judge): (judge.url, "") for judge in judges}
     ids = [judge.endpoint for judge in judges if judge.endpoint]
-    names |= {
-        f"endpoint {pk}": name for pk, name in Endpoint.objects.filter(pk__in=ids).values_list("pk", "name")
-    }
+    for pk, name in Endpoint.objects.filter(pk__in=ids).values_list("pk", "name"):
+        names[f"endpoint {pk}"] = name, reverse("endpoints:endpoint", args=(run.project.slug, pk))
     if not names:
         return []
-    now = limits.now()
-    return [
-        Down(names[key], now - seen.down_for, seen.try_in, reason_sentence(seen.problem, seen.detail))
-        for key, seen in limits.look(names).items()
-        if seen.down_for is not None
-    ]
+    found = []
+    for key, seen in limits.look(names).items():
+        if seen.down_for is not None:
+            (name, page), why = names[key], why_down(seen.problem, seen.detail)
+            found.append(Down(name, seen.down_for, seen.try_in, why, page))
+    return found
 
 
 def _asked_by(run: Run) -> list[JudgeModel]:

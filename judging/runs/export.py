@@ -6,7 +6,6 @@ Read in batches in the order of rows: memory holds the ids and one batch, howeve
 from __future__ import annotations
 
 import csv
-import json
 import os
 from array import array
 from collections.abc import Iterable, Iterator
@@ -20,6 +19,7 @@ from django.db.models import Count, Max
 from datasets.core.formats.names import Format
 from datasets.core.variables import response_data, row_data
 from datasets.models import Candidate
+from evalsite.cells import MARK, cell
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules.scoring import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
@@ -30,8 +30,6 @@ from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Readin
 
 BATCH = 100
 RECORD_BYTES = 2 * 2**20  # spec: commands
-CELL_CHARACTERS = 32_000  # a spreadsheet's cell holds 32,767
-FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,20 +258,11 @@ def reference(data: dict[str, Any]) -> Any:
     return data["gt"] if data["ref_answer"] is None else data["ref_answer"]
 
 
-def cell(value: Any) -> str | int | float | None:
-    """A number as it is; a text cut to a cell, and never a formula."""
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = strict.cut_text(strict.clean_text(text), CELL_CHARACTERS)
-    return "'" + text if text.startswith(FORMULA_BEGINS) else text
-
-
 def csv_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
-    """The table as CSV for spreadsheets: UTF-8 with a mark at its beginning, or Excel takes Chinese for Latin."""
+    """The table as CSV for spreadsheets."""
     buffer = StringIO()
     writer = csv.writer(buffer)
-    yield b"\xef\xbb\xbf"
+    yield MARK.encode()
     writer.writerow(table_columns(run))
     for row in table_rows(run, filters):
         writer.writerow(row)

@@ -12,8 +12,9 @@ from typing import Any
 from django.db.models import Count, Func, Q, QuerySet, TextField
 from django.utils.http import urlencode
 
-from datasets.models import Row
-from judging.runs.models import Judgement, JudgementState, Run, RunCandidate, RunMetric
+from datasets.models import Response, Row
+from judging.runs.models import PEOPLE, Judgement, JudgementState, Run, RunCandidate, RunMetric
+from judging.runs.stretches import rows_of_each
 
 CURRENT, OLDER, ALL = "current", "older", "all"
 ATTEMPTS = (CURRENT, OLDER, ALL)
@@ -57,9 +58,52 @@ class Filters:
     @property
     def by_figures(self) -> bool:
         """Does it ask for a state or a score, so that few judgements may be meant among many? The index of the
-        figures, which holds current attempts only, finds those."""
-        asked = (self.state, self.reason, self.value, self.least, self.most, self.below)
-        return self.attempts == CURRENT and any(value not in (None, "") for value in asked)
+        figures, which holds current attempts only, finds those; reasons and flags have indexes of their own."""
+        asked = (self.candidate, self.metric, self.state, self.value, self.least, self.most, self.below)
+        return (
+            self.attempts == CURRENT and not self.indexed and any(value not in (None, "") for value in asked)
+        )
+
+    @property
+    def indexed(self) -> bool:
+        """Does it ask for what another index finds, whatever else?"""
+        return self.line is not None or bool(self.reason or self.flag) or self.attempts == OLDER
+
+    @property
+    def looks_inside(self) -> bool:
+        """Must judgements themselves be read, which no index holds?"""
+        return bool(self.q or self.rule) or (bool(self.value) and self.valued is None)
+
+    @property
+    def without_bounds(self) -> Filters:
+        """The same, of any score."""
+        return replace(self, least=None, most=None, below=None, state=self.state or JudgementState.SCORED)
+
+    @property
+    def chooses(self) -> bool:
+        """May long stretches of the run hold nothing that is meant? Candidates and metrics lie side by side."""
+        return replace(self, candidate="", metric="", attempts=CURRENT, sort="position") != ANYTHING
+
+    @property
+    def valued(self) -> float | None:
+        """`value` as the score that it has; None for a category."""
+        if self.value in ("true", "false"):
+            return float(self.value == "true")
+        try:
+            return float(self.value)
+        except ValueError:
+            return None
+
+    @property
+    def one_score(self) -> Q | None:
+        """Does all that is meant have one score, or none? Then the index of the figures has it by position."""
+        if self.attempts != CURRENT or self.reason:
+            return None
+        if self.state in UNSCORED:
+            return Q(score=None)
+        if self.least is not None and self.least == self.most and self.below is None and not self.value:
+            return Q(score=self.least)
+        return None if self.valued is None else Q(score=self.valued)
 
 
 ANYTHING = Filters()
@@ -101,18 +145,42 @@ def matching(
     else:
         found = found.filter(_named(run, filters))
     if filters.reason:
-        found = found.filter(reason=filters.reason)
+        found = found.filter(ENDED_WITHOUT, reason=filters.reason)
     if filters.flag:
-        found = found.filter(_flagged(filters.flag))
+        found = found.filter(_flagged(filters.flag), flags__gt="")  # the condition of the index of flags
     if filters.line is not None:
-        found = found.filter(
-            row__in=Row.objects.filter(version=run.version_id, line=filters.line).values("pk")
-        )
+        found = found.filter(_of_row(run, filters.line))
     if filters.q:
         found = found.alias(answer=AnswerText("response__raw")).filter(answer__icontains=filters.q)
     if filters.rule.isdecimal():
         found = found.filter(_rule_line(int(filters.rule), filters.rule_score))
     return found.filter(_scores(filters))
+
+
+ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="")
+"""The condition of the index of reasons."""
+
+
+def _of_row(run: Run, line: int) -> Q:
+    """By the row's responses, which have an index; a rater's judgement has none, and people's runs are small."""
+    rows = Row.objects.filter(version=run.version_id, line=line).values("pk")
+    if run.kind == PEOPLE:
+        return Q(row__in=rows)
+    responses = list(Response.objects.filter(row__in=rows).values_list("pk", flat=True))
+    judged = Judgement.objects.filter(response__in=responses, rater=None, other_response=None)
+    return Q(pk__in=list(judged.values_list("pk", flat=True)))
+
+
+def figures_of(run: Run, filters: Filters) -> list[Q]:
+    """Each metric, candidate and state that is meant: a stretch of the index of the figures."""
+    metrics = _metrics(run, filters).values_list("pk", flat=True)
+    candidates = list(_candidates(run, filters).values_list("candidate", flat=True))
+    return [
+        Q(run_metric=metric, candidate=candidate, state=state)
+        for metric in metrics
+        for candidate in candidates
+        for state in _states(filters)
+    ]
 
 
 def _flagged(flag: str) -> Q:
@@ -141,7 +209,7 @@ def _attempts(filters: Filters) -> Q:
 
 
 def _named(run: Run, filters: Filters) -> Q:
-    named = Q(state__in=_states(filters)) if filters.state or filters.reason else Q()
+    named = Q() if _states(filters) == tuple(JudgementState.values) else Q(state__in=_states(filters))
     if filters.metric:
         named &= Q(run_metric__in=_metrics(run, filters))
     return named & Q(candidate__in=_candidates(run, filters)) if filters.candidate else named
@@ -162,6 +230,8 @@ def _candidates(run: Run, filters: Filters) -> QuerySet[RunCandidate, Any]:
 def _states(filters: Filters) -> tuple[str, ...]:
     if filters.state:
         return (filters.state,)
+    if filters.value or any(bound is not None for bound in (filters.least, filters.most, filters.below)):
+        return (JudgementState.SCORED,)
     return UNSCORED if filters.reason else tuple(JudgementState.values)
 
 
@@ -178,21 +248,38 @@ def _scores(filters: Filters) -> Q:
 
 def _value(text: str) -> Q:
     if text in ("true", "false"):
-        return Q(value=text)
-    category = Q(value=json.dumps(text, ensure_ascii=False))
-    try:
-        return category | Q(score=float(text)) & ~Q(value__in=("true", "false"))
-    except ValueError:
-        return category
+        return Q(value=text, score=Filters(value=text).valued)
+    valued = Filters(value=text).valued
+    if valued is not None:
+        return Q(score=valued) & ~Q(value__in=("true", "false"))
+    return Q(value=json.dumps(text, ensure_ascii=False), score=None)
 
 
-def counts_by_state(run: Run, filters: Filters) -> dict[str, int]:
-    """{state: how many}, by all of the filter but the state itself."""
+MOST_COUNTED = 10_000
+
+
+def counts_by_state(run: Run, filters: Filters) -> dict[str, int] | None:
+    """{state: how many}, by all of the filter but the state itself; of more than MOST_COUNTED one beyond that many,
+    unless they are counted already. None where the judgements themselves had to be read, more than that many."""
     anyhow = replace(filters, state="", sort="position")
     if anyhow == ANYTHING:
         return _run_counts(run)
-    found = matching(run, anyhow, by_figures=anyhow.attempts == CURRENT)
-    return dict(found.order_by().values_list("state").annotate(Count("pk")))
+    if anyhow.looks_inside and anyhow.line is None and run.total > MOST_COUNTED:
+        return None
+    if anyhow == replace(ANYTHING, attempts=ALL):
+        return dict(
+            Counter(_run_counts(run)) + Counter(counts_by_state(run, replace(anyhow, attempts=OLDER)))
+        )
+    if anyhow.indexed:
+        return dict(matching(run, anyhow).values_list("state").annotate(count=Count("*")).order_by())
+    meant = [matching(run, replace(anyhow, state=state)) for state in _states(anyhow)]
+    parts = [found.values_list("state")[: MOST_COUNTED + 1] for found in meant]
+    return {state: count for state, count in rows_of_each(parts, "MIN(state), COUNT(*)") if count}
+
+
+def counts_are_exact(filters: Filters) -> bool:
+    """Are they those that are kept in the transactions that write judgements?"""
+    return replace(filters, state="", sort="position", attempts=CURRENT) == ANYTHING
 
 
 def _run_counts(run: Run) -> dict[str, int]:
@@ -206,9 +293,19 @@ def reasons(run: Run) -> list[tuple[str, str, int]]:
     ended = (JudgementState.NO_SCORE, JudgementState.UNPARSED, JudgementState.ERROR)
     if run.done == run.scored:
         return []
-    found = matching(run, ANYTHING, by_figures=True, states=ended).order_by()
-    counted = found.values_list("state", "reason").annotate(count=Count("pk"))
+    found = Judgement.objects.filter(ENDED_WITHOUT, run=run, current=True, state__in=ended).order_by()
+    counted = found.values_list("state", "reason").annotate(count=Count("*"))  # the index alone tells
     return sorted(counted, key=lambda one: (-one[2], one[1]))
+
+
+def failed_answers(run: Run) -> list[tuple[str, int]]:
+    """Why models under test gave no answer: (code, judgements), the most frequent first; of the first errors, and 0
+    where these are not all."""
+    errors = matching(run, Filters(state=JudgementState.ERROR, reason="answer_failed")).order_by()
+    details = errors.values_list("detail", flat=True)[: _DETAILS_LOOKED_AT + 1]
+    found = Counter(detail.partition(": ")[0] for detail in details)
+    known = found.total() <= _DETAILS_LOOKED_AT
+    return [(code, count if known else 0) for code, count in found.most_common() if code]
 
 
 def common_details(run: Run) -> dict[str, tuple[str, int]]:

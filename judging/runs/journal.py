@@ -2,7 +2,8 @@
 
 A small file of ids, eight bytes each: of judgements, and negative ones of responses whose answers are asked for;
 written before a judge is called and never synced: it must survive
-the process (kill -9), not the machine. Calls that a lost machine had under way are not known.
+the process (kill -9), not the machine. Calls that a lost machine had under way are not known. A call that failed is
+written once more, OVER further from 0: the call after it would have been made by any worker.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from judging.runs.models import Judgement, JudgementState, Run, RunCandidate
 
 FOLDER = "under-way"
 _ID = struct.Struct("<q")
+OVER = 2**62
 _CLOCKS = 1.0  # seconds that a judgement's time may lie after the last entry and still be of the same process
 
 
@@ -40,8 +42,19 @@ class Journal:
     def asking(self, judgement: int) -> None:
         """A call is about to be made."""
         self.open[judgement] += 1
+        self._note(judgement)
+
+    def failed(self, judgement: int) -> None:
+        """One of its calls has ended, without a reply that could be lost."""
+        if self.open[judgement] > 1:
+            self.open[judgement] -= 1
+        else:
+            self.open.pop(judgement, None)
+        self._note(judgement + OVER if judgement > 0 else judgement - OVER)
+
+    def _note(self, number: int) -> None:
         with contextlib.suppress(OSError):
-            os.write(self.file, _ID.pack(judgement))
+            os.write(self.file, _ID.pack(number))
 
     def stored(self, judgements: Iterable[int]) -> None:
         """Their replies are in the database."""
@@ -87,7 +100,7 @@ def settle(path: Path) -> None:
     except OSError:
         return
     whole = len(told) - len(told) % _ID.size
-    calls = Counter(pk for (pk,) in _ID.iter_unpack(told[:whole]))
+    calls = _under_way(number for (number,) in _ID.iter_unpack(told[:whole]))
     lost = Judgement.objects.filter(Q(state=JudgementState.NOT_RUN) | Q(finished_at__gt=ended + _CLOCKS))
     again: Counter[int] = Counter()
     for pk, run in lost.filter(pk__in=list(calls)).values_list("pk", "run_id"):
@@ -97,6 +110,17 @@ def settle(path: Path) -> None:
     for run, count in again.items():
         Run.objects.filter(pk=run).update(calls_again=F("calls_again") + count)
     mine.unlink(missing_ok=True)
+
+
+def _under_way(noted: Iterable[int]) -> Counter[int]:
+    """How many calls had not ended, by judgement or negative response."""
+    found: Counter[int] = Counter()
+    for number in noted:
+        if abs(number) < OVER:
+            found[number] += 1
+        else:
+            found[number - OVER if number > 0 else number + OVER] -= 1
+    return +found
 
 
 def _unanswered(responses: Iterable[int]) -> list[tuple[int, int]]:

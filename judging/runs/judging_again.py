@@ -89,7 +89,10 @@ def run_judge_again(
         count_again(locked)
         locked.save()
     else:
+        stopped = locked.state != RunState.FINISHED
         set_going_again(locked)
+        if stopped:
+            planning.take_rest_up(locked)
     record(
         Action.RUN_JUDGED_AGAIN,
         project=run.project,

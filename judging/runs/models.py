@@ -115,6 +115,11 @@ class Run(models.Model):
     def ended(self) -> bool:
         return self.state in (RunState.CANCELLED, RunState.FINISHED, RunState.FAILED)
 
+    @property
+    def rests(self) -> bool:
+        """Nobody works on it: it has ended, or is paused."""
+        return self.ended or self.state == RunState.PAUSED
+
 
 class RunMetric(models.Model):
     """A run's own copy of a metric: JSON text of core.pipeline.MetricDefinition, without any key."""
@@ -307,6 +312,19 @@ class Judgement(models.Model):
                 condition=Q(current=True),
                 name="judgement_figures",
             ),
+            models.Index(
+                fields=["run", "seconds", "position"],
+                condition=Q(current=True, seconds__isnull=False),
+                name="judgement_seconds",
+            ),
+            # What most judgements have not: these cost a judgement with a score nothing.
+            models.Index(
+                fields=["run", "state", "reason", "position"],
+                condition=Q(current=True, finished_at__isnull=False, reason__gt=""),
+                name="judgement_reasons",
+            ),
+            models.Index(fields=["run", "position"], condition=Q(flags__gt=""), name="judgement_flagged"),
+            models.Index(fields=["run", "position"], condition=Q(current=False), name="judgement_older"),
         ]
 
     @property

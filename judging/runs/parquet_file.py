@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evalsite.cells import clean_text
 from judging.core import parquet
-from judging.runs import strict
 from judging.runs.export import table_columns, table_values
 from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import Run
@@ -46,8 +46,8 @@ def _cell(name: str, value: Any) -> parquet.Cell:
     if value is None or _kind(name) != "text":
         return value if value is None or name != "seconds" else float(value)
     if isinstance(value, str) and name != "value":
-        return strict.clean_text(value)
-    return strict.clean_text(json.dumps(value, ensure_ascii=False))
+        return clean_text(value)
+    return clean_text(json.dumps(value, ensure_ascii=False))
 
 
 def _score(value: Any) -> float | None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from datasets.models import Candidate, Row
 from judging.core.candidates import CandidateModel
-from judging.runs.models import Chunk, Reading, Run, RunCandidate, RunState
+from judging.runs.models import Chunk, JudgementState, Reading, Run, RunCandidate, RunState
 
 CHUNK = 100  # judgements that a worker leases at a time: large enough for batches, small enough to lose
 LARGER_CHUNK = 200  # where that is a small part of the run: a batch costs the jail 5 ms, whatever is in it
@@ -58,10 +58,20 @@ UPDATE judging_judgement SET current = %s WHERE id IN (
 """
 _IN_STATES = "j.state IN (%s, %s)"
 # Not what another version of the metric has asked: its judges were asked something else.
-_OF_METRIC = """j.run_metric_id = %s AND NOT EXISTS (
+_OF_METRIC = """j.run_metric_id = %s AND j.state <> 'not_run' AND NOT EXISTS (
     SELECT 1 FROM judging_reading g WHERE g.id = j.reading_id AND g.asks)"""
 _WITH_REPLIES = f"""{_OF_METRIC} AND EXISTS (
     SELECT 1 FROM judging_judgereply p WHERE p.judgement_id = COALESCE(j.asked_by_id, j.id))"""  # noqa: S608
+
+# Stretches of what was never judged, before a position. What asks and what only reads stay apart.
+_REST = """
+SELECT MIN(position), COUNT(*) FROM (
+    SELECT j.position, j.asked_by_id IS NULL AS asks,
+           j.position - ROW_NUMBER() OVER (PARTITION BY j.asked_by_id IS NULL ORDER BY j.position) AS stretch
+      FROM judging_judgement j WHERE j.run_id = %s AND j.current AND j.state = 'not_run' AND j.position < %s) s
+ GROUP BY asks, stretch ORDER BY 1
+"""
+_BEYOND = 2**31
 
 
 def plan(run_id: int) -> None:
@@ -155,6 +165,31 @@ def make_chunks(run_id: int, first: int, count: int, of: int = 1) -> None:
         [Chunk(run_id=run_id, first=at, last=min(at + size, end) - 1) for at in range(first, end, size)],
         batch_size=1000,
     )
+
+
+def set_rest_aside(run: Run, newest: int) -> bool:
+    """Take the chunks away that nobody has judged, up to the one with the id `newest`, so that the run does not ask
+    for them. False if somebody still holds one. Call inside a transaction that holds the run's row."""
+    rest = run.chunks.filter(done=False, pk__lte=newest)
+    rest.filter(owner="").delete()
+    return not rest.exists()
+
+
+def take_rest_up(run: Run) -> None:
+    """Chunks again for what was set aside, if something was. Call inside a transaction that holds the run's row."""
+    if not run.not_run:
+        return
+    waiting = run.judgements.filter(current=True, state=JudgementState.NOT_RUN).order_by("position")
+    first = waiting.values_list("position", flat=True).first()
+    chunks = run.chunks.filter(done=False)
+    if first is None or chunks.filter(first__lte=first, last__gte=first).exists():
+        return  # all is set aside or nothing, and new attempts come behind it
+    end = chunks.order_by("first").values_list("first", flat=True).first()
+    with connection.cursor() as cursor:
+        cursor.execute(_REST, [run.pk, _BEYOND if end is None else end])
+        stretches = cursor.fetchall()
+    for at, count in stretches:
+        make_chunks(run.pk, at, count, of=run.metrics.count())
 
 
 def plan_again(run: Run, states: tuple[str, ...]) -> int:

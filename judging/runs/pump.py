@@ -15,14 +15,10 @@ import logging
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from django.db import DatabaseError, close_old_connections, connections
-from django.utils import timezone
+from django.db import DatabaseError, connections
 
 from datasets.core.formats.names import Format
 from judging.core.jail.keeper import JailBroken
@@ -32,20 +28,29 @@ from judging.core.pipeline import Story, tell
 from judging.core.values import Outcome
 from judging.jails import make_jail, minimum_level
 from judging.runs import planning, store
+from judging.runs.active import (
+    WEIGHTS,
+    ActiveRun,
+    poorest_of_each_project,
+    refuse,
+    running_of,
+    runs_to_work_on,
+    stop_at_trouble,
+)
 from judging.runs.answers import Answers, candidates_asked, unanswered, with_answer, with_flags
-from judging.runs.asking import Abandoned, Gate, Trouble
-from judging.runs.budget import Ledger, Spent
+from judging.runs.asking import Abandoned, Gate
+from judging.runs.budget import Ledger
 from judging.runs.calling import Caller
-from judging.runs.generations import Generated
 from judging.runs.journal import Journal
-from judging.runs.lanes import Lanes, remember_refusals
-from judging.runs.models import PEOPLE, Priority, Run, RunMetric, RunState
+from judging.runs.lanes import Lanes
+from judging.runs.models import Priority, Run, RunMetric
+from judging.runs.outbox import Outbox
 from judging.runs.reply_cache import ReplyCache
 from judging.runs.rule_tools import RuleTools
-from judging.runs.services import budget_of, run_stop_at_budget, run_stop_at_trouble, spent_by
+from judging.runs.services import budget_of, spent_by
 from judging.runs.settling import Settling
+from judging.runs.threads import inside
 from judging.runs.tools import MetricTools
-from judging.runs.ways import InThread
 
 log = logging.getLogger("judging.pump")
 
@@ -54,38 +59,8 @@ TICK_SECONDS = 0.25
 FLUSH_SECONDS = 0.5
 WATCH_SECONDS = 0.2
 SETTLING_LOOKS = 5  # one in so many also finds out whether the answer is known
-WEIGHTS = {Priority.LOW: 1.0, Priority.NORMAL: 3.0, Priority.HIGH: 9.0}  # of runs that want the same slots
-FLUSH_ROWS = 500
 LAST_REPLIES_SECONDS = 6.0  # how long a stopping pump waits for replies that are under way
 DATABASE_PATIENCE = 60.0
-
-Result = TypeVar("Result")
-
-
-@dataclass(slots=True)
-class ActiveRun:
-    """A run that this pump works on."""
-
-    pk: int
-    form: Format
-    tools: dict[store.MetricKey, MetricTools]
-    gate: Gate
-    cache: ReplyCache | None
-    caller: Caller
-    ahead: int  # how many stories may be started: enough to fill all slots while the next chunk is loaded
-    fed: float = 0.0  # chunks taken so far, for its weight
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    exhausted: bool = False
-    answers: Answers | None = None  # None: all were uploaded
-
-
-@dataclass(slots=True)
-class HeldChunk:
-    """A leased chunk and how many of its stories are still open or were abandoned."""
-
-    leased: store.Leased
-    open: int
-    abandoned: int = 0
 
 
 class Pump:
@@ -106,21 +81,18 @@ class Pump:
         self.only = only
         self.policy = policy
         self.runs: dict[int, ActiveRun] = {}
-        self.held: dict[int, HeldChunk] = {}
-        self.ledgers: list[tuple[int, Ledger]] = []  # also of runs that were let go, until all is stored
-        self.done: deque[store.Judged] = deque()
-        self.answered: deque[Generated] = deque()
-        self.finished: set[int] = set()
-        self.given_back: set[int] = set()
         self.database = ThreadPoolExecutor(1, "pump-database")
         self.scripts = ThreadPoolExecutor(2, "pump-jail")
         # Looking must not wait for those who write, and agreeing on limits not for the flush.
         self.watching = ThreadPoolExecutor(1, "pump-watch")
         self.agreeing = ThreadPoolExecutor(1, "pump-agree")
+        self._in_database = inside(self.database)
+        self._in_watching = inside(self.watching)
         self.clients = Clients()
-        self.lanes = Lanes(owner, reads=self._in(self.watching), writes=self._in(self.agreeing))
+        self.lanes = Lanes(owner, reads=self._in_watching, writes=inside(self.agreeing))
         self.jail = make_jail()
         self.journal = Journal(owner)
+        self.outbox = Outbox(owner, self._in_database, self.journal)
 
     async def run(self) -> None:
         """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
@@ -130,7 +102,7 @@ class Pump:
         try:
             while not self._over():
                 await self._patient_tick()
-                if not self.runs and not self.held:
+                if not self.runs and not self.outbox.held:
                     break
         finally:
             await self._wind_up()
@@ -160,7 +132,7 @@ class Pump:
         until = time.monotonic() + FLUSH_SECONDS
         while time.monotonic() < until and not self.stop.is_set():
             await self._feed_all()
-            if len(self.done) >= FLUSH_ROWS or not any(run.tasks for run in self.runs.values()):
+            if self.outbox.full or not any(run.tasks for run in self.runs.values()):
                 break
             await asyncio.sleep(min(TICK_SECONDS / 5, max(0.0, until - time.monotonic())))
         await self._flush()
@@ -174,7 +146,7 @@ class Pump:
             looks += 1
             watched = list(self.runs)  # what is taken up during the look was not asked about
             try:
-                running = await self._in(self.watching)(
+                running = await self._in_watching(
                     running_of,
                     watched,
                     settling if looks % SETTLING_LOOKS == 0 else None,
@@ -198,7 +170,7 @@ class Pump:
                     (one.fed for one in self.runs.values()), default=0.0
                 )  # what was missed is not made up
                 self.runs[pk] = run
-                self.ledgers.append((pk, run.gate.ledger))
+                self.outbox.ledgers.append((pk, run.gate.ledger))
 
     def _take_up(self, pk: int) -> ActiveRun | None:
         run = Run.objects.select_related("version").get(pk=pk)
@@ -215,10 +187,12 @@ class Pump:
         if run.sandbox_level is None or level < run.sandbox_level:  # the least of all that worked on it
             Run.objects.filter(pk=pk).update(sandbox_level=level)
         ledger = Ledger(budget_of(run), run.prices, spent_by(run))
-        reads = self._in(self.watching)
-        cache = ReplyCache(run.project_id, reads, warm=run.reuse_any) if run.reuse_replies else None
+        warm = run.reuse_any
+        cache = ReplyCache(run.project_id, self._in_watching, warm=warm) if run.reuse_replies else None
         weight = WEIGHTS[Priority(run.priority)]
-        gate = Gate(pk, run.project_id, weight, ledger=ledger, note=self._note_call)
+        gate = Gate(
+            pk, run.project_id, weight, ledger=ledger, note=self._note_call, note_failed=self._note_failed
+        )
         caller = Caller(self.clients, gate, self.policy)
         active = ActiveRun(pk, cast(Format, run.version.format), {}, gate, cache, caller, planning.CHUNK)
         metrics = list(RunMetric.objects.filter(run=run).values_list("pk", flat=True))
@@ -228,7 +202,7 @@ class Pump:
         asked = candidates_asked(pk, self.lanes)
         if asked:
             active.answers = Answers(
-                asked, caller, active.tasks, hold=self._hold_chunk, over=self._answer_over
+                asked, caller, active.tasks, hold=self.outbox.hold_on, over=self.outbox.answer_over
             )
             # Beside each answer that is asked for wait the judgements of it.
             active.ahead += (len(metrics) + 1) * sum(one.lane.way.ceiling for one in asked.values())
@@ -251,7 +225,7 @@ class Pump:
             if not run.tasks and (run.exhausted or not run.gate.open):
                 del self.runs[run.pk]  # if it has chunks again, or runs again, the next look takes it up anew
         hungry = list(self.runs.values())
-        while hungry and len(self.done) < FLUSH_ROWS and not self._over():
+        while hungry and not self.outbox.full and not self._over():
             for run in poorest_of_each_project(hungry):
                 if not await self._feed(run):
                     hungry.remove(run)
@@ -266,14 +240,11 @@ class Pump:
             return False
         leased, items, judged = taken
         run.fed += 1 / run.gate.weight
-        self.held[leased.chunk] = HeldChunk(leased, len(items))
-        self.done.extend(judged)
+        self.outbox.hold(leased, len(items), judged)
         for item in items:
             task = asyncio.create_task(self._judge(run, item), name=str(item.judgement))
             run.tasks.add(task)
             task.add_done_callback(run.tasks.discard)
-        if not items:
-            self._close_chunk(leased.chunk)
         return True
 
     def _take_chunk(
@@ -282,6 +253,8 @@ class Pump:
         """A chunk if there is one, what others must judge of it, and what rule programs have judged at once: a task
         each would cost more."""
         leased = store.lease(run.pk, self.owner)
+        while leased and leased.chunk in self.outbox.held:  # it was taken for dead: see store.renew
+            leased = store.lease(run.pk, self.owner)
         return (leased, *self._load(run, leased)) if leased else None
 
     def _load(self, run: ActiveRun, leased: store.Leased) -> tuple[list[store.ToJudge], list[store.Judged]]:
@@ -301,15 +274,12 @@ class Pump:
 
     async def _judge(self, run: ActiveRun, item: store.ToJudge) -> None:
         try:
-            judged = await self._story(run, item)
+            judged: store.Judged | None = await self._story(run, item)
         except (Abandoned, asyncio.CancelledError):
-            self.held[item.chunk].abandoned += 1
+            judged = None
         except Exception as error:
-            self.done.append(fault(item, error))
-        else:
-            self.done.append(judged)
-        finally:
-            self._close_story(item.chunk)
+            judged = fault(item, error)
+        self.outbox.story_over(item.chunk, judged)
 
     async def _story(self, run: ActiveRun, item: store.ToJudge) -> store.Judged:
         """The story of an item, told when there is an answer to judge."""
@@ -322,27 +292,11 @@ class Pump:
         story = await tell(item.item, tools.metric, tools, item.heard)
         return store.Judged(item, with_flags(item, story))
 
-    def _hold_chunk(self, chunk: int) -> None:
-        self.held[chunk].open += 1
-
-    def _answer_over(self, chunk: int, generated: Generated | None) -> None:
-        if generated is None:
-            self.held[chunk].abandoned += 1
-        else:
-            self.answered.append(generated)
-        self._close_story(chunk)
-
     def _note_call(self, story: asyncio.Task[Any]) -> None:
         self.journal.asking(int(story.get_name()))
 
-    def _close_story(self, chunk: int) -> None:
-        held = self.held[chunk]
-        held.open -= 1
-        if held.open == 0:
-            self._close_chunk(chunk)
-
-    def _close_chunk(self, chunk: int) -> None:
-        (self.given_back if self.held[chunk].abandoned else self.finished).add(chunk)
+    def _note_failed(self, story: asyncio.Task[Any]) -> None:
+        self.journal.failed(int(story.get_name()))
 
     def _let_go(self, run: ActiveRun) -> None:
         """A paused or cancelled run: what waits is abandoned, what is under way is stored when it comes."""
@@ -352,65 +306,10 @@ class Pump:
                 task.cancel()
 
     async def _flush(self) -> None:
-        """Write what is done. If the database is away it is kept and tried again; leases are renewed first."""
-        judged, self.done = list(self.done), deque()
-        answers, self.answered = list(self.answered), deque()
-        finished, given_back = set(self.finished), set(self.given_back)
-        learnt = [news for run in self.runs.values() for news in run.caller.take_learnt()]
-        spending = [(pk, ledger) for pk, ledger in self.ledgers if ledger.unstored.calls]
-        spent = [(pk, ledger.take()) for pk, ledger in spending]
-        stored = False
-        try:
-            lost = await self._in_database(
-                self._store, judged, answers, finished, given_back, list(self.held), learnt, spent
-            )
-            stored = True
-        except DatabaseError as error:
-            log.warning("The database does not take %d judgements, trying again: %s", len(judged), error)
-            self.done.extendleft(reversed(judged))
-            self.answered.extendleft(reversed(answers))
-            await asyncio.sleep(1)
-            return
-        finally:
-            for _, ledger in spending:
-                ledger.settle(stored)
-        working = [run.gate.ledger for run in self.runs.values()]
-        self.ledgers = [one for one in self.ledgers if one[1] in working or one[1].open]
-        self.journal.stored([one.of.judgement for one in judged] + [-one.of.response for one in answers])
-        for run in self.runs.values():
-            if run.answers:
-                run.answers.stored(one for one in answers if one.run == run.pk)
-        for chunk in lost - finished - given_back:
-            self.held[chunk].abandoned += 1
-        self.finished -= finished
-        self.given_back -= given_back
-        for chunk in finished | given_back:
-            del self.held[chunk]
-        if lost & finished:  # free again, though their run may seem to be at its end
+        if await self.outbox.flush(self.runs.values()):
             for run in self.runs.values():
-                run.exhausted = False
+                run.exhausted = False  # though it seemed to be at its end
             await self._look_at_runs()
-
-    def _store(
-        self,
-        judged: list[store.Judged],
-        answers: list[Generated],
-        finished: set[int],
-        given_back: set[int],
-        held: list[int],
-        learnt: list[tuple[int, frozenset[str]]],
-        spent: list[tuple[int, Spent]],
-    ) -> set[int]:
-        """Chunks in which something is to be judged again."""
-        store.renew(held, self.owner)
-        lost: set[int] = set()
-        if judged or answers or finished or spent:
-            lost = store.write(judged, finished, self.owner, spent, answers)
-        if given_back or lost & finished:
-            store.release(given_back | (lost & finished), self.owner)
-        for endpoint, refuses in learnt:
-            remember_refusals(endpoint, refuses)
-        return lost
 
     async def _wind_up(self) -> None:
         """Stop asking, give replies under way a moment, store, and give every lease back."""
@@ -425,13 +324,7 @@ class Pump:
             if late:
                 await asyncio.wait(late)
         until = time.monotonic() + DATABASE_PATIENCE
-        while (
-            self.done
-            or self.answered
-            or self.finished
-            or self.given_back
-            or any(ledger.unstored.calls for _, ledger in self.ledgers)
-        ) and time.monotonic() < until:
+        while self.outbox.waiting and time.monotonic() < until:
             await self._flush()
         for task in self.beside:
             task.cancel()
@@ -441,30 +334,10 @@ class Pump:
             await self._in_database(self.journal.close)
         await self.clients.aclose()
         for threads in (self.database, self.watching, self.agreeing):
-            await self._in(threads)(connections.close_all)
+            await inside(threads)(connections.close_all)
             threads.shutdown()
         self.scripts.shutdown()
         self.jail.close()
-
-    def _in(self, threads: ThreadPoolExecutor) -> InThread:
-        """Runs something in a thread that keeps a database connection of its own."""
-
-        async def run(work: Callable[..., Result], *arguments: Any) -> Result:
-            return await asyncio.get_running_loop().run_in_executor(threads, mended, work, *arguments)
-
-        return run
-
-    async def _in_database(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self.database, mended, work, *arguments)
-
-
-def mended(work: Callable[..., Result], *arguments: Any) -> Result:
-    """What it does, and if that fails because the connection was lost, another one is opened the next time."""
-    try:
-        return work(*arguments)
-    except DatabaseError:
-        close_old_connections()
-        raise
 
 
 def at_once(item: store.ToJudge, rules: RuleTools) -> store.Judged:
@@ -479,52 +352,6 @@ def fault(item: store.ToJudge, error: Exception) -> store.Judged:
     """A fault of ours must not leave the item unjudged for ever, nor stop the others."""
     log.error("A judgement failed inside evalsite (judgement %s)", item.judgement, exc_info=error)
     return store.Judged(item, Story(Outcome.error("internal", type(error).__name__)))
-
-
-def refuse(run: Run, code: str, detail: str) -> None:
-    """What users wrote is not run where this machine cannot lock it up well enough. The run says why it failed."""
-    log.error("Run %s cannot start: %s %s", run.pk, code, detail)
-    going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
-    going.update(state=RunState.FAILED, problem=code, problem_detail=detail, finished_at=timezone.now())
-
-
-def stop_at_trouble(run: int, trouble: Trouble) -> None:
-    log.warning("Run %s is paused: %s at %s", run, trouble.code, trouble.endpoint)
-    run_stop_at_trouble(Run.objects.select_related("project").get(pk=run), trouble)
-
-
-def runs_to_work_on(only: int | None) -> set[int]:
-    """Plan the runs that wait for it; ids of those that run."""
-    chosen = (Run.objects.filter(pk=only) if only else Run.objects.filter(only_worker="")).exclude(
-        kind=PEOPLE
-    )
-    for pk in chosen.filter(state=RunState.PLANNING).order_by("pk").values_list("pk", flat=True):
-        planning.plan(pk)
-    return set(chosen.filter(state=RunState.RUNNING).values_list("pk", flat=True))
-
-
-def poorest_of_each_project(runs: list[ActiveRun]) -> list[ActiveRun]:
-    """The run of each project that was fed least for its weight."""
-    found: dict[int, ActiveRun] = {}
-    for run in runs:
-        other = found.setdefault(run.gate.project, run)
-        if run.fed < other.fed:
-            found[run.gate.project] = run
-    return list(found.values())
-
-
-def running_of(runs: list[int], settling: Settling | None) -> dict[int, Spent]:
-    """Those of the runs that may still ask, and what each has spent. One that has spent its budget is paused, one
-    whose answer is known ends."""
-    found = {}
-    for run in Run.objects.filter(pk__in=runs, state=RunState.RUNNING).select_related("project"):
-        spent = spent_by(run)
-        problem = spent.reached(budget_of(run)) if run.not_run else ""
-        if problem:
-            run_stop_at_budget(run, problem)
-        elif settling is None or not settling.look(run):
-            found[run.pk] = spent
-    return found
 
 
 def work(

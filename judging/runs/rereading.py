@@ -22,6 +22,8 @@ from judging.metrics.models import MetricVersion
 from judging.runs import planning, tasks
 from judging.runs.models import SETTLED, JudgementState, Reading, Run, RunMetric, RunState
 
+MAY_READ = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
+
 
 def definition_now(run_metric: RunMetric) -> MetricDefinition:
     """How the run reads this metric's replies by now."""
@@ -93,12 +95,14 @@ def run_read_again(
 ) -> int:
     """New attempts of one metric's judgements, read by `definition` from the replies that are stored. How many.
 
-    0 while the run is under way or was cancelled, and where no judge has been asked though one was needed. A worker
-    does the reading.
+    0 while the run is under way, and where no judge has been asked though one was needed. A worker does the reading.
+    Of a run that was stopped nothing more is asked for that: it ends as cancelled, and when it is taken up again the
+    rest is read by `definition` too.
     """
     locked = Run.objects.select_for_update().get(pk=run.pk)
-    if locked.state != RunState.FINISHED:
+    if locked.state not in MAY_READ:
         return 0
+    newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()
     number = run_metric.readings.count() + 1
     reading = Reading.objects.create(
         run_metric=run_metric,
@@ -108,9 +112,11 @@ def run_read_again(
         created_by=user,
     )
     made = planning.plan_reading(locked, reading, all_of_them=bool(definition.rules))
-    if not made:
-        reading.delete()
+    if not made or newest is None or not planning.set_rest_aside(locked, newest):
+        transaction.set_rollback(True)
         return 0
+    rest = locked.judgements.filter(run_metric=run_metric, current=True, state=JudgementState.NOT_RUN)
+    rest.filter(asked_by=None).exclude(reading__asks=True).update(reading=reading)
     set_going_again(locked)
     record(
         Action.RUN_READ_AGAIN,

@@ -17,7 +17,7 @@ from judging.metrics.models import MetricVersion
 from judging.review.selectors import overridden_now
 from judging.runs import rereading
 from judging.runs.access import get_run_metric
-from judging.runs.models import RunMetric, RunState
+from judging.runs.models import RunMetric
 from judging.runs.past_replies import PastReply, tried_on_run
 from judging.runs.reading_forms import ReadingForm
 
@@ -53,7 +53,8 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
         "versions": versions,
         "form": form,
         "tried": tried,
-        "finished": found.run.state == RunState.FINISHED,
+        "may_read": found.run.state in rereading.MAY_READ,
+        "rest": found.run.not_run if found.run.state in rereading.MAY_READ else 0,
         "overridden": overridden_now(found),
     }
     status = 422 if sent is not None and tried is None else 200
@@ -74,5 +75,8 @@ def _begin(
         )
         messages.success(request, text % {"n": made})
     else:
-        messages.info(request, _("There are no replies to read again, or the run has not finished."))
+        messages.info(
+            request,
+            _("There are no replies to read again, or some are still on their way: try again in a moment."),
+        )
     return redirect("runs:detail", found.run.project.slug, found.run_id)

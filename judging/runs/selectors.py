@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
-from datasets.models import Candidate, Version, VersionState
+from datasets.models import WHOLE_OR_AGREED, Candidate, Version, VersionState
 from evalsite import engine
 from evalsite.accounts.models import Project
 from judging.core.candidates import CandidateModel
@@ -48,7 +48,7 @@ def unusable_versions(project: Project) -> QuerySet[Version]:
     newest = Version.objects.filter(dataset=OuterRef("dataset")).order_by("-number").values("pk")[:1]
     found = Version.objects.filter(dataset__project=project, dataset__archived_at=None, pk=Subquery(newest))
     unready = found.exclude(state=VersionState.READY)
-    bad = found.filter(state=VersionState.READY).filter(valid_rows__lt=F("rows"), left_out_at=None)
+    bad = found.filter(state=VersionState.READY).exclude(WHOLE_OR_AGREED)
     without_rows = found.filter(state=VersionState.READY, valid_rows=0)
     return (unready | bad | without_rows).select_related("dataset").order_by("-pk")[:UNUSABLE_SHOWN]
 

@@ -33,6 +33,7 @@ from judging.runs.models import (
     RunMetric,
     RunState,
 )
+from judging.runs.resting import rested
 
 RETRYABLE = (JudgementState.ERROR, JudgementState.UNPARSED)
 RESUMABLE = (RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
@@ -187,7 +188,8 @@ def _refuse_impossible(
     if not version.usable:
         raise ValidationError(
             _(
-                "This version has bad rows. Repair them, or leave them out on the version's page, then start the run."
+                "This version has bad rows, or its file was not read to its end. Repair them, or choose on the "
+                "version's page to go on with the good rows, then start the run."
             )
         )
     if not candidates and not asked:
@@ -216,6 +218,7 @@ def run_pause(run: Run) -> bool:
     """Ask no further; replies under way are stored. False if it was not running."""
     if not Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.PAUSED):
         return False
+    rested(run.pk)
     record(Action.RUN_PAUSED, project=run.project, thing=run)
     return True
 
@@ -230,8 +233,10 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     locked = Run.objects.select_for_update().get(pk=run.pk)
     if locked.state not in RESUMABLE:
         return False
-    allow_budget(locked, budget or budget_of(locked))
+    allow_budget(locked, budget_of(locked) if budget is None else budget)
     planned = locked.chunks.exists()
+    if planned:
+        planning.take_rest_up(locked)
     locked.state = RunState.RUNNING if planned else RunState.PLANNING
     locked.finished_at, locked.only_worker = None, only_worker
     if locked.problem == SETTLED:
@@ -254,6 +259,7 @@ def run_stop_at_budget(run: Run, problem: str) -> bool:
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
     if not going.update(state=RunState.PAUSED, problem=problem):
         return False
+    rested(run.pk)
     record(Action.RUN_PAUSED, project=run.project, thing=run, why=problem)
     return True
 
@@ -265,6 +271,7 @@ def run_stop_at_trouble(run: Run, trouble: Trouble) -> bool:
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
     if not going.update(state=RunState.PAUSED, problem=trouble.code, problem_detail=words):
         return False
+    rested(run.pk)
     record(Action.RUN_PAUSED, project=run.project, thing=run, why=trouble.code, endpoint=trouble.endpoint)
     return True
 
@@ -277,6 +284,12 @@ def in_trouble(run: Run) -> bool:
 def spent_by(run: Run) -> Spent:
     """As far as it is stored."""
     return Spent(run.calls, run.calls_failed, run.prompt_tokens, run.completion_tokens, run.spent)
+
+
+def spent_out(run: Run) -> str:
+    """What keeps a cancelled run from being taken up again as it is: the code of a budget that is spent, or ''."""
+    stopped = run.state == RunState.CANCELLED and run.not_run
+    return spent_by(run).reached(budget_of(run)) if stopped else ""
 
 
 def allow_budget(run: Run, budget: Budget) -> None:
@@ -298,6 +311,7 @@ def run_cancel(run: Run) -> bool:
     going = Run.objects.filter(pk=run.pk, state__in=(RunState.PLANNING, RunState.RUNNING, RunState.PAUSED))
     if not going.update(state=RunState.CANCELLED, finished_at=timezone.now()):
         return False
+    rested(run.pk)
     record(Action.RUN_CANCELLED, project=run.project, thing=run)
     return True
 
@@ -310,6 +324,7 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
     chosen = tuple(state for state in states if state in RETRYABLE)
     if not (locked.ended or in_trouble(locked)) or not chosen:
         return 0
+    stopped = locked.state != RunState.FINISHED
     made = planning.plan_again(locked, chosen)
     if made:
         locked.errors = 0 if JudgementState.ERROR in chosen else locked.errors
@@ -318,6 +333,8 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
         locked.problem = locked.problem_detail = ""
         locked.revision += 1
         locked.save()
+        if stopped:
+            planning.take_rest_up(locked)
         record(Action.RUN_RETRIED, project=locked.project, thing=locked, states=chosen, judgements=made)
         engine.wake(tasks.pump)
     return made

@@ -15,6 +15,7 @@ from evalsite.audit import Action, record
 from judging.core.pipeline import MetricDefinition
 from judging.core.statistics.sequences import mean_so_far
 from judging.runs.models import SETTLED, JudgementState, Run, RunMetric, RunState
+from judging.runs.resting import rested
 
 ALPHA = 0.05
 GROWTH = 1.1  # how much more must be judged before it is worked out again
@@ -87,5 +88,6 @@ def run_settle(run: Run) -> bool:
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
     if not going.update(state=RunState.CANCELLED, problem=SETTLED, finished_at=timezone.now()):
         return False
+    rested(run.pk)
     record(Action.RUN_CANCELLED, project=run.project, thing=run, why=SETTLED)
     return True

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 from django.db import connection, transaction
-from django.db.models import Exists
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from datasets.core.formats.names import Format
@@ -26,11 +26,13 @@ from judging.runs import generations
 from judging.runs.budget import Spent
 from judging.runs.generations import Generated, Unanswered
 from judging.runs.hearing import heard
-from judging.runs.models import Chunk, Reading, Run, RunMetric, RunState
+from judging.runs.models import Chunk, Judgement, JudgementState, Reading, Run, RunMetric, RunState
 from judging.runs.plain import as_json as _json
 from judging.runs.plain import storable
+from judging.runs.resting import rested, rested_before
 
 LEASE_SECONDS = 30.0
+_MAY_FINISH = (RunState.RUNNING, RunState.PAUSED, RunState.CANCELLED)
 
 _LEASE = """
 UPDATE judging_chunk SET owner = %s, lease_until = %s, leases = leases + 1
@@ -121,8 +123,12 @@ def lease(run_id: int, owner: str) -> Leased | None:
 
 
 def renew(chunks: Iterable[int], owner: str) -> None:
-    """Put the end of the leases off again."""
-    Chunk.objects.filter(pk__in=list(chunks), owner=owner).update(lease_until=time.time() + LEASE_SECONDS)
+    """Put the end of the leases off again, and take back what nobody holds.
+
+    While the database is away nobody can renew: who then looks for the dead first takes the living for dead.
+    """
+    mine = Chunk.objects.filter(pk__in=list(chunks), owner__in=(owner, ""), done=False)
+    mine.update(owner=owner, lease_until=time.time() + LEASE_SECONDS)
 
 
 def release(chunks: Iterable[int], owner: str) -> None:
@@ -215,8 +221,8 @@ def write(
             _count(run_id, [one for one in kept if one.of.run == run_id])
         for run_id, bill in spent:
             _count_spent(run_id, bill)
-        for run_id in set(held.values()):
-            finish_if_done(run_id)
+        finished_runs = {run_id for run_id in set(held.values()) if finish_if_done(run_id)}
+        rested_before({one.of.run for one in kept} - finished_runs)
     return {one.of.chunk for one in judged if one.of.chunk in held and answer_lost(one)}
 
 
@@ -278,14 +284,35 @@ def _count_spent(run_id: int, spent: Spent) -> None:
         )
 
 
+def asks_further(run: Run) -> bool:
+    """Whether somebody will be asked for what is left of a running run; what is read again asks nobody. A chunk's
+    judgements are all of one sort."""
+    asking = Judgement.objects.filter(run=run, position=OuterRef("first"), asked_by=None)
+    return Chunk.objects.filter(Exists(asking), run=run, done=False).exists()
+
+
 def finish_if_done(run_id: int) -> bool:
-    """A running run without an open chunk is finished."""
+    """A run without an open chunk is finished, though it was stopped while its last replies were under way; one that
+    was running and of which a part is set aside is cancelled."""
     open_chunks = Chunk.objects.filter(run=run_id, done=False)
     if open_chunks.exists():
         return False
     # Looked at again in the statement that ends it: meanwhile somebody may have made it go on with further chunks.
-    running = Run.objects.filter(~Exists(open_chunks), pk=run_id, state=RunState.RUNNING)
-    return bool(running.update(state=RunState.FINISHED, finished_at=timezone.now()))
+    going = Run.objects.filter(~Exists(open_chunks), pk=run_id)
+    if _set_aside(run_id):
+        going, state = going.filter(state=RunState.RUNNING), RunState.CANCELLED
+    else:
+        going, state = going.filter(state__in=_MAY_FINISH), RunState.FINISHED
+    if not going.update(state=state, finished_at=timezone.now(), problem="", problem_detail=""):
+        return False
+    rested(run_id)
+    return True
+
+
+def _set_aside(run_id: int) -> bool:
+    """Whether something was not judged. The counters nearly always say no; where they do not, the judgements tell."""
+    run = Run.objects.get(pk=run_id)
+    return bool(run.not_run) and run.judgements.filter(current=True, state=JudgementState.NOT_RUN).exists()
 
 
 def _judgement_row(one: Judged) -> tuple[Any, ...]:

@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+from evalsite.cells import clean_text, cut_text, left_out
+
 # Made once: `json` makes a new one for each call with any option.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _decode = json.JSONDecoder(parse_constant=lambda _: None).decode
@@ -47,26 +49,12 @@ def _clean(value: Any) -> Any:
     return [_clean(member) for member in value] if isinstance(value, list) else value
 
 
-def clean_text(text: str) -> str:
-    """With U+FFFD in place of NUL and a question mark in place of half a character."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
-
-
 def _cut(value: Any, most: int) -> Any:
     if isinstance(value, str):
         return cut_text(value, most)
     if isinstance(value, list):
         kept = [_cut(member, most) for member in value[:most]]
-        return [*kept, _left_out(len(value) - most)] if len(value) > most else kept
+        return [*kept, left_out(len(value) - most)] if len(value) > most else kept
     if isinstance(value, dict):
         return {cut_text(name, most): _cut(member, most) for name, member in list(value.items())[:most]}
     return value
-
-
-def cut_text(text: str, most: int) -> str:
-    """The text, or its beginning and how much is left out."""
-    return text if len(text) <= most else text[:most] + _left_out(len(text) - most)
-
-
-def _left_out(count: int) -> str:
-    return f"… [+{count}]"

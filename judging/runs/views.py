@@ -21,12 +21,12 @@ from evalsite.access import May
 from evalsite.accounts.models import Project, User
 from judging.messages import reason_sentence, why_no_answer
 from judging.metrics.selectors import endpoints_of
-from judging.reports.shown import report_shown
+from judging.reports.views import figures_context
 from judging.runs import selectors, services
 from judging.runs.access import get_run
 from judging.runs.budget_forms import raising
 from judging.runs.circuits import down_endpoints, trouble_of
-from judging.runs.filters import Filters, common_details, reasons
+from judging.runs.filters import Filters, common_details, failed_answers, reasons
 from judging.runs.forms import RunForm
 from judging.runs.inferring import asked_of, source_of
 from judging.runs.lint_notes import lint_notes
@@ -153,7 +153,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if polled:
         return render(request, "runs/_progress.html", context)
     if run.ended and run.scored:
-        context["report"] = report_shown(run)
+        context |= figures_context(run)
     context["metrics"] = selectors.frozen_metrics(run)
     context["candidates"] = [one.candidate for one in run.run_candidates.select_related("candidate")]
     return render(request, "runs/detail.html", context)
@@ -166,13 +166,15 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         at_before=_number(request, "at", float),
         rate_before=_number(request, "rate", float),
     )
+    worker_missing = selectors.worker_missing(run)
+    problem = run.problem or services.spent_out(run)
     return {
         "run": run,
         "progress": progress,
-        "problem": reason_sentence(run.problem, run.problem_detail) if run.problem else "",
-        "worker_missing": selectors.worker_missing(run),
-        "down": down_endpoints(run),
-        "raising": raising(run) if run.problem.startswith("budget_") else None,
+        "problem": reason_sentence(problem, run.problem_detail) if problem else "",
+        "worker_missing": worker_missing,
+        "down": [] if worker_missing else down_endpoints(run),  # without a worker nobody tries them
+        "raising": raising(run) if problem.startswith("budget_") else None,
         "trouble": trouble_of(run),
         "money": money_shown(run),
         "reasons": _reasons(run),
@@ -182,20 +184,28 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 def _reasons(run: Run) -> list[dict[str, Any]]:
     """Why there are no scores, with the words that were met most often: which name was undefined, for example."""
-    details = common_details(run)
-    return [
-        {
-            "state": state,
-            "code": code,
-            "sentence": reason_sentence(code),
-            "detail": _most_often(code, details.get(code, ("", 0))[0])
-            if state == JudgementState.ERROR
-            else "",
-            "count": count,
-            "query": Filters(state=state, reason=code).query(),
-        }
-        for state, code, count in reasons(run)
-    ]
+    details, found = common_details(run), []
+    for state, code, count in reasons(run):
+        failures = _failed_answers(run) if code == "answer_failed" else []
+        told = state == JudgementState.ERROR and not failures
+        found.append(
+            {
+                "state": state,
+                "code": code,
+                "sentence": reason_sentence(code),
+                "detail": _most_often(code, details.get(code, ("", 0))[0]) if told else "",
+                "failures": failures,
+                "count": count,
+                "query": Filters(state=state, reason=code).query(),
+            }
+        )
+    return found
+
+
+def _failed_answers(run: Run) -> list[tuple[str, int]]:
+    """Each way in which answers failed, where there are several."""
+    found = failed_answers(run)
+    return [(why_no_answer(code), count) for code, count in found] if len(found) > 1 else []
 
 
 def _most_often(code: str, detail: str) -> str:

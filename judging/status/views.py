@@ -20,8 +20,10 @@ def status(request: HttpRequest) -> HttpResponse:
     """Everything at a glance; the page asks for its middle part every five seconds."""
     if not access.manages_site(request):
         raise PermissionDenied
+    workers = selectors.workers()
     context = {
-        "workers": selectors.workers(),
+        "workers": workers,
+        "worker_alive": any(worker.alive for worker in workers),
         "queues": selectors.queues(),
         "under_way": selectors.runs_under_way(),
         "stopped_by_budget": selectors.stopped_by_budget(),

@@ -23,7 +23,7 @@ _VERSION = re.compile(r"v\d+[a-z0-9]*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `first_byte` counts from the sent request, `idle` between two pieces of a reply."""
+    """Seconds. `first_byte` counts from when `connect` would be over, `idle` between two pieces of a reply."""
 
     connect: float = 10.0
     first_byte: float = 300.0

@@ -1,0 +1,177 @@
+"""A run's figures, worked out and kept: of a small run by whoever asks, of a large one by a worker, as pages must
+not wait for a look through a million judgements."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from django.core.cache import cache
+from django.db import transaction
+from django.utils import timezone
+
+from evalsite import engine
+from judging.core.statistics.columns import Columns, Kind
+from judging.core.statistics.gather import gather
+from judging.core.statistics.order import ordered
+from judging.core.statistics.report import report
+from judging.reports import selectors, tasks
+from judging.reports.models import KeptFigures, KeptMeans
+from judging.reports.pairing import ItemMeans, means_of, means_of_judgements
+from judging.reports.rule_lines import RuleFigures, rule_figures
+from judging.runs.models import Run
+
+LAYOUT = 2  # of Figures and KeptMeans; to be raised whenever they change
+FEW = 20_000  # judgements; a page works out their figures itself, in a quarter of a second
+PATIENCE = 10  # of a running run they are worked out again when this many times older than that took
+KEPT_SECONDS = 24 * 3600
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """A core report with `overridden` in its cells, figures of each rule metric's lines by its name, calls that were
+    repeats, and judgements with a judge's reply that ended with its limit of tokens."""
+
+    report: dict[str, Any]
+    rule_lines: dict[str, RuleFigures]
+    retries: int
+    truncated: int
+
+    def kind(self, metric: str) -> Kind:
+        """What the metric's mean is over."""
+        kinds = (cells[metric]["kind"] for cells in self.report["candidates"].values())
+        return Kind[(next(kinds, None) or "none").upper()]
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Figures with the run's revision they were worked out of, when, and in how many seconds."""
+
+    figures: Figures
+    revision: int
+    made_at: datetime
+    took: float
+
+    def current(self, run: Run) -> bool:
+        return self.revision == run.revision
+
+    def due(self, run: Run) -> bool:
+        """Whether they are to be worked out anew. A run that is under way changes all the time."""
+        if self.current(run):
+            return False
+        return run.rests or timezone.now() - self.made_at >= timedelta(seconds=PATIENCE * self.took)
+
+
+_decode = msgspec.msgpack.Decoder(Figures).decode
+
+
+def at_once(run: Run) -> Kept:
+    """Its figures as they are now, for those who may wait. Nothing is written."""
+    key = f"figures.{LAYOUT}:{run.pk}:{run.created_at.timestamp()}"
+    kept: Kept | None = cache.get(key) or _stored(run)
+    if kept is None or not kept.current(run):
+        kept, _columns = _work_out(run)
+        cache.set(key, kept, KEPT_SECONDS)
+    return kept
+
+
+def for_page(run: Run) -> Kept | None:
+    """Its figures as far as they are known; a worker is woken where they are not, or no longer as they were."""
+    if run.total <= FEW:
+        return at_once(run)
+    kept = _stored(run)
+    if kept is None or kept.due(run):
+        if KeptFigures.objects.filter(run=run, wanted=True).exists():
+            engine.wake(tasks.work_out_figures)
+        else:
+            _have_made(run)
+    return kept
+
+
+def want(run_id: int) -> None:
+    """Nobody works on the run any more: have its figures ready when a page asks."""
+    run = Run.objects.get(pk=run_id)
+    if run.total > FEW and run.done:
+        _have_made(run)
+
+
+def _have_made(run: Run) -> None:
+    KeptFigures.objects.update_or_create(run=run, defaults={"wanted": True})
+    engine.wake(tasks.work_out_figures)
+
+
+def keep_wanted() -> None:
+    """Work out and keep the figures that are wanted; longer work of the same worker gives way to this.
+
+    What fails is not tried again before a page asks again.
+    """
+    wanted = KeptFigures.objects.filter(wanted=True).order_by("run").values_list("run", flat=True)
+    for pk in list(wanted):
+        KeptFigures.objects.filter(run=pk).update(wanted=False)
+        # Read after that: whoever changes it later finds that nothing is wanted, and says so.
+        run = Run.objects.get(pk=pk)
+        kept = _stored(run)
+        if kept is not None and not kept.due(run):
+            continue  # they were asked for again while they were worked out
+        _keep(run, *_work_out(run))
+
+
+@transaction.atomic
+def _keep(run: Run, made: Kept, columns: Columns) -> None:
+    KeptFigures.objects.filter(run=run).update(
+        layout=LAYOUT,
+        revision=made.revision,
+        made_at=made.made_at,
+        took=made.took,
+        packed=msgspec.msgpack.encode(made.figures),
+    )
+    KeptMeans.objects.filter(run=run).delete()
+    candidates = selectors.candidates_of(run)
+    if len(candidates) < 2:
+        return
+    table = ordered(columns)
+    for metric, (metric_id, named) in enumerate(selectors.metrics_of(run).items()):
+        for candidate, candidate_id in enumerate(candidates):
+            means = means_of(table, metric, candidate, made.figures.kind(named.name))
+            KeptMeans.objects.create(
+                run=run, run_metric_id=metric_id, candidate_id=candidate_id, packed=means.packed()
+            )
+
+
+def item_means(
+    run: Run, figures: Figures, metric: int, candidates: tuple[int, int]
+) -> list[ItemMeans] | None:
+    """What the items got that a run's figures are of, by ids of the metric and the candidates; None while a worker
+    works them out."""
+    if run.total <= FEW:
+        judgements = selectors.current_judgements(
+            run, selectors.newest_overrides(run), run_metric=metric, candidate__in=candidates
+        )
+        kind = figures.kind(selectors.metrics_of(run)[metric].name)
+        return means_of_judgements(judgements, metric, candidates, kind)
+    kept = KeptMeans.objects.filter(run=run, run_metric=metric, candidate__in=candidates)
+    packed = dict(kept.values_list("candidate_id", "packed"))
+    if len(packed) < 2:
+        return None
+    return [ItemMeans.unpacked(packed[one]) for one in candidates]
+
+
+def _stored(run: Run) -> Kept | None:
+    found = KeptFigures.objects.filter(run=run, layout=LAYOUT).first()
+    if found is None or found.made_at is None:
+        return None
+    return Kept(_decode(found.packed), found.revision, found.made_at, found.took)
+
+
+def _work_out(run: Run) -> tuple[Kept, Columns]:
+    began, made_at = time.monotonic(), timezone.now()
+    overrides = selectors.newest_overrides(run)
+    judgements = selectors.current_judgements(run, overrides)
+    columns = gather(judgements, selectors.metrics_of(run), selectors.candidates_of(run))
+    document: dict[str, Any] = {**report(columns, run=run.name, dataset="", rows=run.rows)}
+    counts = selectors.overridden(run) if overrides else {}
+    for candidate, cells in document["candidates"].items():
+        for metric, cell in cells.items():
+            cell["overridden"] = counts.get((candidate, metric), 0)
+    figures = Figures(document, rule_figures(run), selectors.retries_of(run), selectors.truncated_of(run))
+    return Kept(figures, run.revision, made_at, time.monotonic() - began), columns

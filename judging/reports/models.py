@@ -1,0 +1,37 @@
+"""The tables of this room."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from datasets.models import Candidate
+from judging.runs.models import Run, RunMetric
+
+
+class KeptFigures(models.Model):
+    """A large run's figures as a worker has worked them out; pages show them until newer ones are there.
+
+    Of a run that has none yet the layout is 0.
+    """
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="kept_figures")
+    wanted = models.BooleanField(default=False, help_text="a page waits for new ones")
+    layout = models.PositiveSmallIntegerField(default=0, help_text="of `packed`; others are worked out anew")
+    revision = models.PositiveIntegerField(default=0, help_text="of the run when they were worked out")
+    made_at = models.DateTimeField(null=True)
+    took = models.FloatField(default=0, help_text="seconds")
+    packed = models.BinaryField(default=b"", help_text="MessagePack: see figures.py")
+
+
+class KeptMeans(models.Model):
+    """What each item got on average from one metric, of one candidate, in the judgements that kept figures are of."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="kept_means")
+    run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, db_index=False, related_name="+")
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, db_index=False, related_name="+")
+    packed = models.BinaryField(help_text="see pairing.py: ItemMeans")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "run_metric", "candidate"], name="kept_means_once")
+        ]
