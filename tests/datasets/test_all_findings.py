@@ -123,7 +123,7 @@ def test_a_row_that_is_too_long_is_told_so_beyond_what_is_kept(
     settings.CONFIG = replace(settings.CONFIG, row_max_kb=1)
     version = upload(jsonl(question("a")) + (b"{" * 1025 + b"\n") * MANY, read=True)
     page = as_alice.get(f"{address(version)}rows/{MANY + 1}/").content.decode()
-    assert "This row is longer than 1024 bytes" in page
+    assert "This row is longer than 1,024 bytes" in page
 
 
 def test_reading_a_version_again_leaves_no_lines_of_before(many: Version) -> None:
@@ -149,5 +149,5 @@ def test_a_printed_object_that_breaks_off_shows_the_place_in_the_file(
     version = upload(b"{\n \"messages\": [],\n 'id': 1\n}\n", read=True)
     page = as_alice.get(address(version)).content.decode()
     assert '<code class="place"> <mark>&#x27;</mark>id&#x27;: 1</code>' in page
-    assert "The first object breaks off" in page
+    assert "The first objects break off" in page
     assert "rows/?line=3" not in page

@@ -171,6 +171,28 @@ def test_a_file_that_cannot_be_matched_says_why(
     assert sentence in as_alice.get(address(version, f"{attachment.pk}/")).content.decode()
 
 
+def test_a_legacy_file_sent_without_a_name_is_named_without_sending_it_again(
+    as_alice: Client, upload: Upload
+) -> None:
+    rows = "prompt,response\n首都是哪里?,{}\n".format
+    base = upload(rows("北京").encode(), read=True)
+    attachment = matched(as_alice, base, rows("南京").encode())
+    assert "Name of the model" in as_alice.get(address(base, f"{attachment.pk}/")).content.decode()
+    as_alice.post(address(base, f"{attachment.pk}/name/"), {"model_name": " "})
+    attachment.refresh_from_db()
+    assert attachment.state == State.FAILED
+    as_alice.post(address(base, f"{attachment.pk}/name/"), {"model_name": " qwen "})
+    attaching.match(attachment.pk, engine.owner())
+    attachment.refresh_from_db()
+    assert (attachment.state, attachment.model_name, attachment.report["matched"]) == (
+        State.MATCHED,
+        "qwen",
+        1,
+    )
+    again = as_alice.post(address(base, f"{attachment.pk}/name/"), {"model_name": "other"}, follow=True)
+    assert "this was decided before" in again.content.decode()
+
+
 def test_while_it_is_matched_the_page_asks_again(as_alice: Client, version: Version) -> None:
     send(as_alice, version)
     waiting = Attachment.objects.get()

@@ -289,6 +289,13 @@ def test_no_query_of_a_page_reads_a_whole_table(
             assert not [step for step in steps if "ORDER BY" in step and "datasets_row" in query["sql"][:99]]
 
 
+def test_a_random_row_is_drawn_without_a_look_at_every_line(searched: Upload) -> None:
+    version = searched(numbered(120))
+    with CaptureQueriesContext(connection) as queries:
+        assert selectors.random_row(version)
+    assert not [query["sql"] for query in queries if "MIN(" in query["sql"] or "MAX(" in query["sql"]]
+
+
 def test_previous_next_and_random_rows_are_good_ones(upload: Upload) -> None:
     version = upload(jsonl(question("a")) + b"{bad\n" + jsonl(question("b")), read=True)
     after, before = selectors.next_row(version, 1), selectors.previous_row(version, 3)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
@@ -92,6 +92,59 @@ def test_a_further_batch_takes_few_statements(upload: Upload, monkeypatch: pytes
         taken.append(len(queries))
     batches = (versions[1].size - versions[0].size) // CHUNK
     assert taken[1] - taken[0] <= 8 * (batches + 2)
+
+
+def test_a_model_that_first_answers_in_a_later_batch_has_its_answers(
+    upload: Upload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storing, "IDS_AT_ONCE", importing.BATCH_ROWS)
+    late = 2 * importing.BATCH_ROWS + 5
+    rows = [
+        question(f"q{n}", model_outputs=answers(**{"beta" if n >= late else "alpha": "x"}))
+        for n in range(3 * late)
+    ]
+    version = upload(jsonl(*rows), read=True)
+    given = Response.objects.filter(row__version=version).order_by("row__line")
+    assert list(given.values_list("candidate__name", flat=True)) == late * ["alpha"] + 2 * late * ["beta"]
+    counts = Candidate.objects.filter(version=version).values_list("name", "rows")
+    assert sorted(counts) == [("alpha", late), ("beta", 2 * late)]
+
+
+@pytest.mark.skipif(
+    connection.vendor != "sqlite", reason="checks are switched for a connection on this database only"
+)
+@pytest.mark.django_db(transaction=True)
+def test_references_are_checked_again_though_a_batch_could_not_be_undone(upload: Upload) -> None:
+    def checked() -> bool:
+        with connection.cursor() as cursor:
+            return bool(cursor.execute("PRAGMA foreign_keys").fetchone()[0])
+
+    def cannot_be_undone(*_: object) -> bool:
+        raise OperationalError
+
+    importer = importing._Importer(upload(numbered(1)), engine.owner(), threading.Event())
+    importer._check_nothing()
+    importer.under_way.push(cannot_be_undone)
+    assert not checked()
+    with pytest.raises(OperationalError), importer:
+        pass
+    assert checked()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_files_that_are_read_at_once_do_not_mix_their_rows(upload: Upload) -> None:
+    versions = [upload(numbered(2 * importing.BATCH_ROWS)) for _ in range(3)]
+
+    def read(version: Version) -> None:
+        with closing(connection):
+            import_version(version.pk, engine.owner())
+
+    with ThreadPoolExecutor(len(versions)) as readers:
+        list(readers.map(read, versions))
+    for version in versions:
+        lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
+        assert list(lines) == list(range(1, 2 * importing.BATCH_ROWS + 1))
+        assert Response.objects.filter(row__version=version).count() == 2 * importing.BATCH_ROWS
 
 
 def test_what_was_stored_under_a_broken_promise_is_gone(upload: Upload) -> None:

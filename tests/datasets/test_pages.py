@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -13,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from datasets import browsing, services, storing
 from datasets.browsing import RowFilter
+from datasets.core.reading import KEPT_PER_CODE
 from datasets.importing import import_version
 from datasets.models import Version, VersionState
 from evalsite import engine
@@ -406,3 +408,32 @@ def test_the_first_rows_show_question_reference_and_answers(as_alice: Client, up
 def test_every_table_of_a_version_has_a_caption(as_alice: Client, mixed: Version) -> None:
     page = as_alice.get(address(mixed)).content.decode()
     assert page.count("<table") == page.count("<caption") > 3
+
+
+def test_models_of_a_printed_file_are_counted_before_it_is_repaired(as_alice: Client, upload: Upload) -> None:
+    printed = json.dumps(question("q", model_outputs=answers(a="1", b="2")), indent=1).encode()
+    version = upload(printed, read=True)
+    page = as_alice.get(f"/p/physics/datasets/{version.dataset_id}/v1/").content.decode()
+    assert "<dt>Models</dt><dd>2</dd><dd>met in rows that cannot be used yet</dd>" in page
+
+
+def test_models_of_a_file_of_no_format_are_not_known(as_alice: Client, upload: Upload) -> None:
+    version = upload(b"what is this\n", read=True)
+    page = as_alice.get(f"/p/physics/datasets/{version.dataset_id}/v1/").content.decode()
+    assert "<dt>Models</dt><dd>–</dd>" in page
+
+
+def test_the_list_does_not_count_models_that_are_not_known(as_alice: Client, upload: Upload) -> None:
+    upload(b"what is this\n", read=True)
+    page = as_alice.get("/p/physics/datasets/").content.decode()
+    assert '<td class="num" data-label="Models">–</td>' in page
+
+
+@pytest.mark.parametrize(("rows", "cut"), [(2, False), (KEPT_PER_CODE + 1, True)])
+def test_a_page_of_findings_says_where_not_all_were_kept(
+    as_alice: Client, upload: Upload, rows: int, cut: bool
+) -> None:
+    version = upload(jsonl(*(question(" ", id=number) for number in range(rows))), read=True)
+    page = as_alice.get(address(version) + "findings/content.blank/").content.decode()
+    assert f"{rows:,} findings." in page
+    assert ("The first thousand are shown here." in page) == cut

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from contextlib import closing
 from typing import Any
 
@@ -70,6 +71,21 @@ def test_the_printed_example_is_mended_by_one_click(as_alice: Client, project: A
     made = repaired(as_alice, version, {"repair": names})
     assert (made.format, made.rows, made.valid_rows, made.usable) == ("judge_only", 1, 1, True)
     assert Response.objects.filter(row__version=made).count() == 4
+
+
+@pytest.mark.parametrize("broken", [0, 1, 2])
+def test_of_a_printed_file_is_said_what_is_known(as_alice: Client, upload: Upload, broken: int) -> None:
+    """Its objects are no rows yet, so none of them is said to have errors but those that break off."""
+    version = upload(('{\n  "messages": 1 2\n}\n' * broken + PRINTED).encode(), name="p", read=True)
+    told = page(as_alice, version).split("<dl")[0]
+    assert "do not stand one on each line" in told
+    assert "have errors" not in told
+    assert "has errors" not in told
+    assert ("At 1 place an" in told, "At 2 places an" in told) == (broken == 1, broken == 2)
+    assert ("Those that break off are bad rows then" in told) == bool(broken)
+    everywhere = page(as_alice, version) + as_alice.get("/p/physics/datasets/").content.decode()
+    assert re.search(r"\d bad row", everywhere) is None
+    assert everywhere.count("not one on each line yet") == 2
 
 
 def test_the_page_shows_a_real_row_before_and_after(as_alice: Client, upload: Upload) -> None:
@@ -275,10 +291,6 @@ def test_a_legacy_csv_comes_back_as_csv(as_alice: Client, upload: Upload, encodi
     assert (result.format, content(result)) == ("legacy_csv", content(version))
 
 
-def test_only_a_legacy_csv_comes_as_csv(as_alice: Client, upload: Upload) -> None:
-    assert as_alice.get(address(upload(COMMENTED, read=True)) + "download/rows.csv").status_code == 404
-
-
 def test_bad_rows_left_out_are_stated_on_every_page(as_alice: Client, upload: Upload, alice: User) -> None:
     version = upload(jsonl(question("a")) + COMMENTED, read=True)
     services.version_leave_bad_rows_out(version=version, user=alice)
@@ -312,3 +324,9 @@ def test_where_the_file_is_gone_the_rows_are_put_together_again(as_alice: Client
     version.path.unlink()
     text = download(as_alice, version, "download/rows.jsonl").decode()
     assert [json.loads(line) for line in text.splitlines()] == rows
+
+
+def test_the_first_bad_rows_are_sent_without_waiting_for_the_others(as_alice: Client, upload: Upload) -> None:
+    version = upload(b"{bad\n" * 700 + jsonl(question("a")), read=True)
+    parts = list(as_alice.get(address(version) + "bad-rows/").streaming_content)  # type: ignore[arg-type]
+    assert [part.count(b"\n") for part in parts] == [20, 500, 180]

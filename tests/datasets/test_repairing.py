@@ -227,6 +227,15 @@ def test_a_spread_file_is_offered_its_three_repairs_as_one_step(upload: Upload) 
     assert (offer.beginning.after or "").startswith('{"messages": [')
 
 
+def test_a_spread_files_beginning_is_shown_with_the_object_that_breaks_off(upload: Upload) -> None:
+    broken = '{\n  "messages": 1 2\n}\n'
+    offer = desk(upload((broken + PRINTED).encode(), read=True)).offers["file.not_jsonl"]
+    assert offer.beginning is not None
+    first, second = (offer.beginning.after or "").splitlines()
+    assert first.startswith('{"messages": 1')
+    assert second.startswith('{"messages": [')
+
+
 def test_a_sample_shows_what_is_taken_out_of_a_real_row(upload: Upload) -> None:
     (sample,) = desk(upload(COMMENTED, read=True)).offers["json.invalid"].samples
     assert [piece.text for piece in sample.pieces if piece.kind == "removed"] == [" // a note"]

@@ -149,6 +149,13 @@ def test_people_see_a_caret_under_the_place(tmp_path: Path) -> None:
     assert shown[at].index("^") == 4 + len('{"名": ') + 1
 
 
+def test_each_broken_object_of_a_printed_file_has_its_caret(tmp_path: Path) -> None:
+    broken = '{\n  "messages": [],\n  "x" 1\n}\n'
+    shown = validate(tmp_path, file(tmp_path, broken + broken)).stdout.splitlines()
+    carets = [index for index, line in enumerate(shown) if line.strip() == "^"]
+    assert [shown[at - 1].strip() for at in carets] == ['"x" 1'] * 2
+
+
 def test_every_code_has_a_sentence() -> None:
     assert set(SENTENCES) == set(CODES)
 
@@ -186,6 +193,6 @@ def test_a_sentence_can_be_said_and_ends(code: str) -> None:
     assert message(found).endswith(".")
 
 
-def test_json_problems_ask_for_nothing_but_what_was_met_and_wanted() -> None:
+def test_json_problems_ask_for_nothing_but_what_was_met_wanted_and_begun() -> None:
     for sentence in JSON_PROBLEMS.values():
-        assert str(sentence) % {"met": "7", "wanted": "8"}
+        assert str(sentence) % {"met": "7", "wanted": "8", "begun": 9}

@@ -47,7 +47,7 @@ def test_an_object_over_many_lines_says_where_it_breaks_and_what_is_wanted() -> 
 
 def test_an_object_over_many_lines_that_is_cut_ends_with_the_file() -> None:
     (sentence,) = told(f'{json.dumps(row(), indent=1)}\n{{\n "x": 1,\n'.encode(), "json.invalid")
-    assert "the end of the file was met" in sentence
+    assert sentence.endswith("has not ended at the end of the file; } is wanted.")
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,12 @@ def test_one_is_no_plural(source: bytes, code: str, words: str) -> None:
 def test_a_role_that_is_no_text_is_told_by_its_type(role: object, met: str) -> None:
     bad = {"messages": [{"role": role, "content": "a"}, {"role": "user", "content": "b"}]}
     assert told(jsonl(GOOD, bad), "role.unknown")[0].startswith(met)
+
+
+def test_counts_have_their_thousands() -> None:
+    rows = b"".join(
+        jsonl({**row(), **({"ref_answer": "x"} if number < 1100 else {})}) for number in range(2300)
+    )
+    assert told(rows, "ref_answer.some_missing") == [
+        "1,200 of 2,300 rows have no “ref_answer”; all or none is wanted."
+    ]

@@ -9,6 +9,7 @@ import sys
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
@@ -59,6 +60,38 @@ def test_the_dead_are_forgotten() -> None:
     heard("far-away", timedelta(seconds=60))
     engine.reconcile()
     assert not WorkerProcess.objects.exists()
+
+
+class Clock:
+    """Stands for `stopping` and for the time: each wait takes as long as it may."""
+
+    def __init__(self, ends: float) -> None:
+        self.now, self.ends = 1000.0, 1000.0 + ends
+
+    def wait(self, seconds: float) -> bool:
+        self.now += seconds
+        return self.now > self.ends
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, away, looks, told = Clock(60), range(10, 31), list[float](), list[Exception]()
+
+    def beat(queue: str) -> None:
+        if int(clock.now - 1000) in away:
+            raise OperationalError("gone")
+
+    monkeypatch.setattr(engine, "stopping", clock)
+    monkeypatch.setattr(engine, "time", clock)
+    monkeypatch.setattr(engine, "beat", beat)
+    monkeypatch.setattr(engine, "reconcile", lambda _: looks.append(clock.now - 1000))
+    engine.keep_house("runs", told.append)
+    assert looks == [0, 45, 60]
+    assert len(told) == 5
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,8 +17,13 @@ from evalsite.supervisor import manage
 from tests.patience import wait_until
 from tests.starting import leashed
 
-__all__ = ["SETTINGS", "Processes", "ended", "wait_until"]
+__all__ = ["SETTINGS", "Processes", "children", "ended", "wait_until"]
 SETTINGS = {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}  # a process of its own has no tests around it
+
+END_OTHERS = """
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 
 class Processes:
@@ -39,10 +45,27 @@ class Processes:
         return process
 
     def end_all(self) -> None:
+        """Those that they started have sessions of their own, and would go on for the time that it takes to end."""
         for process in self.started:
             if process.poll() is None:
+                theirs = children(process.pid)
                 os.killpg(process.pid, signal.SIGKILL)
+                for pid in theirs:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
             process.wait()
+        if connection.vendor == "postgresql":  # a server goes on with what a killed client asked last
+            with connection.cursor() as cursor:
+                cursor.execute(END_OTHERS)
+
+
+def children(parent: int) -> list[int]:
+    """Process ids of its children, and theirs."""
+    try:
+        found = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+    except OSError:
+        return []
+    return found + [below for child in found for below in children(child)]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.runs.models import JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
-from tests.processes.conftest import Processes, wait_until
+from tests.processes.conftest import Processes, children, wait_until
 from tests.starting import free_port
 
 pytestmark = pytest.mark.processes
@@ -34,15 +34,6 @@ def judge() -> Iterator[ScriptedJudge]:
 def serve(processes: Processes) -> subprocess.Popen[bytes]:
     processes.environment["PORT"] = str(free_port())
     return processes.start("serve", "--no-sample")
-
-
-def children(parent: int) -> list[int]:
-    """Process ids of its children, and theirs."""
-    try:
-        found = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
-    except OSError:
-        return []
-    return found + [below for child in found for below in children(child)]
 
 
 def everything_of(pid: int) -> list[int]:

@@ -40,7 +40,7 @@ django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from django.core.files import File
-from datasets import importing, services
+from datasets import importing, services, tables
 from evalsite.accounts.models import Project
 project = Project.objects.create(name="P", slug="p")
 peaks = []
@@ -48,19 +48,25 @@ for path in sys.argv[1:]:
     with open(path, "rb") as file:
         made = services.dataset_upload(project=project, name=path, file=File(file), file_name="x.jsonl", user=None)
     assert importing.import_or_wait(made.pk, "test").state == "ready"
+    made.refresh_from_db()
+    assert not DOWNLOADED or sum(map(len, tables.table_csv(made))) > 20 * made.rows
     status = Path("/proc/self/status").read_text()
     peaks.append(int(status.split("VmHWM:")[1].split()[0]) / 1024)
 print(json.dumps(peaks))
 """
 
 
-def test_importing_five_times_the_rows_takes_hardly_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("downloaded", [False, True])
+def test_importing_five_times_the_rows_takes_hardly_more_nor_does_their_table(
+    tmp_path: Path, downloaded: bool
+) -> None:
     files = [tmp_path / "few.jsonl", tmp_path / "many.jsonl"]
     for file, rows in zip(files, (20_000, 100_000), strict=True):
         file.write_bytes(numbered(rows))
     environment = {**os.environ, "DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
     environment.pop("DATABASE_URL", None)
-    command = [sys.executable, "-c", IMPORTING, *map(str, files)]
+    script = IMPORTING.replace("DOWNLOADED", str(downloaded))
+    command = [sys.executable, "-c", script, *map(str, files)]
     ran = subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=600, stdout=subprocess.PIPE)
     few, many = json.loads(ran.stdout.splitlines()[-1])
     assert many - few <= MOST_MB

@@ -19,7 +19,7 @@ from tools.bench.engine import ROOT, Figure
 from tools.bench.reading_rows import KINDS, write_rows
 
 ROUNDS = 5
-RATIO_ROWS = 40_000
+RATIO_ROWS = 100_000
 FEW_ROWS, MANY_ROWS = 100_000, 1_000_000
 MOST_RATIO = 1.5
 MOST_MB = 60

@@ -1,11 +1,13 @@
-"""How the engine scales: python -m tools.bench.scale workers | long [ROWS]
+"""How the site scales: python -m tools.bench.scale workers | long [ROWS] | import [ROWS]
 
 workers   two workers beside one, by processor time and wall time, on the same run's size
 long      one run over many responses: memory of the worker, rate by tenths, pages meanwhile (nice -n 10 …);
-          pages are the list of runs, the run's own, its judgements from the first and from deep within, and its
-          report, as one who is signed in sees them
+          pages are the list of runs, the run's own, its judgements from the first, from deep within and by score,
+          its report and the site's status, as one who is signed in sees them
+import    one file of many rows of 1 KB: the worker's memory, and pages meanwhile (the front page, data sets, the
+          version that comes in, another version's rows)
 
-Both use DATABASE_URL, or SQLite in a folder of their own.
+All use DATABASE_URL, or SQLite in a folder of their own.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tools.bench.engine import ROOT, Figure, judge
+from tools.bench.reading_rows import ordinary, write_rows
 
 ROWS_OF_WORKERS = 2_000
 LONG_ROWS = 1_000_000
+FEW_ROWS = 2_000  # of the version that stands beside the one that comes in
 PREPARE = """
 import sys, json, django; django.setup()
 from django.db import connection
@@ -61,6 +65,22 @@ run = run_create(project=project, name=dataset.name, version=version, candidates
 print(run.pk)
 """
 
+PREPARE_IMPORT = """
+import sys, django; django.setup()
+from pathlib import Path
+from datasets.importing import import_version
+from datasets.models import Dataset, Version
+from evalsite.accounts.models import Project, User
+User.objects.get_or_create(username="admin", defaults={"is_superuser": True, "is_staff": True})
+project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
+for path in sys.argv[1:]:
+    dataset = Dataset.objects.create(project=project, name=f"{Path(path).stem} {Dataset.objects.count()}")
+    version = Version.objects.create(dataset=dataset, number=1, stored_as=path, size=Path(path).stat().st_size)
+    print(dataset.pk, version.pk)
+    if path == sys.argv[1]:
+        import_version(version.pk, "bench:1:1")
+"""
+
 
 class Site:
     """A database, and processes on it."""
@@ -79,6 +99,14 @@ class Site:
             command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True
         )
         return int(done.stdout.split()[-1])
+
+    def take_in(self, first: Path, second: Path) -> list[list[int]]:
+        """[data set, version] of each file; the first one is read, the second waits for a worker."""
+        command = [sys.executable, "-c", PREPARE_IMPORT, str(first), str(second)]
+        done = subprocess.run(
+            command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True
+        )
+        return [[int(key) for key in line.split()] for line in done.stdout.splitlines()]
 
     @contextmanager
     def running(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -151,8 +179,10 @@ def long_run(rows: int) -> dict[str, object]:
         site.environment["PORT"] = port
         run = site.make_run(url, rows, 64)
         deep = f"{rows // 2}~{rows // 2}"
-        pages = ("", f"{run}/", f"{run}/judgements/", f"{run}/judgements/?after={deep}", f"{run}/report/")
-        visitor = Visitor(f"http://127.0.0.1:{port}", tuple(f"/p/bench/runs/{page}" for page in pages))
+        lists = ("", f"?after={deep}", "?sort=score")
+        pages = ("", f"{run}/", *(f"{run}/judgements/{one}" for one in lists), f"{run}/report/")
+        paths = (*(f"/p/bench/runs/{page}" for page in pages), "/status/")
+        visitor = Visitor(f"http://127.0.0.1:{port}", paths)
         with (
             site.running("serve", "--web-only") as web,
             visitor.visiting(),
@@ -173,12 +203,47 @@ def long_run(rows: int) -> dict[str, object]:
     }
 
 
+def long_import(rows: int) -> dict[str, object]:
+    """Seconds, processor time and memory (MB) of a worker that reads one file, and how long pages took meanwhile."""
+    port = "18946"
+    with tempfile.TemporaryDirectory() as name:
+        site = use(Path(name))
+        site.environment["PORT"] = port
+        few, many = Path(name) / "few.jsonl", Path(name) / "many.jsonl"
+        write_rows(few, ordinary, FEW_ROWS)
+        write_rows(many, ordinary, rows)
+        (small, _), (large, version) = site.take_in(few, many)
+        sets = "/p/bench/datasets/"
+        paths = ("/p/bench/", sets, f"{sets}{large}/v1/", f"{sets}{small}/v1/rows/")
+        visitor = Visitor(f"http://127.0.0.1:{port}", paths, rest=0.2)
+        with (
+            site.running("serve", "--web-only"),
+            visitor.visiting(),
+            site.running("worker", "--queue", "data") as worker,
+        ):
+            _wait_for(version, "reading")
+            began = time.monotonic()
+            _wait_for(version, "ready")
+            seconds = time.monotonic() - began
+            used = {"cpu_seconds": _cpu(worker.pid), "peak_mb": _memory(worker.pid, "VmHWM")}
+            figures = visitor.figures()
+    return {"rows": rows, "seconds": seconds, **used, "pages": figures, "load": os.getloadavg()[0]}
+
+
+def _wait_for(version: int, state: str) -> None:
+    from datasets.models import Version
+
+    while Version.objects.get(pk=version).state != state:
+        time.sleep(0.1)
+
+
 @dataclass
 class Visitor:
-    """Looks at each page once a second, while something else works; whatever is not the page itself is an error."""
+    """Looks at each page again and again, while something else works; what is not the page itself is an error."""
 
     site: str
     paths: tuple[str, ...]
+    rest: float = 1.0  # seconds before each round
     seconds: dict[str, list[float]] = field(default_factory=dict)
     failed: str = ""
 
@@ -228,7 +293,7 @@ class Visitor:
 
     def _visit(self, stop: threading.Event) -> None:
         try:
-            while not stop.wait(1.0):
+            while not stop.wait(self.rest):
                 for path in self.paths:
                     began = time.perf_counter()
                     self.look(path)
@@ -277,7 +342,8 @@ def main() -> None:
     if sys.argv[1] == "workers":
         print(workers_figure())
     else:
-        print(json.dumps(long_run(int(sys.argv[2]) if len(sys.argv) > 2 else LONG_ROWS), indent=1))
+        measured = {"long": long_run, "import": long_import}[sys.argv[1]]
+        print(json.dumps(measured(int(sys.argv[2]) if len(sys.argv) > 2 else LONG_ROWS), indent=1))
 
 
 if __name__ == "__main__":

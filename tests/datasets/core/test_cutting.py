@@ -122,6 +122,63 @@ def test_of_rows_by_one_hand_only_the_first_is_cut_with_care(monkeypatch: pytest
     assert len(cuts) == 2  # the first of all, as plain values; the first of the shape learned from it
 
 
+CALLS = [{"id": "a", "function": {"name": "look", "arguments": '{"at": 1}'}}]
+OTHERS = [output("lark", "x"), output("wren", "y")]
+
+
+def called(calls: Any = CALLS, **fields: Any) -> dict[str, Any]:
+    """A row by the hand that all of these have: a field, two models' answers with calls, another field."""
+    outputs = [output("lark", "a", tool_calls=calls), output("wren", "b", tool_calls=CALLS)]
+    return {"messages": [USER], "x": 1, "model_outputs": outputs, "tags": 1, **fields}
+
+
+def test_of_rows_with_calls_by_one_hand_only_the_first_are_cut_with_care(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cuts: list[bytes] = []
+    careful = quick.cut
+    monkeypatch.setattr(quick, "cut", lambda line: cuts.append(line) or careful(line))
+    source = jsonl(*(called(id=number) for number in range(100)))
+    rows = taken(source)
+    assert len(cuts) == 2
+    assert told(rows) == told(with_care(source))
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        {"model_outputs": OTHERS, "tags": 1},
+        {"model_outputs": OTHERS},
+        OTHERS,
+        [*OTHERS, {"tags": 1}],
+        {"a": [{"b": []}], "tags": 1},
+        {"a": [{"b": []}, {"model_name": "wren", "responses": [{"content": "z"}]}], "tags": 1},
+        [{"b": []}, {"model_name": "wren", "responses": [CALLS]}],
+        {"model_name": "wren"},
+        "model_name",
+        "model_outputs",
+    ],
+)
+@pytest.mark.parametrize("escapes", [(), ("_outputs",), ("_name",), ("_outputs", "_name")])
+def test_calls_that_look_like_the_row_around_them_are_not_cut(inner: Any, escapes: tuple[str, ...]) -> None:
+    odd = [
+        called([inner]),
+        called({"x": inner}),
+        called(x=inner),
+        called(tags=inner),
+        called([inner], x=inner, tags=inner),
+    ]
+    lines = [json.dumps(one) for one in odd]
+    for escape in escapes:  # the last, the first, or every time that the word is there
+        written = "\\u005f" + escape[1:]
+        lines += [written.join(one.rsplit(escape, 1)) for one in lines] + [
+            one.replace(escape, written, 1) for one in lines
+        ]
+        lines += [one.replace(escape, written) for one in lines]
+    source = jsonl(*(called(CALLS), called(CALLS), called(CALLS), *odd)) + "\n".join(lines).encode()
+    assert told(taken(source)) == told(with_care(source))
+
+
 def test_the_file_is_gone_through_once(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_bytes(many(judged()))

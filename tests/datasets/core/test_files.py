@@ -287,6 +287,7 @@ def test_a_quote_that_never_ends_is_kept_out_of_memory_and_named_with_its_column
     source = b'prompt,response\na,"' + b"x\n" * 5000
     (only,) = summary(source, Limits(row_bytes=100)).findings
     assert (only.code, only.line, only.column) == ("csv.quote", 2, 3)
+    assert only.params == {"more": 4_999}
 
 
 def test_extra_columns_become_fields_and_quotes_are_undone() -> None:

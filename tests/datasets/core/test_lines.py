@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.core import decode
+from datasets.core import decode, lines
 from datasets.core.limits import Limits
 from datasets.core.lines import lines_at
 
@@ -31,3 +31,25 @@ def test_beyond_the_end_there_is_nothing(tmp_path: Path) -> None:
 def test_a_line_without_end_is_cut_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x" * 1_000_000)
     assert len(lines_at(tmp_path / "file", "utf-8", 1, 2, Limits(row_bytes=1000))) == 1000
+
+
+def test_a_plain_file_is_read_on_from_a_landmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line as it stands, in whichever order they are asked for; what lies far before is not read again."""
+    monkeypatch.setattr(lines, "STRIDE", 2 * decode.CHUNK)
+    whole = "\ufeff" + TEXT * 4
+    (tmp_path / "file").write_text(whole)
+    expected = whole.removeprefix("\ufeff").splitlines()
+    for line in (8000, 1, 7999, 4000, 2, 3999, 6001, 8000, 377):
+        assert lines_at(tmp_path / "file", "utf-8-sig", line, line + 1, Limits()) == expected[line - 1]
+    read: list[int] = []
+    monkeypatch.setattr(lines, "CHUNK", 1024)
+    monkeypatch.setattr(lines, "_between", lambda chunk, *_: read.append(len(chunk)) or b"x")
+    lines_at(tmp_path / "file", "utf-8-sig", 8000, 8001, Limits())
+    assert sum(read) < 4 * decode.CHUNK
+
+
+def test_a_file_that_was_written_anew_has_other_landmarks(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(TEXT)
+    assert lines_at(tmp_path / "file", "utf-8", 2000, 2001, Limits()).startswith("第2000行")
+    (tmp_path / "file").write_text("a\n" * 3000)
+    assert lines_at(tmp_path / "file", "utf-8", 2000, 2001, Limits()) == "a"

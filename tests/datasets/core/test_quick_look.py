@@ -2,11 +2,15 @@
 
 import json
 import random
+from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datasets.core.findings import Finding
+from datasets.core.formats import quick
 from datasets.core.formats.checks import check_json_row
 from datasets.core.formats.keycount import key_counts
 from datasets.core.formats.names import Format
@@ -62,6 +66,15 @@ rows = st.fixed_dictionaries(
 formats = st.sampled_from(["infer_and_judge", "judge_only", "legacy_jsonl"])
 
 
+def told(look: QuickLook, number: int, line: bytes) -> list[Finding] | None:
+    """What the look has to say of a line, None if it must be parsed."""
+    found = list(look.unclean(number, [line], key_counts(line, [line])))
+    if not found:
+        return []
+    check = found[0][1]
+    return None if check is None else check.found
+
+
 def looks(text: str, fmt: Format) -> tuple[bool, Tally, bool, Tally]:
     line, quick, careful = text.encode(), Tally(), Tally()
     (keys,) = key_counts(line, [line])
@@ -79,7 +92,8 @@ def looks(text: str, fmt: Format) -> tuple[bool, Tally, bool, Tally]:
 
 
 def figures(tally: Tally) -> Any:
-    return tally.objects, tally.fields, tally.models, tally.ids.hashes, tally.messages.hashes
+    seen = (tally.ids.hashes, tally.ids.lines, tally.messages.hashes, tally.messages.lines)
+    return tally.objects, tally.fields, tally.models, seen
 
 
 @settings(max_examples=400, deadline=None)
@@ -98,6 +112,76 @@ good_rows = st.fixed_dictionaries(
     {"messages": st.just([{"role": "user", "content": "?"}])},
     optional={"id": values, "system": values, "x": values, "y": st.integers(), "z": st.text()},
 )
+
+
+parts = st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": texts}, optional={"x": values}))
+said = texts.filter(str.strip)
+call = st.fixed_dictionaries(
+    {"id": texts, "function": st.fixed_dictionaries({"name": texts, "arguments": texts})},
+    optional={":": st.integers() | st.none()},
+)
+calls = values | st.lists(call, max_size=2)
+wide_messages = st.lists(
+    st.one_of(
+        st.fixed_dictionaries(
+            {"role": st.sampled_from(["user", "tool", "assistant"]), "content": said | parts},
+            optional={"name": texts, ":": calls},
+        ),
+        st.fixed_dictionaries(
+            {"role": st.just("assistant"), "tool_calls": calls},
+            optional={"content": st.none() | said | parts | values},
+        ),
+    ),
+    max_size=3,
+).map(lambda more: [{"role": "user", "content": "?"}, *more])
+wide_answers = st.one_of(
+    st.fixed_dictionaries({"content": said}, optional={"usage": values}),
+    st.fixed_dictionaries({"tool_calls": calls}, optional={"content": st.none() | texts, "usage": values}),
+)
+wide_rows = st.fixed_dictionaries(
+    {
+        "messages": wide_messages,
+        "model_outputs": st.lists(wide_answers, min_size=1, max_size=2).map(
+            lambda answers: [{"model_name": "lark", "responses": answers}]
+        ),
+    },
+    optional={"x": values},
+)
+
+
+def tallied(fmt: Format, lines: Iterable[bytes]) -> tuple[Tally, Tally]:
+    """What both looks counted of those rows in which the quick one finds what the careful one does."""
+    quick, careful = Tally(), Tally()
+    look = QuickLook(fmt, quick)
+    for number, line in enumerate(lines):
+        found, check = told(look, number, line), check_json_row(number, line.decode(), fmt)
+        if found is not None:
+            assert check.facts
+            assert found == check.found
+            careful.add(number, check.facts)
+    look.flush()
+    return quick, careful
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(wide_rows, max_size=8), st.booleans())
+def test_calls_and_parts_are_counted_as_the_careful_look_counts_them(
+    many: list[Any], ascii_only: bool
+) -> None:
+    lines = (json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "ignore") for value in many)
+    quick, careful = tallied("judge_only", lines)
+    assert figures(quick) == figures(careful)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(rows, max_size=6), formats, st.sampled_from([None, (",", ":"), (" , ", " : ")]))
+def test_faulty_rows_are_told_and_counted_as_the_careful_look_does(
+    many: list[Any], fmt: Format, separators: Any
+) -> None:
+    lines = (b" " + json.dumps(value, separators=separators).encode() for value in many)
+    quick, careful = tallied(fmt, lines)
+    assert figures(quick) == figures(careful)
+    assert list(quick.models) == list(careful.models)
 
 
 @settings(max_examples=200, deadline=None)
@@ -169,12 +253,206 @@ def test_further_fields_of_answers_and_calls_instead_of_a_text_pass():
     assert second_passes(usage, calls)
 
 
+@pytest.mark.parametrize(
+    "content", ['""', '" "', "7", "null", '{"a": 1}', "[[]]", "1e999", '"\\u0000"', "9" * 400]
+)
+@pytest.mark.parametrize("more", ["", ', "tool_calls": [{"id": "a"}]', ', "content": "b"', ', "further": 1'])
+def test_an_answer_that_is_no_text_is_told_as_the_careful_look_tells_it(content: str, more: str) -> None:
+    tally = Tally()
+    look = QuickLook("judge_only", tally)
+    for known in ('"content": "So."', '"content": "So.", "tool_calls": [{"id": "a"}]'):
+        assert told(look, 1, with_answer(known).encode()) == []
+        faulty = with_answer(f'"content": {content}{more}')
+        found = told(look, 1, faulty.encode())
+        assert found is None or found == check_json_row(1, faulty, "judge_only").found
+
+
 def test_a_key_twice_in_a_further_field_does_not_pass():
     usage = with_answer('"content": "So.", "usage": {"prompt_tokens": 3}')
     assert not second_passes(usage, usage.replace(": 3", ': 3, "prompt_tokens": 3'))
     assert not second_passes(usage, usage.replace(": 3", ': 3, "prompt_tokens": "\\u003a"'))
 
 
+def test_a_key_twice_or_too_few_in_a_call_is_seen() -> None:
+    call = with_answer('"tool_calls": [{"id": "a", "function": {"name": "look", "more": {"b": 1}}}]')
+    for again in ('"id": "a", "id"', '"id": "b", ":": 1, "id"'):
+        assert not second_passes(call, call.replace('"id"', again))
+    assert not second_passes(call, call.replace('"b": 1', '"b": 1, "b": 2'))
+    assert second_passes(call, call.replace('"id": "a", ', ""))
+
+
+def test_a_key_twice_in_a_message_does_not_pass() -> None:
+    usage = with_answer('"content": "So."').replace('"Why?"', '"Why?", "name": "a"')
+    assert second_passes(usage, usage)
+    assert not second_passes(usage, usage.replace('"a"', '"a", "name": "a"'))
+    assert not second_passes(usage, usage.replace('"a"', '":a", "name": "\\u003aa"'))
+
+
+def with_messages(*more: Any) -> bytes:
+    return json.dumps({"messages": [{"role": "user", "content": "?"}, *more]}).encode()
+
+
+CALLING = {"role": "assistant", "tool_calls": [{"id": "a"}], "content": None}
+KINDS = [
+    (CALLING, {"role": "tool", "tool_call_id": "a", "content": "x"}),
+    ({"role": "tool", "name": "b", "content": "x"},),
+    ({"role": "assistant", "content": [{"type": "text", "text": "a"}, {"text": "b", "type": "text"}]},),
+    ({"role": "assistant", "content": "ab"},),
+    ({"role": "tool", "content": "x", "name": 1},),
+    ({"role": "tool", "content": "x", "name": 1.0},),
+    ({"role": "tool", "content": "x", "name": {"b": True, "a": [None, ":", {"d": 1, "c": 2}]}},),
+    ({"content": "x", "name": None, "role": "tool"},),
+    ({"role": "assistant", "content": [{"type": "text", "text": ":"}]},),
+    ({"role": "assistant", "content": ":"},),
+]
+
+
+@pytest.fixture
+def singly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lines that were decoded as plain values."""
+    lines: list[int] = []
+    one_by_one = quick.check_known_row
+    monkeypatch.setattr(quick, "check_known_row", lambda *row: lines.append(row[0]) or one_by_one(*row))
+    return lines
+
+
+def test_messages_of_kinds_that_were_met_pass_in_one_go_and_the_same_are_known(singly: list[int]) -> None:
+    tally, careful = Tally(), Tally()
+    look = QuickLook("infer_and_judge", tally)
+    for number, more in enumerate(KINDS * 3):
+        line = with_messages(*more)
+        check = check_json_row(number, line.decode(), "infer_and_judge")
+        assert check.facts
+        careful.add(number, check.facts)
+        assert look.passes(number, line, key_counts(line, [line])[0])
+    look.flush()
+    assert figures(tally) == figures(careful)
+    assert max(singly) < len(KINDS)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"role": "assistant", "content": None},
+        {"role": "assistant"},
+        {"role": "assistant", "content": None, "tool_calls": None},
+        {"role": "tool", "content": None, "tool_calls": [{"id": "a"}]},
+        {"role": "assistant", "content": []},
+        {"role": "assistant", "content": [{"type": "text", "text": " "}]},
+        {"role": "assistant", "content": [{"type": "image", "text": "a"}]},
+        {"role": "user", "content": "again"},
+        {"role": "system", "content": "late"},
+        {"role": "bot", "content": "a"},
+        {"role": "tool", "content": 7},
+        {"content": "a", "name": "b"},
+    ],
+)
+def test_a_wrong_message_beside_calls_does_not_pass(wrong: Any) -> None:
+    look = QuickLook("infer_and_judge", Tally())
+    lines = [with_messages(*more) for more in ((CALLING,), (CALLING,), (wrong,))]
+    passed = [look.passes(1, line, key_counts(line, [line])[0]) for line in lines]
+    assert passed == [True, True, False]
+
+
+def test_parts_with_more_than_a_text_pass_too() -> None:
+    look = QuickLook("infer_and_judge", Tally())
+    part = {"type": "text", "text": "a", "cache": {"b": 1}}
+    for more in ((CALLING,), ({"role": "tool", "content": [part]},), (CALLING,)):
+        line = with_messages(*more)
+        assert look.passes(1, line, key_counts(line, [line])[0])
+        assert not look.passes(
+            1, line.replace(b'{"role"', b'{"role": "user", "role"', 1), line.count(b'":') + 1
+        )
+
+
 def test_an_integer_beyond_a_double_does_not_pass():
     usage = with_answer('"content": null, "tool_calls": [3]')
     assert not second_passes(usage, usage.replace("[3]", f"[{'3' * 400}]"))
+
+
+def said_by(role: Any, content: Any = "?", **more: Any) -> dict[str, Any]:
+    return {name: value for name, value in {"role": role, "content": content, **more}.items() if value != ...}
+
+
+WRONG_MESSAGES = {
+    "no role": [said_by(...)],
+    "a role that is none": [said_by("human"), said_by("gpt", "!")],
+    "no content": [said_by("user", ...)],
+    "no role twice": [said_by(...), said_by(..., "!")],
+    "neither": [said_by("user"), said_by(..., ...)],
+    "blank": [said_by("user", " ")],
+    "empty": [said_by("user", "")],
+    "nobody asks": [said_by("system"), said_by("assistant")],
+    "system later": [said_by("user"), said_by("system")],
+    "twice": [said_by("user"), said_by("user", "!"), said_by("tool"), said_by("tool")],
+}
+WRONG_ANSWERS = {
+    "blank": {"content": " "},
+    "empty": {"content": ""},
+    "no text": {"content": 7},
+    "null": {"content": None, "tool_calls": None},
+    "nothing": {},
+}
+FAULTY = {
+    **{f"message: {name}": judged(messages=wrong) for name, wrong in WRONG_MESSAGES.items()},
+    **{
+        f"answer: {name}": judged(
+            model_outputs=[{"model_name": "a", "responses": [{"content": "x"}, wrong, {"content": "x"}]}]
+        )
+        for name, wrong in WRONG_ANSWERS.items()
+    },
+    "both": judged(
+        messages=[said_by("human", " ")], model_outputs=[{"model_name": "a", "responses": [{"content": 7}]}]
+    ),
+    "no answers": row(),
+    "no answers and no role": row(messages=[said_by(...)]),
+}
+CALLED = judged(messages=[said_by("user"), said_by("assistant", None, tool_calls=[{"id": "a"}])])
+
+
+@pytest.mark.parametrize("beside", [judged(), CALLED], ids=["messages of texts", "messages with calls"])
+@pytest.mark.parametrize("name", FAULTY)
+def test_common_faults_are_told_without_a_second_decoding(name: str, beside: Any, singly: list[int]) -> None:
+    lines = [json.dumps(value).encode() for value in 3 * [beside, FAULTY[name]]]
+    found, careful = tallied("judge_only", lines)
+    assert figures(found) == figures(careful)
+    assert careful.objects == len(lines)
+    assert set(singly) <= {0, 1}
+
+
+def test_rows_that_all_have_a_common_fault_are_told_so_too(singly: list[int]) -> None:
+    lines = [json.dumps(judged(id=number, messages=[said_by("human")])).encode() for number in range(9)]
+    found, careful = tallied("judge_only", lines)
+    assert figures(found) == figures(careful)
+    assert singly == [0]
+
+
+damaged = st.sampled_from([judged(), CALLED, *FAULTY.values()])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(damaged, max_size=10), st.sampled_from(["judge_only", "infer_and_judge"]))
+def test_rows_with_common_faults_among_others_are_told_and_counted_alike(
+    many: list[Any], fmt: Format
+) -> None:
+    found, careful = tallied(fmt, (json.dumps(value).encode() for value in many))
+    assert figures(found) == figures(careful)
+    assert careful.objects == len(many)
+
+
+blank_turns = st.lists(
+    st.fixed_dictionaries(
+        {"prompt": st.sampled_from(["", " ", "?"]), "response": st.sampled_from(["", "!"])}
+    ),
+    max_size=2,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(blank_turns | st.just(turns()["conversation"]), max_size=8), st.booleans())
+def test_blank_turns_are_told_and_counted_alike(many: list[Any], with_system: bool) -> None:
+    more = {"system": "s"} if with_system else {}
+    lines = (json.dumps({"conversation": value, **more}).encode() for value in many)
+    found, careful = tallied("legacy_jsonl", lines)
+    assert figures(found) == figures(careful)
+    assert careful.objects == len(many)

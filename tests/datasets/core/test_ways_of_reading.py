@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datasets.core.formats.checks import check_json_row
 from datasets.core.limits import Limits
-from datasets.core.reading import read
+from datasets.core.reading import Reading, read
 from tests.datasets.core.helpers import ANSWER, jsonl, judged, row, rows, summary, turns
 
 BLOCK = 200_000
@@ -96,14 +98,48 @@ def test_rows_stop_where_the_file_has_too_many() -> None:
 CALL = {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}
 PARTS = {"role": "user", "content": [{"type": "text", "text": "a"}]}
 BLANK = {"role": "user", "content": " "}
+NAMED = {"role": "user", "content": "a", "name": "b"}
+FAULTY: list[Any] = [
+    7,
+    {"role": "bot", "content": "a"},
+    {"role": ["user"], "content": "a"},
+    {"content": []},
+    {"role": "user", "content": [7]},
+    {"role": "system"},
+]
 messages = st.lists(
-    st.sampled_from([{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}, CALL, PARTS, BLANK]),
+    st.sampled_from(
+        [
+            {"role": "user", "content": "a"},
+            {"role": "tool", "content": "b"},
+            CALL,
+            PARTS,
+            NAMED,
+            BLANK,
+            *FAULTY,
+        ]
+    ),
     max_size=3,
 )
 fields = st.dictionaries(
     st.sampled_from(["id", "ref_answer", "x", "y", "gt"]), st.sampled_from([1, "1", None, [1]])
 )
-outputs = st.sampled_from([[ANSWER], [ANSWER, {**ANSWER, "model_name": "wren"}], [ANSWER, ANSWER], []])
+FAULTY_ANSWERS: list[Any] = [
+    {"content": " ", "reasoning_content": 1},
+    {"content": 7},
+    {"usage": {"a": 1}},
+    {"content": None, "tool_calls": [{"id": "1"}]},
+    "x",
+]
+answers = st.lists(st.sampled_from([{"content": "Four."}, *FAULTY_ANSWERS]), max_size=2)
+outputs = st.sampled_from(
+    [[ANSWER], [ANSWER, {**ANSWER, "model_name": "wren"}], [ANSWER, ANSWER], [], 7, [7, {"responses": {}}]]
+) | st.lists(
+    st.fixed_dictionaries(
+        {"model_name": st.sampled_from(["lark", "wren", "finch", " ", 7]), "responses": answers}
+    ),
+    max_size=2,
+)
 
 
 NOT_COMPARED = {"bytes": 0, "sha256": ""}
@@ -111,12 +147,14 @@ NOT_COMPARED = {"bytes": 0, "sha256": ""}
 
 @st.composite
 def any_row(draw: st.DrawFn) -> Any:
-    kind = draw(st.sampled_from(["row", "row", "judged", "turns", "broken"]))
+    kind = draw(st.sampled_from(["row", "judged", "judged", "turns", "broken"]))
     if kind == "broken":
         return draw(st.sampled_from(["", " ", "{", "[1]", "// x", '{"a": 1,}', '{"x": 1, "x": 2}']))
     made = turns() if kind == "turns" else {"messages": draw(messages)}
     if kind == "judged":
         made["model_outputs"] = draw(outputs)
+    if draw(st.integers(0, 9)) == 0:
+        made |= draw(st.sampled_from([turns(), {"messages": []}]))
     return {**made, **draw(fields)}
 
 
@@ -131,3 +169,55 @@ def test_the_quick_way_says_what_the_careful_way_says(many_rows: list[Any]) -> N
     careful_rows = [row.valid for row in read(io.BytesIO(source + b"\n"), limits=limits)]
     assert asdict(quick) | NOT_COMPARED == asdict(careful) | NOT_COMPARED
     assert [row.valid for row in read(io.BytesIO(source))] == careful_rows
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(any_row(), min_size=1, max_size=12), st.integers(0, 2))
+def test_what_nobody_will_read_is_counted_like_what_is_kept(many_rows: list[Any], kept: int) -> None:
+    source = jsonl(*many_rows)
+    all_of_it, few = read(io.BytesIO(source)), read(io.BytesIO(source), kept_per_code=kept)
+    wanted, seen = Counter[str](), []
+    for one in all_of_it.summary.findings:
+        wanted[one.code] += 1
+        seen += [one] if wanted[one.code] <= kept else []
+    assert list(few.summary.findings) == seen
+    assert asdict(few.summary) | {"findings": ()} == asdict(all_of_it.summary) | {"findings": ()}
+    assert _lines(few) == _lines(all_of_it)
+    assert [row.valid for row in few] == [row.valid for row in all_of_it]
+
+
+def _lines(reading: Reading) -> dict[str, list[tuple[int, bytes]]]:
+    return {code: list(lines.blocks()) for code, lines in reading.lines.items()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(any_row().filter(lambda made: isinstance(made, dict)), st.sampled_from([49_000, 60_000, 120_000]))
+def test_a_long_row_is_told_what_a_short_one_is(made: dict[str, Any], length: int) -> None:
+    parts = [{"type": "text", "text": "a" * length, "x": 1}, {"type": "text", "text": "b"}]
+    for longer in ({**made, "filler": "x" * length}, {**made, "system": {"x": "x" * length}}):
+        short = {**longer, list(longer)[-1]: "s"} if "filler" in longer else {**longer, "system": {"x": 1}}
+        assert _told(longer) == _told(short)
+    if made.get("messages"):
+        spoken = {"role": "user", "content": parts}
+        long_row = {**made, "messages": [*made["messages"], spoken, 7]}
+        short_row = {**made, "messages": [*made["messages"], PARTS, 7]}
+        assert _told(long_row) == _told(short_row)
+
+
+def _told(made: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """What is found in a row of the messages format, at which paths."""
+    check = check_json_row(1, json.dumps(made), "judge_only")
+    return [(one.code, one.path) for one in check.found]
+
+
+def test_columns_in_a_long_row_are_those_of_the_text() -> None:
+    faulty = [{"role": "user", "content": "x" * 60_000}, 7, {"role": "bot", "content": "a"}, [], 8]
+    text = json.dumps({"messages": faulty})
+    found = check_json_row(1, text, "infer_and_judge").found
+    places = [text[one.column - 1 :] for one in found if one.column]
+    assert [place[:2] for place in places] == ["7,", '"b', "[]", "8]"]
+
+
+def test_a_role_that_is_a_list_is_a_finding_like_others() -> None:
+    source = jsonl({"messages": [{"role": ["user"], "content": "a"}]}, row())
+    assert summary(source).counts == {"role.unknown": 1}

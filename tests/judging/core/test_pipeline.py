@@ -22,6 +22,7 @@ from judging.core.pipeline import (
     Ruled,
     ScriptResult,
     Story,
+    read_verdicts,
     rounds,
     tell,
 )
@@ -338,3 +339,10 @@ def test_what_preprocess_did_then_is_seen_by_postprocess_now() -> None:
     heard = Heard((reply_to(Question(0, 0, "p"), "8"),), earlier)
     story = told(metric(judge(), preprocess="s", postprocess="s"), tools, heard)
     assert (story.outcome.value, story.preprocess) == (6, earlier)
+
+
+@pytest.mark.parametrize(("said", "reason"), [("I would", "cut_off"), ("7", "")])
+def test_a_reply_that_was_cut_off_before_its_score_says_so(said: str, reason: str) -> None:
+    asked = AskedJudge(0, 0, {}, {"content": said, "finish_reason": "length"}, None, [], 0.0)
+    (verdict,) = asyncio.run(read_verdicts((asked,), FakeTools()))
+    assert verdict.reason == reason

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from judging.core.statistics.columns import Kind
 from judging.core.statistics.gather import Judgement
-from judging.reports.pairing import PairItem, pair_items
+from judging.reports.pairing import ItemMeans, PairItem, PairItems, means_of_judgements, pair_items
 
 
 def judged(candidate: str, line: int, response: int, value: str | None) -> Judgement:
     return 1, candidate, line, response, "scored" if value else "error", value, None
 
 
+def items_of(judgements: list[Judgement]) -> list[PairItem]:
+    return pair_items(*means_of_judgements(judgements, 1, ("a", "b"), Kind.NUMBER)).page(0, 100)
+
+
 def test_an_items_responses_are_meaned_and_the_largest_difference_comes_first() -> None:
     judgements = [judged("a", 3, 1, "4"), judged("a", 3, 2, "6"), judged("b", 3, 1, "5")]
     judgements += [judged("a", 7, 1, "9"), judged("b", 7, 1, "1")]
-    items = pair_items(judgements, 1, "a", "b", Kind.NUMBER)
-    assert items == [PairItem(7, 9.0, 1.0), PairItem(3, 5.0, 5.0)]
+    assert items_of(judgements) == [PairItem(7, 9.0, 1.0), PairItem(3, 5.0, 5.0)]
 
 
 def test_an_item_that_one_has_no_score_for_is_not_shared() -> None:
     judgements = [judged("a", 3, 1, "4"), judged("b", 3, 1, None), judged("a", 4, 1, "4")]
-    assert pair_items(judgements, 1, "a", "b", Kind.NUMBER) == []
+    assert items_of(judgements) == []
 
 
 @pytest.mark.parametrize(("a", "b", "outcome"), [(2, 1, "wins"), (1, 2, "losses"), (0.1 + 0.2, 0.3, "ties")])
 def test_who_is_ahead_is_told_beyond_rounding(a: float, b: float, outcome: str) -> None:
-    assert PairItem(1, a, b).outcome == outcome
+    items = PairItems(np.array([1]), np.array([float(a)]), np.array([float(b)]))
+    assert {name: count for name, count in items.counts().items() if count} == {outcome: 1}
+    assert len(items.of(outcome)) == 1
+
+
+def test_means_come_back_as_they_were_packed() -> None:
+    given = ItemMeans(np.array([3, 7]), np.array([0.1, 1e300]))
+    found = ItemMeans.unpacked(given.packed())
+    assert (found.lines.tolist(), found.means.tolist()) == ([3, 7], [0.1, 1e300])

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
 from judging.core.values import Outcome
 from judging.reports.services import report_document
+from judging.reports.words import left_out_sentences
 from judging.review.models import Override
+from judging.review.services import override_add
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
 from judging.runs.services import run_retry
@@ -94,7 +97,21 @@ def test_it_says_which_run_and_data_it_is_about(project: Project) -> None:
 def test_rows_that_were_not_drawn_are_named_with_the_seed(project: Project) -> None:
     run = a_judged_run(a_version(project, rows=9), by_line, sample_size=4, seed=7)
     left_out = report_document(run)["left_out"]
-    assert left_out == {"bad_rows": 0, "rows_not_drawn": 5, "seed": 7, "rows_without_answers": 0}
+    assert left_out == {
+        "bad_rows": 0,
+        "not_read_to_its_end": False,
+        "rows_not_drawn": 5,
+        "seed": 7,
+        "rows_without_answers": 0,
+    }
+
+
+def test_a_file_that_was_not_read_to_its_end_is_stated(project: Project) -> None:
+    version = a_version(project, rows=3)
+    version.stopped_by, version.left_out_at = "file.encoding", timezone.now()
+    version.save()
+    left_out = report_document(a_judged_run(version, by_line))["left_out"]
+    assert left_out_sentences(left_out) == ["The rest of the file, which was not read to its end."]
 
 
 def test_rows_without_an_answer_are_counted(project: Project) -> None:
@@ -123,7 +140,8 @@ def test_an_override_gives_a_value_to_what_had_none(project: Project, bob: User)
 def test_an_override_is_seen_at_once(project: Project, bob: User) -> None:
     run = a_judged_run(a_version(project, rows=1), by_name(alpha=4, beta=4))
     before = cell(run)["mean"]
-    override(run.judgements.get(candidate__name="alpha"), 5, bob)
+    override_add(judgement=run.judgements.get(candidate__name="alpha"), value=5, reason="seen", by=bob)
+    run.refresh_from_db()
     assert (before, cell(run)["mean"]) == (4.0, 5.0)
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evalsite.accounts.models import Membership, Project, Role, User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.reports.services import rule_lines
+from judging.reports.figures import at_once
 from judging.runs.filters import Filters, matching
 from judging.runs.models import Run
 from tests.conftest import ClientOf
@@ -77,7 +77,7 @@ def test_an_odd_line_in_an_address_does_no_harm(reader: Client, run: Run) -> Non
 
 
 def test_figures_of_each_line_count_only_what_was_scored(run: Run) -> None:
-    figures = rule_lines(run)["字段"]
+    figures = at_once(run).figures.rule_lines["字段"]
     label = figures.lines[2, "标签", "精确匹配"]["甲"]
     assert (label.scored, label.lowest, label.mean) == (3, 1, 11 / 3)
     assert (figures.judged, figures.without_format) == ({"甲": 4}, {"甲": 1})
@@ -85,7 +85,7 @@ def test_figures_of_each_line_count_only_what_was_scored(run: Run) -> None:
 
 def test_figures_of_a_line_tell_who_lacks_its_field_and_who_was_not_scored(db: None) -> None:
     run = by_rules(MECHANICAL, GOOD, '{"标签": "物理"}', reference={"主题": "光的折射"})
-    lines = rule_lines(run)["字段"].lines
+    lines = at_once(run).figures.rule_lines["字段"].lines
     label, topic = (lines[key]["甲"] for key in ((2, "标签", "精确匹配"), (3, "主题", "字数限制")))
     assert (label.scored, label.failed, label.mean) == (0, 2, None)
     assert (topic.scored, topic.lowest, topic.lacking, topic.failed) == (2, 1, 1, 0)

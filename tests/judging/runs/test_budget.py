@@ -83,6 +83,13 @@ def test_a_run_that_is_given_more_goes_on_and_asks_nothing_twice() -> None:
     assert (run.state, run.problem) == (RunState.FINISHED, "")
 
 
+def test_a_budget_that_is_taken_away_is_none() -> None:
+    with ScriptedJudge(REPLY) as judge:
+        run = work(budgeted(judge, Budget(calls=30)))
+        assert services.run_resume(run, budget=Budget())
+        assert (work(run).scored, len(judge.requests)) == (100, 100)
+
+
 def test_a_run_is_not_resumed_on_a_budget_that_is_spent() -> None:
     with ScriptedJudge(REPLY) as judge:
         run = work(budgeted(judge, Budget(calls=30)))

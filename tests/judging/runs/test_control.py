@@ -9,16 +9,19 @@ from collections.abc import Callable
 import pytest
 from django.db import connections
 
+from evalsite.accounts.models import Project
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.core.pipeline import MetricDefinition
-from judging.runs import pump, services
+from judging.runs import planning, pump, services, store
 from judging.runs.models import Priority, Run, RunState
 from judging.runs.services import Manner
+from judging.runs.settling import run_settle
+from tests.judging.judged import said
 from tests.judging.runs.test_limits import an_endpoint, run_on, workers
 from tests.judging.runs.test_pump import at_work
 from tests.make import a_metric, a_project, a_run, a_version
-from tests.patience import PATIENCE, crowd, wait_until
+from tests.patience import PATIENCE, slack, wait_until
 
 pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
 
@@ -33,7 +36,7 @@ def test_half_a_second_after_a_stop_no_request_reaches_the_judge(stop: Callable[
         stopped = time.monotonic()
         for thread in threads:
             thread.join(PATIENCE)
-        late = [asked.at - stopped for asked in judge.requests if asked.at > stopped + 0.5 * crowd()]
+        late = [asked.at - stopped for asked in judge.requests if asked.at > stopped + 0.5 * slack()]
     assert late == []
     assert Run.objects.get(pk=run.pk).done < 2000
 
@@ -46,8 +49,8 @@ def test_what_waits_to_be_retried_stops_too() -> None:
         services.run_pause(run)
         stopped = time.monotonic()
         threads[0].join(PATIENCE)
-        assert time.monotonic() - stopped < 5 * crowd()
-        assert not [asked for asked in judge.requests if asked.at > stopped + 0.5 * crowd()]
+        assert time.monotonic() - stopped < 5 * slack()
+        assert not [asked for asked in judge.requests if asked.at > stopped + 0.5 * slack()]
     assert Run.objects.get(pk=run.pk).not_run == 20
 
 
@@ -119,3 +122,21 @@ def test_programs_that_ask_nobody_take_turns_between_projects() -> None:
     at_work_on_all().join(PATIENCE)
     ended = [Run.objects.get(pk=run.pk).finished_at for run in (small, *large)]
     assert ended[0] < min(ended[1:])
+
+
+@pytest.mark.parametrize("stop", [services.run_pause, services.run_cancel, run_settle])
+def test_a_run_whose_last_replies_come_after_it_was_stopped_is_finished(
+    project: Project, stop: Callable[[Run], bool]
+) -> None:
+    run = a_run(a_version(project), a_metric("http://127.0.0.1:9/v1"))
+    planning.plan(run.pk)
+    leased = store.lease(run.pk, "test:1:1")
+    assert leased
+    items = store.load(leased, "judge_only")
+    store.write([store.Judged(one, said(5)) for one in items[:2]], [], "test:1:1")
+    assert stop(run)
+    store.write([store.Judged(items[2], said(5))], [], "test:1:1")
+    assert Run.objects.get(pk=run.pk).state in ("paused", "cancelled")
+    store.write([store.Judged(one, said(5)) for one in items[3:]], [leased.chunk], "test:1:1")
+    run.refresh_from_db()
+    assert (run.state, run.problem, run.not_run) == ("finished", "", 0)

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import Answer, ScriptedJudge
-from judging.reports.services import truncated
+from judging.reports.figures import at_once
 from judging.runs.filters import Filters, matching
 from judging.runs.models import Run
 from tests.conftest import ClientOf
@@ -32,7 +32,7 @@ def run(project: Project) -> Run:
 def test_only_what_was_cut_off_has_the_flag(run: Run) -> None:
     flagged = run.judgements.filter(flags="truncated").values_list("candidate__name", "score")
     assert set(flagged) == {("alpha", 7.0)}
-    assert truncated(run) == matching(run, Filters(flag="truncated")).count() == 3
+    assert at_once(run).figures.truncated == matching(run, Filters(flag="truncated")).count() == 3
 
 
 def test_a_flag_is_not_found_by_the_end_of_another(run: Run) -> None:

@@ -14,7 +14,7 @@ from judging.core.judges.patience import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.core.pipeline import MetricDefinition, Story
 from judging.core.values import Outcome
-from judging.runs import pump, services, store
+from judging.runs import active, pump, services, store
 from judging.runs.export import jsonl_lines
 from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
@@ -206,10 +206,36 @@ def test_two_pumps_share_a_run_without_judging_anything_twice() -> None:
     assert Run.objects.get(pk=run.pk).scored == 600
 
 
+def test_a_living_worker_whose_leases_ran_out_while_the_database_was_away_asks_nobody_twice() -> None:
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.5)) as judge:
+        run = a_run(a_version(a_project(), rows=150), a_metric(judge.url))
+        worker = at_work(run)
+        while worker.is_alive():
+            Chunk.objects.filter(run=run, done=False).update(owner="", lease_until=0)
+            worker.join(0.1)
+        assert len(judge.requests) == 300
+    assert Run.objects.get(pk=run.pk).scored == 300
+
+
+def test_what_another_worker_has_taken_is_not_taken_back() -> None:
+    with ScriptedJudge() as judge:
+        run = a_run(a_version(a_project(), rows=2), a_metric(judge.url))
+        active.runs_to_work_on(run.pk)
+        leased = store.lease(run.pk, "one:1:1")
+        assert leased is not None
+    for holder, after in [("two:2:2", "two:2:2"), ("", "one:1:1")]:
+        Chunk.objects.update(owner=holder)
+        store.renew([leased.chunk], "one:1:1")
+        assert Chunk.objects.get().owner == after
+    Chunk.objects.update(owner="", done=True)
+    store.renew([leased.chunk], "one:1:1")
+    assert Chunk.objects.get().owner == ""
+
+
 def test_a_writer_that_lost_its_lease_writes_nothing() -> None:
     with ScriptedJudge(reply="[[5]]") as judge:
         run = a_run(a_version(a_project(), rows=2), a_metric(judge.url))
-        pump.runs_to_work_on(run.pk)
+        active.runs_to_work_on(run.pk)
         leased = store.lease(run.pk, "one:1:1")
         assert leased is not None
         items = store.load(leased, "judge_only")

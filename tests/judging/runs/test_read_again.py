@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.urls import reverse
@@ -17,11 +17,14 @@ from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.reports.selectors import metrics_of
 from judging.review.services import override_add
-from judging.runs import pump, rereading, services
+from judging.runs import planning, pump, rereading, services, store
 from judging.runs.export import jsonl_lines
+from judging.runs.filters import Filters
+from judging.runs.judging_again import Meant, run_judge_again
 from judging.runs.models import JudgeReply, Run, RunMetric
 from judging.runs.services import ChosenMetric, run_create
 from tests.conftest import ClientOf
+from tests.judging.judged import said
 from tests.make import a_metric, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -78,6 +81,117 @@ def again(run: Run, **judge: object) -> Run:
     definition = read_by(rereading.definition_now(found), **judge)
     rereading.run_read_again(run=run, run_metric=found, definition=definition, user=None)
     return work(run)
+
+
+@pytest.fixture
+def stopped(project: Project, metric: Metric, judge: ScriptedJudge) -> Run:
+    """250 judgements in three chunks, the first of which was judged when somebody paused it."""
+    first = MetricVersion.objects.get(metric=metric)
+    chosen = ChosenMetric(MetricDefinition.from_json(first.definition), first)
+    version = a_version(project, rows=125)
+    run = run_create(
+        project=project,
+        name="stopped",
+        version=version,
+        candidates=list(version.candidates.all()),
+        metrics=[chosen],
+        user=None,
+    )
+    planning.plan(run.pk)
+    leased = store.lease(run.pk, "test:1:1")
+    assert leased
+    told = [store.Judged(one, said(None, content=REPLY)) for one in store.load(leased, "judge_only")]
+    store.write(told, [leased.chunk], "test:1:1")
+    services.run_pause(run)
+    return Run.objects.get(pk=run.pk)
+
+
+@pytest.mark.parametrize("stop", [services.run_pause, services.run_cancel])
+def test_what_a_stopped_run_was_told_is_read_anew_and_the_rest_is_not_asked(
+    stopped: Run, judge: ScriptedJudge, stop: Callable[[Run], bool]
+) -> None:
+    stop(stopped)
+    run = again(stopped, parse=BY_REGEX)
+    assert (run.state, run.scored, run.not_run, run.total) == ("cancelled", 100, 150, 250)
+    assert judge.requests == []
+
+
+def test_the_rest_is_read_in_the_new_way_when_it_is_taken_up(stopped: Run, judge: ScriptedJudge) -> None:
+    run = again(again(stopped, parse={"regex": "I (would)"}), parse=BY_REGEX)
+    assert services.run_resume(run)
+    run = work(run)
+    assert (run.state, run.scored, run.unparsed) == ("finished", 250, 0)
+    assert len(judge.requests) == 150
+    assert not run.chunks.filter(done=False).exists()
+
+
+@pytest.mark.parametrize("how", ["retry", "judge again"])
+def test_so_it_is_where_something_else_makes_the_run_go_on(
+    stopped: Run, judge: ScriptedJudge, how: str
+) -> None:
+    run = again(stopped, parse={"regex": "I (would)"})
+    if how == "retry":
+        assert services.run_retry(run, ("unparsed",)) == 100
+    else:
+        assert run_judge_again(run=run, meant=Meant(Filters(state="unparsed")), user=None) == 100
+    run = work(run)
+    assert (run.state, run.done, len(judge.requests)) == ("finished", 250, 250)
+
+
+def test_a_run_that_was_stopped_while_it_was_read_anew_loses_nothing(
+    stopped: Run, judge: ScriptedJudge
+) -> None:
+    found = run_metric(stopped)
+    definition = read_by(rereading.definition_now(found), parse=BY_REGEX)
+    assert rereading.run_read_again(run=stopped, run_metric=found, definition=definition, user=None) == 100
+    services.run_cancel(stopped)
+    run = again(stopped, parse={"regex": r"(8) points"})
+    assert services.run_resume(run)
+    run = work(run)
+    assert (run.state, run.scored, len(judge.requests)) == ("finished", 250, 150)
+
+
+def test_replies_that_still_come_are_waited_for(stopped: Run) -> None:
+    services.run_resume(stopped)
+    assert store.lease(stopped.pk, "test:1:1")
+    services.run_pause(stopped)
+    found = run_metric(stopped)
+    definition = read_by(rereading.definition_now(found), parse=BY_REGEX)
+    assert rereading.run_read_again(run=stopped, run_metric=found, definition=definition, user=None) == 0
+    assert stopped.chunks.filter(done=False).count() == 2
+    assert not found.readings.exists()
+
+
+def test_a_spent_budget_does_not_keep_a_run_from_what_is_free(run: Run, judge: ScriptedJudge) -> None:
+    Run.objects.filter(pk=run.pk).update(budget_calls=6)
+    run = again(run, parse=BY_REGEX)
+    assert (run.state, run.scored) == ("finished", 6)
+
+
+def test_a_run_that_spent_its_budget_can_be_read_anew_and_then_given_more(
+    stopped: Run, alice: User, client_of: ClientOf
+) -> None:
+    Run.objects.filter(pk=stopped.pk).update(budget_calls=100, calls=100, problem="budget_calls")
+    run = again(stopped, parse=BY_REGEX)
+    assert (run.state, run.scored) == ("cancelled", 100)
+    address = reverse("runs:detail", args=("physics", run.pk))
+    assert 'name="budget_calls"' in client_of(alice).get(address).content.decode()
+    client_of(alice).post(reverse("runs:resume", args=("physics", run.pk)), {"budget_calls": ""})
+    assert work(run).scored == 250
+
+
+def test_the_page_of_a_stopped_run_says_what_comes_of_it(
+    stopped: Run, alice: User, client_of: ClientOf
+) -> None:
+    place = reverse("runs:read_again", args=("physics", stopped.pk, run_metric(stopped).pk))
+    page = client_of(alice).get(place).content.decode()
+    assert "150 judgements of this run are not made yet" in page
+    assert "disabled" not in page
+    assert (
+        place in client_of(alice).get(reverse("runs:detail", args=("physics", stopped.pk))).content.decode()
+    )
+    services.run_resume(stopped)
+    assert "The run is under way." in client_of(alice).get(place).content.decode()
 
 
 def test_replies_are_read_anew_and_nobody_is_asked(run: Run, judge: ScriptedJudge) -> None:
@@ -211,8 +325,8 @@ def test_who_may_run_may_read_again(
     assert client_of(cast[name]).get(address(run)).status_code == status
 
 
-def test_a_run_that_was_cancelled_is_not_read_again(run: Run) -> None:
-    Run.objects.update(state="cancelled")
+def test_a_run_that_is_under_way_is_not_read_again(run: Run) -> None:
+    Run.objects.update(state="running")
     found = run_metric(run)
     definition = rereading.definition_now(found)
     assert rereading.run_read_again(run=run, run_metric=found, definition=definition, user=None) == 0

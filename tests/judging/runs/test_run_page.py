@@ -14,7 +14,9 @@ from django.urls import reverse
 from datasets.models import Version
 from evalsite import engine
 from evalsite.accounts.models import Project, User
-from judging.runs import planning, services
+from judging.metrics.models import Endpoint
+from judging.runs import limits, planning, services
+from judging.runs.load_models import EndpointLoad
 from judging.runs.models import Run, RunState
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
@@ -243,6 +245,40 @@ def test_the_most_frequent_words_stand_with_their_reason(
     page = unescape(text(client_of(alice).get(address(run))))
     assert "Most often: 'data.levle' is undefined (line 3)" in page
     assert "data.x" not in page
+
+
+def test_each_way_in_which_answers_failed_is_told_with_what_to_do(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    words = ["context_too_long: 9000 tokens", "content_filter", "content_filter"]
+    run = a_judged_run(project, lambda place: failed("answer_failed", words[place % 3]))
+    page = unescape(text(client_of(alice).get(address(run))))
+    filtered, long = page.index("The row's text set it off"), page.index("ask a model with a larger context")
+    assert filtered < long
+    assert "× 4" in page[filtered:long]
+    assert "× 2" in page[long:]
+    assert "Most often" not in page
+
+
+def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    endpoint = Endpoint.objects.create(project=project, name="judge B", url=JUDGE_URL, model="m")
+    run = a_run(a_version(project), a_metric("", endpoint=endpoint.pk))
+    planning.plan(run.pk)
+    EndpointLoad.objects.create(
+        key=f"endpoint {endpoint.pk}",
+        down_since=limits.now() - 130,
+        next_try_at=limits.now() + 9,
+        failures=9,
+        problem="cut",
+    )
+    engine.beat(engine.RUNS)
+    page = unescape(text(client_of(alice).get(address(run))))
+    assert "has been down for 2 min 10 s." in " ".join(page.split())
+    assert f'href="/p/physics/endpoints/{endpoint.pk}/"' in page
+    assert "Try again" not in page
+    assert "Waiting for what is down" in page
 
 
 def test_who_may_retry_is_told_that_it_uses_the_frozen_metric(

@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from judging.runs.strict import clean_text, cut_text, dumps, loads
+from evalsite.cells import clean_text, cut_text
+from judging.runs.strict import dumps, loads
 
 LIMIT = 2**20
 

@@ -43,6 +43,14 @@ def test_a_living_worker_and_a_gone_one_are_told_apart(olga: User, client_of: Cl
     assert "far-away" in client_of(olga).get("/status/").text
 
 
+def test_where_all_workers_are_gone_the_page_says_what_to_do(olga: User, client_of: ClientOf) -> None:
+    long_ago = timezone.now() - timedelta(minutes=5)
+    WorkerProcess.objects.create(owner="far-away:7:7", queue="data", seen_at=long_ago)
+    assert "manage.py worker" in client_of(olga).get("/status/").text
+    engine.beat("runs")
+    assert "manage.py worker" not in client_of(olga).get("/status/").text
+
+
 def test_a_queue_without_a_worker_is_told(olga: User, client_of: ClientOf) -> None:
     engine.beat("runs")
     assert {queue.name: queue.obstacle for queue in selectors.queues()} == {"data": "worker", "runs": ""}

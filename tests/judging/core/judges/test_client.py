@@ -2,6 +2,7 @@ import asyncio
 import socket
 import ssl
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,8 +21,8 @@ from judging.core.judges.scripted import (
     refusal,
     server_error,
 )
-from judging.core.judges.settings import Timeouts, build_request
-from tests.judging.core.judges.helpers import QUICK, ask_once, failure_of, settings_for
+from judging.core.judges.settings import build_request
+from tests.judging.core.judges.helpers import PATIENT, ask_once, failure_of, settings_for
 
 UNUSED = "http://127.0.0.1:9/v1"
 
@@ -64,14 +65,13 @@ def test_a_document_is_taken_where_a_stream_was_asked_for() -> None:
         (empty(), "empty_reply"),
         (cut(), "cut"),
         (half_stream(), "cut"),
-        (hang(), "timeout_first_byte"),
         (refusal(302, ""), "redirected"),
         (refusal(404, "The model `m` does not exist"), "unknown_model"),
     ],
 )
 def test_a_fault_has_its_code(answer: Answer, code: str) -> None:
     with ScriptedJudge(answer) as judge:
-        assert failure_of(judge.url, timeouts=QUICK).code == code
+        assert failure_of(judge.url, timeouts=PATIENT).code == code
 
 
 def test_a_wrong_key_is_not_repeated_in_the_message() -> None:
@@ -140,12 +140,20 @@ def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_whole_call_has_a_limit() -> None:
     with ScriptedJudge(hang()) as judge:
-        error = failure_of(judge.url, timeouts=Timeouts(connect=1, first_byte=9, idle=9, whole=0.1))
+        error = failure_of(judge.url, timeouts=replace(PATIENT, whole=0.1))
     assert (error.code, error.retry) == ("timeout_whole", False)
 
 
+def test_a_judge_that_does_not_begin_is_given_up() -> None:
+    with ScriptedJudge(hang()) as judge:
+        assert (
+            failure_of(judge.url, timeouts=replace(PATIENT, connect=2, first_byte=0.2)).code
+            == "timeout_first_byte"
+        )
+
+
 def test_a_stream_that_falls_silent_is_given_up() -> None:
-    error = failure_of(_Silent().url, timeouts=Timeouts(connect=1, first_byte=5, idle=0.1, whole=5))
+    error = failure_of(_Silent().url, timeouts=replace(PATIENT, idle=0.1))
     assert error.code == "timeout_idle"
 
 

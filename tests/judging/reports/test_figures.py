@@ -1,0 +1,297 @@
+"""A large run's figures: worked out by a worker, kept, and shown with the time they are of."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from datasets import importing, searching
+from evalsite.accounts.models import Project, User
+from judging.core.pipeline import Story
+from judging.core.statistics.columns import Columns
+from judging.core.values import Outcome
+from judging.reports import figures
+from judging.reports.models import KeptFigures
+from judging.reports.services import report_document
+from judging.review.services import override_add
+from judging.runs import planning, store
+from judging.runs.models import Judgement, Run
+from judging.runs.services import run_cancel, run_pause
+from judging.runs.settling import run_settle
+from tests.conftest import ClientOf
+from tests.judging.reports.cast import OWNER, a_judged_run, judge_all
+from tests.make import a_metric, a_run, a_version
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def every_run_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "FEW", 0)
+
+
+def work_out(run: Run) -> None:
+    figures.for_page(Run.objects.get(pk=run.pk))
+    figures.keep_wanted()
+    DBTaskResult.objects.all().delete()
+
+
+@pytest.fixture
+def ended(project: Project) -> Run:
+    """Just now."""
+    return a_judged_run(a_version(project, rows=12), by_line)
+
+
+@pytest.fixture
+def run(ended: Run) -> Run:
+    """Ended without anybody being told of it."""
+    KeptFigures.objects.all().delete()
+    DBTaskResult.objects.all().delete()
+    return ended
+
+
+def by_line(judgement: Judgement) -> int:
+    return judgement.row.line % 5 + (judgement.candidate.name == "alpha")
+
+
+def get(client_of: ClientOf, user: User, run: Run, more: str = "report/", **options: Any) -> HttpResponse:
+    answer: HttpResponse = client_of(user).get(f"/p/{run.project.slug}/runs/{run.pk}/{more}", **options)
+    return answer
+
+
+def text(answer: HttpResponse) -> str:
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def woken() -> list[dict[str, int]]:
+    tasks = DBTaskResult.objects.filter(task_path="judging.reports.tasks.work_out_figures")
+    return [task.args_kwargs["kwargs"] for task in tasks]
+
+
+def test_a_page_waits_for_no_figures_and_wakes_a_worker_once(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        html = text(get(client_of, alice, run))
+    assert "works out the figures of 24 judgements" in html
+    assert "hx-get" in html
+    assert not [one for one in asked if 'FROM "judging_judgement"' in one["sql"]]
+    assert "works out the figures" in text(get(client_of, alice, run, ""))
+    assert woken() == [{}]
+
+
+def test_what_a_worker_kept_is_what_anybody_works_out(run: Run) -> None:
+    expected = json.loads(json.dumps(report_document(run)))
+    work_out(run)
+    kept = figures.for_page(run)
+    assert kept is not None
+    assert json.loads(json.dumps(report_document(run, kept.figures))) == expected
+
+
+def test_the_page_that_waits_is_drawn_anew_when_the_figures_are_there(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    asks = {"headers": {"HX-Request": "true"}}
+    assert "HX-Refresh" not in get(client_of, alice, run, "report/?being_made", **asks).headers
+    work_out(run)
+    assert get(client_of, alice, run, "report/?being_made", **asks).headers["HX-Refresh"] == "true"
+    assert "works out the figures" not in text(get(client_of, alice, run))
+
+
+def test_figures_of_before_a_change_are_shown_as_such_until_newer_ones_are_there(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    work_out(run)
+    override_add(judgement=Judgement.objects.filter(run=run).earliest("pk"), value=1, reason="seen", by=alice)
+    html = text(get(client_of, alice, run))
+    assert "the run has changed since" in html
+    assert woken() == [{}]
+    work_out(run)
+    assert "the run has changed since" not in text(get(client_of, alice, run))
+
+
+def test_a_running_run_s_figures_are_worked_out_anew_only_from_time_to_time(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    run = a_run(a_version(project, rows=120), a_metric("http://127.0.0.1:9"))
+    planning.plan(run.pk)
+    judge_all(run, by_line, chunks=1)
+    work_out(run)
+    KeptFigures.objects.update(took=60)
+    judge_all(run, by_line, chunks=1)
+    assert "worked out anew from time to time" in text(get(client_of, alice, run))
+    assert woken() == []
+    KeptFigures.objects.update(made_at=timezone.now() - timedelta(seconds=601))
+    get(client_of, alice, run)
+    assert woken() == [{}]
+
+
+def test_files_of_a_run_without_figures_lead_to_the_page_that_says_so(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    for name in ("report/figures.csv", "report/pair/?metric=quality&a=alpha&b=beta"):
+        assert get(client_of, alice, run, name).headers["Location"].endswith(f"/runs/{run.pk}/report/")
+    work_out(run)
+    assert b"alpha" in get(client_of, alice, run, "report/figures.csv").content
+
+
+def test_the_items_behind_a_pair_are_kept_with_the_figures(
+    client_of: ClientOf, alice: User, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = "report/pair/?metric=quality&a=alpha&b=beta"
+    work_out(run)
+    with CaptureQueriesContext(connection) as asked:
+        kept = get(client_of, alice, run, pair).context
+    assert not [one for one in asked if 'FROM "judging_judgement"' in one["sql"]]
+    monkeypatch.setattr(figures, "FEW", 1000)
+    now = get(client_of, alice, run, pair).context
+    assert (kept["counts"], kept["items"]) == (now["counts"], now["items"])
+    assert kept["all"] == 12
+
+
+def test_items_of_older_figures_are_said_to_be_so(client_of: ClientOf, alice: User, run: Run) -> None:
+    pair = "report/pair/?metric=quality&a=alpha&b=beta"
+    work_out(run)
+    assert "has changed since" not in text(get(client_of, alice, run, pair))
+    override_add(judgement=Judgement.objects.filter(run=run).earliest("pk"), value=1, reason="seen", by=alice)
+    assert "has changed since" in text(get(client_of, alice, run, pair))
+
+
+def test_figures_kept_by_another_version_of_the_program_are_worked_out_anew(run: Run) -> None:
+    work_out(run)
+    KeptFigures.objects.update(layout=figures.LAYOUT + 1)
+    assert figures.for_page(run) is None
+    work_out(run)
+    assert figures.for_page(run) is not None
+
+
+def test_long_work_of_the_same_worker_gives_way_to_figures(run: Run) -> None:
+    assert figures.for_page(run) is None
+    importing.give_way("test:1:1", threading.Event())
+    assert figures.for_page(run) is not None
+
+
+def test_building_a_search_index_gives_way_to_figures(run: Run) -> None:
+    assert figures.for_page(run) is None
+    searching.build(run.version_id, "test:1:1")
+    assert figures.for_page(run) is not None
+
+
+def test_figures_that_fail_spoil_no_other_work_and_wait_for_the_next_page(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert figures.for_page(run) is None
+    calls: list[Run] = []
+
+    def broken(run: Run) -> None:
+        calls.append(run)
+        raise ValueError("broken")
+
+    monkeypatch.setattr(figures, "_work_out", broken)
+    for _ in range(3):
+        importing.give_way("test:1:1", threading.Event())
+    assert len(calls) == 1
+    figures.for_page(run)
+    importing.give_way("test:1:1", threading.Event())
+    assert len(calls) == 2
+
+
+def test_figures_that_were_asked_for_while_they_were_made_are_not_made_twice(run: Run) -> None:
+    work_out(run)
+    made_at = KeptFigures.objects.get().made_at
+    KeptFigures.objects.update(wanted=True)
+    figures.keep_wanted()
+    assert (KeptFigures.objects.get().made_at, KeptFigures.objects.get().wanted) == (made_at, False)
+
+
+def half_judged(project: Project) -> Run:
+    run = a_run(a_version(project, rows=80), a_metric("http://127.0.0.1:9"))
+    planning.plan(run.pk)
+    judge_all(run, by_line, chunks=1)
+    return Run.objects.get(pk=run.pk)
+
+
+def test_a_large_run_that_ends_has_its_figures_worked_out_before_a_page_asks(ended: Run) -> None:
+    assert woken() == [{}]
+    figures.keep_wanted()
+    kept = figures.for_page(ended)
+    assert kept is not None
+    assert kept.current(ended)
+
+
+@pytest.mark.parametrize("stop", [run_pause, run_cancel, run_settle])
+def test_so_has_one_that_is_stopped_on_its_way(project: Project, stop: Callable[[Run], bool]) -> None:
+    run = half_judged(project)
+    assert woken() == []
+    assert stop(run)
+    assert woken() == [{}]
+
+
+def test_replies_that_come_after_the_stop_are_in_the_figures_too(project: Project) -> None:
+    run = half_judged(project)
+    leased = store.lease(run.pk, OWNER)
+    assert leased
+    run_pause(run)
+    figures.keep_wanted()
+    late = [store.Judged(one, Story(Outcome("scored", 5))) for one in store.load(leased, "judge_only")]
+    store.write(late, [leased.chunk], OWNER)
+    figures.keep_wanted()
+    run.refresh_from_db()
+    kept = figures.for_page(run)
+    assert kept is not None
+    assert kept.current(run)
+
+
+def test_a_wish_that_comes_while_figures_are_worked_out_is_not_lost(
+    ended: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_out_now = figures._work_out
+
+    def and_meanwhile(run: Run) -> tuple[figures.Kept, Columns]:
+        made = work_out_now(run)
+        Run.objects.filter(pk=run.pk).update(revision=run.revision + 1)
+        figures.want(run.pk)
+        return made
+
+    monkeypatch.setattr(figures, "_work_out", and_meanwhile)
+    figures.keep_wanted()
+    monkeypatch.setattr(figures, "_work_out", work_out_now)
+    figures.keep_wanted()
+    ended.refresh_from_db()
+    assert KeptFigures.objects.get().revision == ended.revision
+
+
+def test_a_change_is_either_in_the_figures_or_wished_for_after_them(ended: Run) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        figures.keep_wanted()
+    statements = [one["sql"] for one in asked]
+    taken = next(at for at, sql in enumerate(statements) if sql.startswith('UPDATE "judging_keptfigures"'))
+    read = next(at for at, sql in enumerate(statements) if 'FROM "judging_run" ' in sql)
+    assert taken < read
+    KeptFigures.objects.update(wanted=True)
+    with CaptureQueriesContext(connection) as asked:
+        figures.want(ended.pk)
+    assert any(one["sql"].startswith('UPDATE "judging_keptfigures"') for one in asked)
+
+
+def test_a_stop_before_anything_was_judged_wants_no_figures(project: Project) -> None:
+    run = a_run(a_version(project, rows=3), a_metric("http://127.0.0.1:9"))
+    planning.plan(run.pk)
+    run_cancel(run)
+    assert woken() == []
+
+
+def test_figures_that_nobody_waits_for_are_not_worked_out(run: Run) -> None:
+    figures.keep_wanted()
+    assert not KeptFigures.objects.exists()

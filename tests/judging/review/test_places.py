@@ -1,0 +1,206 @@
+"""Which judgements come next: the same by every way of looking, each by an index that holds them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from datasets.models import Response
+from evalsite.accounts.models import Project, User
+from judging.core.pipeline import Story
+from judging.review import places, selectors
+from judging.review.places import Place, nearest
+from judging.runs import filters as filtering
+from judging.runs.filters import SORTS, Filters, counts_by_state, matching, reasons
+from judging.runs.models import Judgement, Run
+from tests.conftest import ClientOf
+from tests.judging.judged import a_judged_run, failed, said
+from tests.judging.review.test_list import address, pages, text
+
+pytestmark = pytest.mark.django_db
+
+
+POSITIONS = (
+    "sqlite_autoindex_judging_judgement_" if connection.vendor == "sqlite" else "judgement_position_once"
+)
+
+
+def varied(place: int) -> Story:
+    if place % 7 == 3:
+        return failed()
+    flags = ("truncated",) if place % 9 == 1 else ()
+    return said(place * 5 % 11 / 2, seconds=place * 3 % 5, flags=flags)
+
+
+@pytest.fixture
+def run(project: Project, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Of 130 judgements, as large runs are looked through: nothing is few, and windows are small."""
+    monkeypatch.setattr(places, "FEW", -1)
+    monkeypatch.setattr(places, "WINDOW", 8)
+    return a_judged_run(project, varied, rows=65)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"state": "scored"},
+        {"state": "error"},
+        {"state": "not_run"},
+        {"candidate": "beta"},
+        {"least": 1.0, "most": 3.0},
+        {"least": 2.5, "most": 2.5},
+        {"below": 2.0, "candidate": "alpha"},
+        {"value": "2.5"},
+        {"value": "nothing"},
+        {"reason": "timeout"},
+        {"flag": "truncated"},
+        {"line": 4},
+        {"q": "says 1"},
+        {"attempts": "all"},
+        {"attempts": "older"},
+    ],
+)
+def test_every_way_of_looking_finds_what_is_meant_in_order(
+    run: Run, sort: str, chosen: dict[str, object]
+) -> None:
+    filters = Filters(sort=sort, **chosen)  # type: ignore[arg-type]
+    shown = [position for page in pages(run, filters) for position in page]
+    meant = {one.position: one for one in matching(run, filters)}
+    ranks = [_rank(meant[position], sort) for position in shown]
+    assert sorted(shown) == sorted(meant)
+    assert ranks == sorted(ranks)
+
+
+def _rank(one: Judgement, sort: str) -> tuple[bool, float, int]:
+    value, sign = getattr(one, sort.removeprefix("-")), -1 if sort.startswith("-") else 1
+    return value is None, sign * (value or 0), sign * one.position
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_one_finds_its_way_back(run: Run, sort: str) -> None:
+    filters = Filters(sort=sort, state="scored")
+    forth = list(_walk(run, filters, back=False))
+    assert [*reversed(list(_walk(run, filters, back=True, beside=forth[-1])))] == forth[:-1]
+
+
+def _walk(
+    run: Run, filters: Filters, *, back: bool, beside: tuple[int, float, int] | None = None
+) -> Iterator[tuple[int, float, int]]:
+    while True:
+        place = Place(beside[1], beside[2]) if beside else None
+        look = nearest(run, filters, place, 1, back=back)
+        if not look.found:
+            return
+        (beside,) = look.found
+        yield beside
+
+
+def test_a_look_ends_and_goes_on_where_it_ended(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
+    first = selectors.page(run, Filters(q="no answer says this"))
+    assert (first.lines, first.stopped) == ([], 23)
+    assert first.next == Place(23, 23)
+    looks = len(pages(run, Filters(q="no answer says this")))
+    assert looks == 6
+
+
+def test_a_page_that_found_nothing_so_far_offers_to_search_on(
+    run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
+    page = text(client_of(bob).get(address(run), {"q": "no answer says this"}))
+    assert "No judgement is like this so far" in page
+    assert "after=23~23" in page or "after=23%7E23" in page
+    assert "The first 24 judgements were looked through." in page
+
+
+@pytest.mark.parametrize(("end", "label"), [("after", "Search on →"), ("before", "← Search on")])
+def test_beside_what_was_found_the_way_on_says_that_the_look_goes_on(
+    run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch, end: str, label: str
+) -> None:
+    monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
+    response = run.judgements.get(position=70).response
+    Response.objects.filter(pk=response.pk).update(raw='{"content": "the needle"}')
+    beside = {"after": Place(60, 60), "before": Place(80, 80)}[end]
+    page = text(client_of(bob).get(address(run), {"q": "needle", end: str(beside)}))
+    assert "the needle" in page
+    assert label in page
+    assert page.count("Search on") == 1
+
+
+def test_on_the_way_back_to_the_beginning_the_look_goes_on_forward(
+    run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
+    context = client_of(bob).get(address(run), {"q": "no answer says this", "before": "5~5"}).context
+    assert (context["search_on"], context["looked_through"], context["previous_url"]) == ("next", 24, "")
+
+
+def test_counts_beyond_some_thousand_are_told_as_at_least(
+    run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filtering, "MOST_COUNTED", 20)
+    monkeypatch.setattr("judging.review.views.MOST_COUNTED", 20)
+    states = client_of(bob).get(address(run), {"candidate": "alpha"}).context["states"]
+    assert [(one["name"], one["count"]) for one in states] == [
+        ("All", "20+"),
+        ("scored", "20+"),
+        ("error", "9"),
+    ]
+    assert counts_by_state(run, Filters()) == {"scored": 111, "error": 19}
+
+
+def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert counts_by_state(run, Filters(q="says")) is not None
+    monkeypatch.setattr(filtering, "MOST_COUNTED", 20)
+    assert counts_by_state(run, Filters(q="says")) is None
+
+
+@pytest.mark.parametrize(
+    ("filters", "index"),
+    [
+        (Filters(sort="score"), "judgement_figures"),
+        (Filters(sort="-score", candidate="alpha"), "judgement_figures"),
+        (Filters(state="error"), "judgement_figures"),
+        (Filters(least=2.5, most=2.5), "judgement_figures"),
+        (Filters(sort="seconds"), "judgement_seconds"),
+        (Filters(sort="-seconds", state="scored"), "judgement_seconds"),
+        (Filters(flag="truncated"), "judgement_flagged"),
+        (Filters(attempts="older"), "judgement_older"),
+        (Filters(q="says"), POSITIONS),
+        (Filters(state="scored"), POSITIONS),
+    ],
+)
+@pytest.mark.parametrize("beside", [None, Place(2.5, 40)])
+def test_an_index_holds_what_comes_next_in_order(
+    run: Run, filters: Filters, index: str, beside: Place | None
+) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        nearest(run, filters, beside, 1)
+        nearest(run, filters, beside, 1, back=True)
+    plans = [plan_of(one["sql"]) for one in queries.captured_queries]
+    looks = [plan for plan in plans if "judgement_" in plan]
+    assert any(index in plan for plan in looks)
+    assert not any("TEMP B-TREE" in plan or "Sort" in plan for plan in looks)
+
+
+def test_reasons_are_counted_in_their_index_alone(run: Run) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        assert reasons(run)
+    assert "judgement_reasons" in plan_of(queries.captured_queries[-1]["sql"])
+
+
+def plan_of(sql: str) -> str:
+    """How the database goes about a query. PostgreSQL would read a small table whole; it is told not to."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("EXPLAIN QUERY PLAN " + sql.replace("%", "%%"), [])
+            return "\n".join(row[3] for row in cursor.fetchall())
+        for way in ("seqscan", "bitmapscan", "sort"):
+            cursor.execute(f"SET LOCAL enable_{way} = off")
+        cursor.execute("EXPLAIN " + sql.replace("%", "%%"), [])
+        return "\n".join(row[0] for row in cursor.fetchall())
