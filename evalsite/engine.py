@@ -111,7 +111,8 @@ def reconcile(queue: str = RUNS) -> None:
 def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
     """Beat and reconcile until `stopping` is set. Runs in a thread of its own beside a worker's task.
 
-    A database that is away for a while must not end it: the error goes to `problem`, the loop goes on.
+    A database that is away for a while must not end it: the error goes to `problem`, the loop goes on. When it is
+    back, the living have a while to renew what they hold before anybody looks for the dead.
     """
     from django.db import DatabaseError, close_old_connections
 
@@ -125,4 +126,4 @@ def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
                 last = time.monotonic()
         except DatabaseError as error:
             problem(error)
-            last = last or time.monotonic()
+            last = time.monotonic()

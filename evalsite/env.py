@@ -146,7 +146,9 @@ def database(config: Config) -> dict[str, object]:
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000;",
+            # A new file gets larger pages: rows of a kilobyte and more are written with half the system calls.
+            "init_command": "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+            "PRAGMA cache_size=-16000;",
         },
     }
 

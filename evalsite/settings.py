@@ -127,6 +127,12 @@ TASKS = {
     }
 }
 
+# What long work of a worker gives way to: functions that look whether somebody waits for something, and do it.
+SHORT_WORK = ["judging.reports.figures.keep_wanted"]
+
+# What is called with the id of a run that has ended or was paused.
+RUN_RESTS = ["judging.reports.figures.want"]
+
 # What a worker calls at its start and every 15 seconds, so that work of a dead one is taken up again.
 RECONCILERS = [
     "datasets.importing.reconcile",

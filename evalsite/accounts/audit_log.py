@@ -14,6 +14,7 @@ from django.utils.translation import pgettext_lazy
 
 from evalsite.accounts.models import Project, Role
 from evalsite.audit import Action
+from evalsite.cells import no_formula
 from evalsite.models import AuditEntry
 
 PER_PAGE = 50
@@ -189,7 +190,7 @@ class _Echo:
 
 
 def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return no_formula(value) if isinstance(value, str) else value
 
 
 def _lines(entries: list[AuditEntry]) -> list[LogLine]:
