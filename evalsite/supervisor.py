@@ -17,6 +17,7 @@ PARENT = "EVALSITE_SUPERVISOR"  # the supervisor's process id, for its children
 GRACE_SECONDS = 10
 CALM_SECONDS = 10  # a child that lived this long failed by accident, not by its settings
 LOOK_SECONDS = 0.1
+BEHIND_PAGES = 5  # niceness: where both want the processor, who waits for a page has it first
 KILLED = (-signal.SIGKILL, -signal.SIGTERM)
 KILLED_REST = (
     1.0  # before one that did not even live as long: whatever kills it must not keep a processor busy
@@ -33,6 +34,12 @@ def end_with_parent() -> None:
         sys.exit(0)
 
 
+def step_behind_pages(process: int = 0) -> None:
+    """Give way to whoever answers pages; 0 is the calling process. One that gives way already is left alone."""
+    if os.getpriority(os.PRIO_PROCESS, process) < BEHIND_PAGES:
+        os.setpriority(os.PRIO_PROCESS, process, BEHIND_PAGES)
+
+
 @dataclass(slots=True)
 class Child:
     """One kind of process to keep alive."""
@@ -41,6 +48,7 @@ class Child:
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     quiet: bool = False  # what it writes to standard output is dropped
+    behind_pages: bool = True  # from its first moment: what it loads does not keep the first page waiting
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     failures: int = 0
@@ -57,6 +65,9 @@ class Child:
             stdout=subprocess.DEVNULL if self.quiet else None,
             start_new_session=True,
         )
+        if self.behind_pages:
+            with contextlib.suppress(ProcessLookupError):
+                step_behind_pages(self.process.pid)
         self.started = time.monotonic()
 
     def look_after(self) -> str | None:
@@ -91,7 +102,10 @@ class Child:
 
 
 class Supervisor:
-    """Keeps its children running until it is told to stop by SIGTERM, SIGINT or `stop()`."""
+    """Keeps its children running until it is told to stop by SIGTERM, SIGINT or `stop()`.
+
+    A child that was started before is taken as it is.
+    """
 
     def __init__(self, children: list[Child]) -> None:
         self.children = children

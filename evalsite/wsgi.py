@@ -3,6 +3,8 @@
 import os
 
 from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 application = get_wsgi_application()
+_ = get_resolver().url_patterns  # every view, before anything is answered: no first visitor waits for them

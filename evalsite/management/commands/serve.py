@@ -54,15 +54,17 @@ class Command(BaseCommand):
     def serve_all(self, config: Config, *, sample: bool) -> None:
         """Everything but the start's checks; returns when all of it has ended."""
         data_dir.collect_static()
+        web = Child("web", manage("serve", "--web-only"), behind_pages=False)
+        web.start()  # first: while it loads what pages need, the rest is prepared here
         children = [
-            Child("web", manage("serve", "--web-only")),
+            web,
             Child("worker (data)", manage("worker", "--queue", "data")),
             Child("worker (runs)", manage("worker", "--queue", "runs")),
         ]
         if sample:
             port = import_string("judging.sample.prepare")()
             # Quiet: the address that it prints is not the one that a visitor wants.
-            children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
+            children.insert(1, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
         threading.Thread(target=self.say_when_ready, args=(config.host, config.port), daemon=True).start()
         Supervisor(children).run()
 

@@ -10,11 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from evalsite import data_dir, engine
-from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage
+from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage, step_behind_pages
 
 log = logging.getLogger("evalsite.worker")
-
-BEHIND_PAGES = 5  # niceness: where both want the processor, who waits for a page has it first
 
 
 class Command(BaseCommand):
@@ -38,7 +36,7 @@ class Command(BaseCommand):
         if queue is None:
             Supervisor([Child(f"worker ({q})", manage("worker", "--queue", q)) for q in engine.QUEUES]).run()
             return
-        os.nice(BEHIND_PAGES)
+        step_behind_pages()
         threading.Thread(target=engine.keep_house, args=(queue, _problem), daemon=True).start()
         engine.backend().work(queue)
 
