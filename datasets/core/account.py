@@ -1,10 +1,10 @@
 """What has been found of an upload so far: row by row, whichever format it has."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from datasets.core.decode import Unreadable
 from datasets.core.findings import Ledger, finding
-from datasets.core.formats.checks import Check
+from datasets.core.formats.checks import Check, Told, Verdict
 from datasets.core.formats.detect import Survey
 from datasets.core.limits import Limits
 from datasets.core.tally import Tally
@@ -38,17 +38,43 @@ class Account:
         self.valid_rows += valid
         self.valid.append(valid)
 
-    def count_known(self, first: int, rows: int, told: Iterable[Check]) -> None:
+    def count_known(self, first: int, rows: int, told: Sequence[Told]) -> None:
         """Rows from the line `first` on, fewer than the limit allows, with nothing to report but what is `told`."""
-        begin = len(self.valid)
+        begin = len(self.valid) - first
         self.rows += rows
         self.valid_rows += rows
         self.valid += b"\1" * rows
-        for check in told:
-            if not check.valid:
-                self.valid[begin + check.line - first] = 0
+        for line, _, verdict in told:
+            if not verdict.valid:
+                self.valid[begin + line] = 0
                 self.valid_rows -= 1
-            self._note(check)
+        if told and not self.survey.silent:
+            self._note_told(told)
+
+    def _note_told(self, told: Sequence[Told]) -> None:
+        """Where no finding of a verdict would be kept its lines are counted together."""
+        verdicts = {verdict for *_, verdict in told}
+        only_counted: dict[Verdict, list[int]] = {
+            one: [] for one in verdicts if not any(map(self.ledger.room, one.codes))
+        }
+        for line, source, verdict in told:
+            if verdict in only_counted:
+                only_counted[verdict].append(line)
+                continue
+            for fault in verdict.faults:
+                if self.ledger.room(fault.code):
+                    self.ledger.add(fault.found_in(line, source))
+                else:
+                    self.ledger.count_at(fault.code, [line])
+            self._count_more(verdict.more)
+        for verdict, lines in only_counted.items():
+            for code in verdict.codes:
+                self.ledger.count_at(code, lines)
+            self._count_more(verdict.more, len(lines))
+
+    def _count_more(self, more: dict[str, int], rows: int = 1) -> None:
+        for code, number in more.items():
+            self.ledger.count_only(code, number * rows)
 
     def record(self, check: Check, usable: bool = True) -> None:
         """Keeps what was found in a row; it is valid if that is no error, and the file `usable`."""
@@ -64,9 +90,8 @@ class Account:
             if self.ledger.room(fault.code):
                 self.ledger.add(check.explained(fault))
             else:
-                self.ledger.count_at(fault.code, check.line)
-        for code, number in check.more.items():
-            self.ledger.count_only(code, number)
+                self.ledger.count_at(fault.code, [check.line])
+        self._count_more(check.more)
 
     def too_large(self, line: int) -> Check:
         """The check of a row that is too long to be looked at."""

@@ -148,7 +148,7 @@ class Ledger:
         if count <= self._limit:
             self.kept.append(found)
         if found.line is not None:
-            self._note(found.code, found.line)
+            self._note(found.code, [found.line])
 
     def add_all(self, found: Iterable[Finding]) -> None:
         for one in found:
@@ -159,16 +159,16 @@ class Ledger:
         if number > 0:
             self.counts[code] = self.counts.get(code, 0) + number
 
-    def count_at(self, code: str, line: int) -> None:
-        """Count a finding that nobody will read."""
-        self.counts[code] = self.counts.get(code, 0) + 1
-        self._note(code, line)
+    def count_at(self, code: str, lines: list[int]) -> None:
+        """Count a finding in each of the lines that nobody will read."""
+        self.counts[code] = self.counts.get(code, 0) + len(lines)
+        self._note(code, lines)
 
-    def _note(self, code: str, line: int) -> None:
+    def _note(self, code: str, found_at: list[int]) -> None:
         lines = self.lines.get(code)
         if lines is None:
             lines = self.lines[code] = Lines()
-        lines.add(line)
+        lines.add(found_at)
 
     def room(self, code: str) -> int:
         """How many more findings of `code` would be kept."""

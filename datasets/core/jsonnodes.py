@@ -25,7 +25,7 @@ _ITEM = re.compile(rf"({_FLAT}){_GAP},?{_GAP}", re.DOTALL)
 _MEMBER = re.compile(rf"({_QUOTED}){_GAP}:{_GAP}(?:({_FLAT}){_GAP},?{_GAP})?", re.DOTALL)
 _TO_BRACKET = re.compile(rf"(?:[^\"\[\]{{}}]++|{_QUOTED})*+", re.DOTALL)
 _SEPARATOR = re.compile(rf"{_GAP},?{_GAP}")
-_COLON = re.compile(rf"{_GAP}:{_GAP}")
+_KEY = re.compile(rf'"((?:[^"\\]++|\\.)*+)"{_GAP}:{_GAP}', re.DOTALL)
 _TYPES: dict[str, JsonType] = {
     '"': "string",
     "{": "object",
@@ -148,20 +148,26 @@ def place_of(text: str, steps: Iterable[str | int]) -> int:
     at = _after(BLANK, text, 0)
     for step in steps:
         at = _after(BLANK, text, at + 1)
-        if isinstance(step, int):
-            for _ in range(step):
-                at = _behind(text, at)
-        else:
-            name, at = _key(text, at)
-            while name != step:
-                name, at = _key(text, _behind(text, at))
+        at = _after_items(text, at, step) if isinstance(step, int) else _value_under(text, at, step)
     return at
 
 
-def _key(text: str, at: int) -> tuple[str, int]:
-    """The key that begins here, and where its value begins."""
-    name, end = scanstring(text, at + 1, True)
-    return name, _after(_COLON, text, end)
+def _after_items(text: str, at: int, number: int) -> int:
+    """Where the item begins that so many stand before, of which the first begins here."""
+    for _ in range(number):
+        at = _behind(text, at)
+    return at
+
+
+def _value_under(text: str, at: int, name: str) -> int:
+    """Where the value of a key begins, looked for from the member on that begins here."""
+    while True:
+        key = _KEY.match(text, at)
+        assert key  # the text is known to be JSON and has this key
+        met = key[1]
+        if (scanstring(met + '"', 0, True)[0] if "\\" in met else met) == name:
+            return key.end()
+        at = _behind(text, key.end())
 
 
 def _behind(text: str, at: int) -> int:

@@ -202,4 +202,4 @@ def _add_repeat(ledger: Ledger, code: str, line: int, path: str | None, first: i
     if ledger.room(code):
         ledger.add(finding(code, line=line, path=path, first=first))
     else:
-        ledger.count_at(code, line)
+        ledger.count_at(code, [line])

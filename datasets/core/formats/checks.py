@@ -41,20 +41,45 @@ class Fault(NamedTuple):
     there: bool
     params: dict[str, Param]
 
+    def at(self, line: int, column: int | None) -> Finding:
+        """What it is in this line."""
+        return finding(
+            self.code, line=line, column=column, path=path_of(self.steps), repair=None, **self.params
+        )
+
+    def found_in(self, line: int, source: bytes) -> Finding:
+        """The same, its column looked up in the line's text."""
+        return self.at(line, place_of(source.decode(), self.steps) + 1 if self.there else None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """What the rules say of a row that is JSON without a flaw, and of every other one that gives them the same to see.
+
+    Of very many faults of a code the later ones are only counted, in `more`.
+    """
+
+    telling: Telling
+    faults: tuple[Fault, ...]
+    more: dict[str, int]
+    codes: tuple[str, ...]
+    valid: bool
+
+
+Told = tuple[int, bytes, Verdict]
+"""A line's number, its text, and what there is to say of it."""
+
 
 @dataclass(slots=True)
 class Check:
     """One row under examination; `facts` is None where it is no object.
 
-    Of a row with very many findings of a code the later ones are only counted, in `more`. Where a row is known to be
-    JSON without a flaw it was not parsed: `source` is its text then, `telling` its keys, and its facts are counted.
+    Of a row with very many findings of a code the later ones are only counted, in `more`.
     """
 
-    line: int
+    line: int = 0
     faults: list[Finding | Fault] = field(default_factory=list)
     facts: Facts | None = None
-    source: bytes = b""
-    telling: Telling = (False, False, False)
     root: Node | None = None
     more: dict[str, int] = field(default_factory=dict)
     _kept: dict[str, int] = field(default_factory=dict)
@@ -81,14 +106,11 @@ class Check:
         """The finding that says it, with its place in the text."""
         if isinstance(fault, Finding):
             return fault
-        column = self._column(fault.steps) if fault.there else None
-        path = path_of(fault.steps)
-        return finding(fault.code, line=self.line, column=column, path=path, repair=None, **fault.params)
+        return fault.at(self.line, self._column(fault.steps) if fault.there else None)
 
     def _column(self, steps: Steps) -> int:
-        if self.root is None:
-            return place_of(self.source.decode(), steps) + 1
         if self._places is None:
+            assert self.root  # what has steps was parsed
             self._places = Places(self.root)
         return self._places.node(steps).column
 
@@ -100,6 +122,11 @@ class Check:
     @property
     def valid(self) -> bool:
         return ERRORS.isdisjoint([one.code for one in self.faults])
+
+    def verdict(self, telling: Telling) -> Verdict:
+        """On a row that was not parsed, so that there is nothing but faults."""
+        faults = tuple(one for one in self.faults if isinstance(one, Fault))
+        return Verdict(telling, faults, self.more, tuple([fault.code for fault in faults]), self.valid)
 
 
 def check_json_row(line: int, text: str, fmt: Format | None) -> Check:
@@ -122,31 +149,28 @@ def check_json_row(line: int, text: str, fmt: Format | None) -> Check:
     return check
 
 
-def check_known_row(line: int, source: bytes, row: dict[str, Any], fmt: Format) -> Check:
+def check_known_row(row: dict[str, Any], fmt: Format) -> Verdict:
     """The same of a row that is decoded already, JSON without a flaw; its facts are left to be taken."""
-    held = _ROW.of(row)
+    held, check = _ROW.of(row), Check()
     messages, outputs, conversation, _ = held
-    telling = (messages is not UNSET, outputs is not UNSET, conversation is not UNSET)
-    check = Check(line, source=source, telling=telling)
     _check_family(check, held, fmt)
-    return check
+    return check.verdict((messages is not UNSET, outputs is not UNSET, conversation is not UNSET))
 
 
-def check_doubts(line: int, source: bytes, row: Any, fmt: Format, doubts: int) -> Check:
+def check_doubts(row: Any, fmt: Format, doubts: int) -> Verdict:
     """The same of a row decoded into a structure of its format, all of which is well but for what is in doubt."""
+    check = Check()
     if fmt == "legacy_jsonl":
-        check = Check(line, source=source, telling=(False, False, True))
         _check_legacy(check, row.conversation, row.system)
-        return check
+        return check.verdict((False, False, True))
     outputs = row.model_outputs
-    check = Check(line, source=source, telling=(True, outputs is not UNSET, False))
     if fmt == "judge_only" and outputs is UNSET:
         check.fault("model_outputs.missing", ("model_outputs",), there=False)
     if doubts & MESSAGES:
         check_messages(check, row.messages)
     if doubts & ANSWERS and outputs is not UNSET:
         _check_answers(check, outputs)
-    return check
+    return check.verdict((True, outputs is not UNSET, False))
 
 
 def _check_answers(check: Check, outputs: Sequence[Any]) -> None:

@@ -1,12 +1,12 @@
 """One look through the lines of a JSONL upload: each proven clean by the quick look or examined with care."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
 from datasets.core.findings import Finding, finding
-from datasets.core.formats.checks import Check, check_json_row
+from datasets.core.formats.checks import Check, Told, check_json_row
 from datasets.core.formats.crowded import holds_more_values
 from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import Look, look_at
@@ -62,31 +62,26 @@ class LinesLook:
     def _block(self, block: Block) -> None:
         if block.text.isspace() and not block.oversized:
             return
-        done, told = 0, list[Check]()
-        for index, check in self._unclean(block):
+        done, told = 0, list[Told]()
+        for index in self._unknown(block, told):
             line = block.lines[index]
             number = block.first + index
-            if check:
-                told.append(check)
-                if self._kept is not None:
-                    self._kept.append(RawRow(number, check.valid, line, line).kept)
-                continue
             self._known(block, done, index, told)
             done = index + 1
             if line.strip() or number in block.oversized:
                 self._with_care(number, line, number in block.oversized)
         self._known(block, done, len(block.lines), told)
 
-    def _unclean(self, block: Block) -> Iterator[tuple[int, Check | None]]:
-        """Places in the block of the lines that the quick look does not pass, and what it found, blank ones among them.
+    def _unknown(self, block: Block, told: list[Told]) -> Iterable[int]:
+        """Places in the block of the lines that must be parsed, blank ones among them.
 
-        What passes is UTF-8: every text in it was decoded.
+        What there is to say of others is added to `told`. They are UTF-8: every text in them was decoded.
         """
         room = self._account.limits.rows - self._account.rows
         self._crowded = self._crowded_lines(block)
         if not self._quick or block.oversized or self._crowded or len(block.lines) > room:
-            return ((index, None) for index in range(len(block.lines)))
-        return self._quick.unclean(block.first, block.lines, key_counts(block.text, block.lines))
+            return range(len(block.lines))
+        return self._quick.unknown(block.first, block.lines, key_counts(block.text, block.lines), told)
 
     def _crowded_lines(self, block: Block) -> frozenset[int]:
         """The numbers of lines that hold more values than a row may."""
@@ -96,7 +91,7 @@ class LinesLook:
         lines = enumerate(block.lines, block.first)
         return frozenset(number for number, line in lines if holds_more_values(line, most))
 
-    def _known(self, block: Block, start: int, end: int, told: list[Check]) -> None:
+    def _known(self, block: Block, start: int, end: int, told: list[Told]) -> None:
         """Lines that passed, and among them those that were `told`, which are taken.
 
         While a value may be spread over several lines, they matter to that question.
@@ -106,7 +101,8 @@ class LinesLook:
             while start < end and (self._watch.splitter.active or (told and not self._watch.first)):
                 self._look_at(block.first + start, block.lines[start])
                 start += 1
-            votes = Counter(check.telling for check in told if check.line >= block.first + start)
+            unseen = block.first + start
+            votes = Counter([verdict.telling for line, _, verdict in told if line >= unseen])
             self._watch.vote(votes)
             self._watch.passed += end - start - votes.total()
         told.clear()

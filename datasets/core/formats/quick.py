@@ -11,20 +11,21 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from datasets.core.formats.checks import ANSWERS, MESSAGES, TOLD, Check, check_doubts, check_known_row
+from datasets.core.formats.checks import (
+    ANSWERS,
+    MESSAGES,
+    TOLD,
+    Told,
+    Verdict,
+    check_doubts,
+    check_known_row,
+)
 from datasets.core.formats.cutting import Pattern, learned
 from datasets.core.formats.extras import can_be_learned
-from datasets.core.formats.facts import (
-    identity_of,
-    models_of,
-)
+from datasets.core.formats.facts import identity_of, models_of
 from datasets.core.formats.keycount import SUSPECT
-from datasets.core.formats.names import Format
-from datasets.core.formats.shapes import (
-    Shape,
-    is_flat,
-    json_type,
-)
+from datasets.core.formats.names import Format, Telling
+from datasets.core.formats.shapes import Shape, is_flat, json_type
 from datasets.core.formats.sound import (
     MODERATE,
     UNDECODED,
@@ -34,14 +35,17 @@ from datasets.core.formats.sound import (
     is_sound,
     keys_of,
 )
-from datasets.core.formats.wide import Known, Messages, known_turns
+from datasets.core.formats.wide import Known, Messages, known_turns, seen_turns
 from datasets.core.jsontext import JsonType
-from datasets.core.rows import NewRow, Pieces, cut
+from datasets.core.rows import NewRow, Pieces, RawRow, cut
 from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 
 MOST_LESSONS = 40
 MOST_KEYS = 100
 MOST_PLANS = 5_000
+MOST_VERDICTS = 1_000
+SHORT = 10_000
+"""Bytes of a row up to which what was said of it is remembered for others."""
 LARGEST = 1_000_000
 """A longer row is decoded only into a known shape: as plain values it could take many times its bytes."""
 
@@ -49,14 +53,16 @@ LARGEST = 1_000_000
 class _Plan:
     """Which models answered how often in a row, how many keys that makes, and how many rows have just this.
 
-    The first of the `rows` is counted at once: models are told in the order in which they were met. `pattern` is what
-    stands around their answers in rows of the last hand.
+    The first of the `rows` is counted at once: models are told in the order in which they were met. `odd`: there are
+    answers without a text, the same ones in all these rows. `pattern` is what stands around their answers in rows of
+    the last hand.
     """
 
-    __slots__ = ("_models", "keys", "lessons", "pattern", "rows")
+    __slots__ = ("_models", "keys", "lessons", "odd", "pattern", "rows")
 
-    def __init__(self, models: list[tuple[str, int]]) -> None:
+    def __init__(self, models: list[tuple[str, int]], *, odd: bool) -> None:
         self._models = models
+        self.odd = odd
         self.keys = 2 * len(models) + sum(number for _, number in models)
         self.rows = 0
         self.pattern: Pattern | None = None
@@ -96,6 +102,7 @@ class QuickLook:
         self._kept = kept
         self._answers = fmt == "judge_only"
         self._legacy = fmt == "legacy_jsonl"
+        self._telling: Telling = (not self._legacy, self._answers, self._legacy)
         self._shape = Shape()
         self._messages = Messages()
         self._lessons = 0
@@ -105,20 +112,16 @@ class QuickLook:
         self._within = 0
         self._left = 0  # keys of the last row without its answers
         self._doubts = 0  # what the rules must be asked about the last row
-        self._regular: _Plan | None = None  # of the last row, if all its keys were known
+        self._answered: _Plan | None = None  # of the last row
+        self._regular: _Plan | None = None  # the same, if all its keys were known
         self._alike: dict[tuple[Any, ...], _Alike] = {}
+        self._verdicts: dict[tuple[Any, ...], Verdict] = {}
 
-    def passes(self, number: int, line: bytes, keys: int) -> bool:
-        """Whether the row has neither errors nor warnings of its own; `keys` is key_counts' figure for it."""
-        return not list(self.unclean(number, [line], [keys]))
+    def unknown(self, first: int, lines: list[bytes], counts: list[int], told: list[Told]) -> Iterator[int]:
+        """Places of the lines that must be parsed; what there is to say of others is added to `told`.
 
-    def unclean(
-        self, first: int, lines: list[bytes], counts: list[int]
-    ) -> Iterator[tuple[int, Check | None]]:
-        """Places of the lines that do not pass, with what is found there, unless they must be parsed for that.
-
-        The first has the number `first`, `counts` are key_counts' figures. When the place of a line comes out that must
-        be parsed, all lines before it are in the tally.
+        The first has the number `first`, `counts` are key_counts' figures. When a place comes out, all lines before
+        it are in the tally.
         """
         shape = self._shape
         for index, line in enumerate(lines):
@@ -130,22 +133,39 @@ class QuickLook:
                 mix.rows += known
             except UNDECODED:
                 known = False
-            passed = known and not self._doubts
-            if not passed:
-                check: Check | None
-                if known:
-                    check = check_doubts(first + index, line, row, self._format, self._doubts)
-                    passed = not check.faults
-                else:
-                    passed, check = self._look_at_any(first + index, line, keys)
-            if passed:
-                if self._kept is not None:
-                    self._kept.append(self._as_kept(first + index, line))
-            else:
-                if check is None:
+            verdict: Verdict | None = None
+            if not known:
+                verdict = self._look_at_any(first + index, line, keys)
+                if verdict is None:
                     self._flush_hashes()
-                yield index, check
+                    yield index
+                    continue
+            elif self._doubts:
+                verdict = self._verdict_on(line, row)
+            if verdict and not self._passes(verdict):
+                told.append((first + index, line, verdict))
+                if self._kept is not None:
+                    self._kept.append(RawRow(first + index, verdict.valid, line, line).kept)
+            elif self._kept is not None:
+                self._kept.append(self._as_kept(first + index, line))
         self._flush_hashes()
+
+    def _verdict_on(self, line: bytes, row: Any) -> Verdict:
+        """What is to be said of a known row with something in doubt; of many such rows the rules are asked once."""
+        if len(line) > SHORT:
+            return check_doubts(row, self._format, self._doubts)
+        seen: tuple[Any, ...] | None = ()
+        if self._doubts & MESSAGES:
+            seen = seen_turns(row.conversation) if self._legacy else self._messages.seen(row.messages)
+        key = (self._doubts, seen, self._answered)
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = check_doubts(row, self._format, self._doubts)
+            if seen is not None:
+                if len(self._verdicts) >= MOST_VERDICTS:
+                    self._verdicts.clear()
+                self._verdicts[key] = verdict
+        return verdict
 
     def _as_kept(self, number: int, line: bytes) -> NewRow:
         """A row that has just passed."""
@@ -186,32 +206,29 @@ class QuickLook:
             if alike.rows:
                 alike.count_in(self._tally, alike.rows)
         self._alike.clear()
+        self._verdicts.clear()
 
-    def _look_at_any(self, number: int, line: bytes, keys: int) -> tuple[bool, Check | None]:
-        """Whether a row of no known shape passes, and what is found in it: None, if it must be parsed for that.
-
-        What needs no parsing is counted here.
-        """
+    def _look_at_any(self, number: int, line: bytes, keys: int) -> Verdict | None:
+        """What is to be said of a row of no known shape, which is counted; None if it must be parsed for that."""
         if len(line) > LARGEST or keys == SUSPECT:
-            return False, None
+            return None
         try:
             fields = decode_any(line)
             if not isinstance(fields, dict):
-                return False, None
-            check = check_known_row(number, line, fields, self._format)
-            passes = not check.faults and self._fits(fields)
-            if (not passes and len(line) > MODERATE) or not is_sound(line, fields, keys):
-                return False, None
+                return None
+            verdict = check_known_row(fields, self._format)
+            if (not self._passes(verdict) and len(line) > MODERATE) or not is_sound(line, fields, keys):
+                return None
         except (*UNDECODED, NotQuick):
-            return False, None
+            return None
         self._count(number, fields)
         if self._answers and "model_outputs" not in fields and not self._shape.lacks("model_outputs"):
             self.flush()
             self._shape.may_lack("model_outputs")
-        if passes or (self._fits(fields) and TOLD.issuperset([fault.code for fault in check.faults])):
+        if verdict.telling == self._telling and TOLD.issuperset(verdict.codes):
             self._regular = None
             self._learn({name: json_type(value) for name, value in fields.items()}, fields)
-        return passes, check
+        return verdict
 
     def _count(self, number: int, fields: dict[str, Any]) -> None:
         """A sound row of plain values, whatever was found in it."""
@@ -263,11 +280,9 @@ class QuickLook:
             self._learn_answers(fields)
         return True
 
-    def _fits(self, row: dict[str, Any]) -> bool:
-        """Whether the row has the keys of this format and none of another's."""
-        if self._legacy:
-            return not {"messages", "model_outputs"} & row.keys()
-        return "conversation" not in row and self._answers == ("model_outputs" in row)
+    def _passes(self, verdict: Verdict) -> bool:
+        """Whether there is nothing to say, and the row has the keys of this format and none of another's."""
+        return not verdict.faults and verdict.telling == self._telling
 
     def _look(self, number: int, line: bytes, keys: int, row: Any, expected: int) -> bool:
         """`row` has its known keys as attributes and `expected` keys at the top."""
@@ -283,6 +298,9 @@ class QuickLook:
                 else:
                     plan = self._plan(outputs)
                     expected += plan.keys + self._within
+                    if plan.odd:
+                        self._doubts |= ANSWERS
+            self._answered = plan
             for name in self._shape.nested:
                 value = getattr(row, name)
                 if value is not UNSET:
@@ -315,39 +333,44 @@ class QuickLook:
         return self._messages.look(row.messages)
 
     def _plan(self, outputs: list[Any]) -> _Plan:
-        """The plan of a row's answers; notes how many further keys they hold, and if any is no text."""
+        """The plan of a row's answers; notes how many further keys they hold."""
         key: list[str | int] = []
+        odd: list[Any] = []
         extras, further = self._shape.answers.extras, self._shape.answers.further
         within = 0
         for output in outputs:
             responses = output.responses
             key += (output.model_name, len(responses))
-            for response in responses:
+            for number, response in enumerate(responses):
                 content = response.content
                 if type(content) is not str or not content or content.isspace():
                     within -= content is UNSET
-                    self._look_at_odd(content, response.tool_calls)
+                    odd += _odd(len(key), number, content, response.tool_calls)
                 if response.reasoning_content is not UNSET:
                     within += 1
                 if further:
                     within += extras.keys(extras.values(response))
         self._within = within
-        models = tuple(key)
-        return self._plans.get(models) or self._new_plan(models)
+        met = (*key, *odd) if odd else tuple(key)
+        return self._plans.get(met) or self._new_plan(met, key)
 
-    def _look_at_odd(self, content: Any, calls: Any) -> None:
-        """Notes what an answer has instead of a text, unless it has calls; raises NotQuick if that holds keys."""
-        if type(content) in (list, dict):
-            raise NotQuick
-        if calls is UNSET or calls is None or type(content) not in (str, NoneType, UnsetType):
-            self._doubts |= ANSWERS
-
-    def _new_plan(self, key: tuple[str | int, ...]) -> _Plan:
+    def _new_plan(self, met: tuple[Any, ...], key: list[str | int]) -> _Plan:
         models = [(str(name), int(number)) for name, number in zip(key[::2], key[1::2], strict=True)]
         names = {name for name, number in models if number and name.strip()}
         if not names or len(names) < len(models):
             raise NotQuick
         if len(self._plans) >= MOST_PLANS:
             self.flush()
-        plan = self._plans[key] = _Plan(models)
+        plan = self._plans[met] = _Plan(models, odd=len(met) > len(key))
         return plan
+
+
+def _odd(output: int, number: int, content: Any, calls: Any) -> tuple[Any, ...]:
+    """What an answer has instead of a text, and where, unless it may; raises NotQuick if that holds keys."""
+    kind = type(content)
+    if kind in (list, dict):
+        raise NotQuick
+    calling = calls is not UNSET and calls is not None
+    if calling and kind in (str, NoneType, UnsetType):
+        return ()
+    return (output, number, kind, calling)

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from datasets.core.formats.checks import Check, check_messages
 from datasets.core.formats.extras import Extras
-from datasets.core.formats.facts import messages_identity
+from datasets.core.formats.facts import joined, messages_identity
 from datasets.core.formats.names import ROLE_AND_TEXT, ROLES, Message, Part
 from datasets.core.formats.shapes import Turn
 from datasets.core.formats.sound import NotQuick, keys_of, keys_of_json
@@ -53,6 +53,10 @@ class Messages:
             self.type, self.look = GenericAlias(list, (wide,)), self._wide
         return True
 
+    def seen(self, messages: Any) -> tuple[Any, ...] | None:
+        """All that the rules look at in messages, hashable; None if that is not known."""
+        return None if self.look == _any else tuple(map(_seen, messages))
+
     def _wide(self, messages: list[Any]) -> Known:
         further, nothing_further = self._extras.values, self._extras.absent
         previous, asked, keys = "", False, 2 * len(messages)
@@ -92,6 +96,14 @@ class Messages:
         return tuple(same), keys, doubtful
 
 
+def _seen(message: Any) -> tuple[Any, ...]:
+    """Its role, whether it has a text, or what it has instead, and whether it calls a tool."""
+    content, calls = message.content, message.tool_calls
+    text = joined(content) if type(content) is list else content
+    said = not text.isspace() and text != "" if type(text) is str else text
+    return message.role, said, calls is not UNSET and calls is not None
+
+
 def _simple(messages: tuple[Message, ...]) -> Known:
     previous: str | UnsetType = ""
     asked = doubtful = False
@@ -111,7 +123,7 @@ def _simple(messages: tuple[Message, ...]) -> Known:
 
 
 def _any(messages: list[dict[str, Any]]) -> Known:
-    check = Check(0)
+    check = Check()
     check_messages(check, messages)
     identity = messages_identity(messages)
     keys = keys_of_json(identity) if type(identity) is bytes else keys_of(messages)
@@ -126,6 +138,11 @@ def _has_known_parts(message: dict[str, Any]) -> bool:
     content = message.get("content")
     parts: Iterable[Any] = content if isinstance(content, list) else ()
     return all(part.keys() == _PART for part in parts)
+
+
+def seen_turns(turns: list[Turn]) -> tuple[Any, ...]:
+    """The same as Messages.seen of a legacy row's that are known."""
+    return tuple([(bool(turn.prompt.strip()), bool(turn.response.strip())) for turn in turns])
 
 
 def known_turns(turns: list[Turn], system: Any) -> Known:

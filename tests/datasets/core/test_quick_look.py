@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from datasets.core.findings import Finding
 from datasets.core.formats import quick
-from datasets.core.formats.checks import check_json_row
+from datasets.core.formats.checks import Told, check_json_row
 from datasets.core.formats.keycount import key_counts
 from datasets.core.formats.names import Format
 from datasets.core.formats.quick import QuickLook
@@ -66,24 +66,28 @@ rows = st.fixed_dictionaries(
 formats = st.sampled_from(["infer_and_judge", "judge_only", "legacy_jsonl"])
 
 
-def told(look: QuickLook, number: int, line: bytes) -> list[Finding] | None:
+def told(look: QuickLook, number: int, line: bytes, keys: int | None = None) -> list[Finding] | None:
     """What the look has to say of a line, None if it must be parsed."""
-    found = list(look.unclean(number, [line], key_counts(line, [line])))
-    if not found:
-        return []
-    check = found[0][1]
-    return None if check is None else check.found
+    found: list[Told] = []
+    counts = key_counts(line, [line]) if keys is None else [keys]
+    if list(look.unknown(number, [line], counts, found)):
+        return None
+    return [fault.found_in(*row) for *row, verdict in found for fault in verdict.faults]
+
+
+def passes(look: QuickLook, line: bytes, number: int = 1, keys: int | None = None) -> bool:
+    return told(look, number, line, keys) == []
 
 
 def looks(text: str, fmt: Format) -> tuple[bool, Tally, bool, Tally]:
     line, quick, careful = text.encode(), Tally(), Tally()
     (keys,) = key_counts(line, [line])
     look = QuickLook(fmt, quick)
-    passed = look.passes(1, line, keys)
-    assert look.passes(1, line, keys) == passed  # the second time its shape is known
+    passed = passes(look, line, keys=keys)
+    assert passes(look, line, keys=keys) == passed  # the second time its shape is known
     quick = Tally()
     look = QuickLook(fmt, quick)
-    look.passes(1, line, keys)
+    passes(look, line, keys=keys)
     look.flush()
     check = check_json_row(1, text, fmt)
     if check.facts:
@@ -192,7 +196,7 @@ def test_rows_of_many_shapes_are_counted_as_the_careful_look_counts_them(many: l
     for value in many:
         line = json.dumps(value, ensure_ascii=False).encode("utf-8", "ignore")
         facts = check_json_row(1, line.decode(), "infer_and_judge").facts
-        if facts and look.passes(1, line, key_counts(line, [line])[0]):
+        if facts and passes(look, line):
             careful.add(1, facts)
     look.flush()
     assert figures(quick) == figures(careful)
@@ -236,7 +240,7 @@ def test_keys_are_counted_line_by_line() -> None:
 def second_passes(text: str, more: str) -> bool:
     """Whether a row passes after one like it was learned."""
     look = QuickLook("judge_only", Tally())
-    return [look.passes(1, line, key_counts(line, [line])[0]) for line in (text.encode(), more.encode())][1]
+    return [passes(look, line) for line in (text.encode(), more.encode())][1]
 
 
 def with_answer(answer: str) -> str:
@@ -311,8 +315,13 @@ KINDS = [
 def singly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lines that were decoded as plain values."""
     lines: list[int] = []
-    one_by_one = quick.check_known_row
-    monkeypatch.setattr(quick, "check_known_row", lambda *row: lines.append(row[0]) or one_by_one(*row))
+    one_by_one = QuickLook._look_at_any
+
+    def noted(look: QuickLook, number: int, *row: Any) -> Any:
+        lines.append(number)
+        return one_by_one(look, number, *row)
+
+    monkeypatch.setattr(QuickLook, "_look_at_any", noted)
     return lines
 
 
@@ -324,7 +333,7 @@ def test_messages_of_kinds_that_were_met_pass_in_one_go_and_the_same_are_known(s
         check = check_json_row(number, line.decode(), "infer_and_judge")
         assert check.facts
         careful.add(number, check.facts)
-        assert look.passes(number, line, key_counts(line, [line])[0])
+        assert passes(look, line, number)
     look.flush()
     assert figures(tally) == figures(careful)
     assert max(singly) < len(KINDS)
@@ -350,7 +359,7 @@ def test_messages_of_kinds_that_were_met_pass_in_one_go_and_the_same_are_known(s
 def test_a_wrong_message_beside_calls_does_not_pass(wrong: Any) -> None:
     look = QuickLook("infer_and_judge", Tally())
     lines = [with_messages(*more) for more in ((CALLING,), (CALLING,), (wrong,))]
-    passed = [look.passes(1, line, key_counts(line, [line])[0]) for line in lines]
+    passed = [passes(look, line) for line in lines]
     assert passed == [True, True, False]
 
 
@@ -359,10 +368,9 @@ def test_parts_with_more_than_a_text_pass_too() -> None:
     part = {"type": "text", "text": "a", "cache": {"b": 1}}
     for more in ((CALLING,), ({"role": "tool", "content": [part]},), (CALLING,)):
         line = with_messages(*more)
-        assert look.passes(1, line, key_counts(line, [line])[0])
-        assert not look.passes(
-            1, line.replace(b'{"role"', b'{"role": "user", "role"', 1), line.count(b'":') + 1
-        )
+        assert passes(look, line)
+        twice = line.replace(b'{"role"', b'{"role": "user", "role"', 1)
+        assert not passes(look, twice, keys=line.count(b'":') + 1)
 
 
 def test_an_integer_beyond_a_double_does_not_pass():
@@ -438,6 +446,71 @@ def test_rows_with_common_faults_among_others_are_told_and_counted_alike(
     found, careful = tallied(fmt, (json.dumps(value).encode() for value in many))
     assert figures(found) == figures(careful)
     assert careful.objects == len(many)
+
+
+def few(**choices: list[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects of these keys, each with one of a few values or, where that is an ellipsis, without it."""
+    made = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in choices.items()})
+    return made.map(lambda values: {name: value for name, value in values.items() if value != ...})
+
+
+SOME_CALLS = [..., ..., None, [], [{"id": "a"}]]
+few_messages = few(
+    role=["user", "user", "assistant", "tool", "system", "bot", ...],
+    content=[
+        "?",
+        "?",
+        "!",
+        " ",
+        "",
+        None,
+        ...,
+        [],
+        [{"type": "text", "text": " "}],
+        [{"type": "text", "text": "a"}],
+    ],
+    tool_calls=SOME_CALLS,
+)
+few_answers = few(content=["x", "x", "y", " ", "", 7, 7.5, True, None, ...], tool_calls=SOME_CALLS)
+few_outputs = st.fixed_dictionaries(
+    {
+        "model_name": st.sampled_from(["lark", "wren", " "]),
+        "responses": st.lists(few_answers, min_size=1, max_size=2),
+    }
+)
+few_rows = st.fixed_dictionaries(
+    {"messages": st.lists(few_messages, min_size=1, max_size=2)},
+    optional={"model_outputs": st.lists(few_outputs, min_size=1, max_size=2)},
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(few_rows, max_size=12), st.sampled_from(["judge_only", "infer_and_judge"]))
+def test_what_is_said_of_a_row_is_said_of_no_other_that_differs(many: list[Any], fmt: Format) -> None:
+    found, careful = tallied(fmt, (json.dumps(value).encode() for value in [judged(), CALLED, *many, *many]))
+    assert figures(found) == figures(careful)
+
+
+def test_of_many_rows_with_the_same_faults_the_rules_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    rules = quick.check_doubts
+    monkeypatch.setattr(quick, "check_doubts", lambda *row: asked.append(row) or rules(*row))
+    faults = [FAULTY["both"], FAULTY["answer: blank"], FAULTY["no answers and no role"]]
+    lines = [
+        json.dumps(value | {"id": number}).encode() for number in range(20) for value in [judged(), *faults]
+    ]
+    found, careful = tallied("judge_only", lines)
+    assert figures(found) == figures(careful)
+    assert careful.objects == len(lines)
+    assert len(asked) <= 2 * len(faults)  # once more where a shape was learned between
+
+
+def test_what_is_said_of_long_rows_is_not_remembered() -> None:
+    look = QuickLook("judge_only", Tally())
+    long = judged(messages=[said_by("x" * quick.SHORT)])
+    for value in (judged(), long, long):
+        told(look, 1, json.dumps(value).encode())
+    assert not look._verdicts
 
 
 blank_turns = st.lists(
