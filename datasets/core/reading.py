@@ -1,6 +1,7 @@
 """The one way to read an upload: examined whole, then its rows streamed as they stand."""
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -215,13 +216,15 @@ class Reading:
 
     def _json_rows(self, account: Account) -> Iterator[RawRow]:
         verdicts = iter(account.valid)
-        filled = (block for block in self._blocks(account) if block.oversized or not block.text.isspace())
-        for number, line, oversized in _rowed_lines(filled):
-            if line.strip() or oversized:
-                valid = next(verdicts, None)
-                if valid is None:
-                    return
-                yield RawRow(number, bool(valid), line, line)
+        for block in _readable(self._blocks(account)):
+            if block.text.isspace() and not block.oversized:
+                continue
+            for number, line in enumerate(block.lines, block.first):
+                if line.strip() or number in block.oversized:
+                    valid = next(verdicts, None)
+                    if valid is None:
+                        return
+                    yield RawRow(number, valid == 1, line, line)
 
     def _csv_rows(self, account: Account) -> Iterator[RawRow]:
         records = self._records(account)
@@ -234,7 +237,11 @@ class Reading:
         return RawRow(record.line, valid, record.text.encode(), json)
 
     def _records(self, account: Account) -> Iterator[Record]:
-        lines = ((number, line + b"\n", over) for number, line, over in _rowed_lines(self._blocks(account)))
+        lines = (
+            (number, line + b"\n", number in block.oversized)
+            for block in _readable(self._blocks(account))
+            for number, line in enumerate(block.lines, block.first)
+        )
         return records(lines, self._upload.limits.row_bytes, self._upload.limits.row_values)
 
     def _examine_csv(self, account: Account, *, keep: bool) -> Kept:
@@ -280,14 +287,10 @@ class Reading:
         )
 
 
-def _rowed_lines(given: Iterator[Block]) -> Iterator[tuple[int, bytes, bool]]:
-    """(number, line, whether it was cut) of every line up to where the file can be read."""
-    try:
-        for block in given:
-            for number, line in enumerate(block.lines, block.first):
-                yield number, line, number in block.oversized
-    except Unreadable:
-        return  # told when the file was examined
+def _readable(given: Iterator[Block]) -> Iterator[Block]:
+    """The blocks up to where the file can be read."""
+    with suppress(Unreadable):  # told when the file was examined
+        yield from given
 
 
 def read(

@@ -35,7 +35,7 @@ from datasets.core.formats.sound import (
     is_sound,
     keys_of,
 )
-from datasets.core.formats.wide import Known, Messages, known_turns, seen_turns
+from datasets.core.formats.wide import Messages, known_turns, seen_turns
 from datasets.core.jsontext import JsonType
 from datasets.core.rows import NewRow, Pieces, RawRow, cut
 from datasets.core.tally import TYPE_BITS, Tally, identity_hash
@@ -109,6 +109,8 @@ class QuickLook:
         self._plans: dict[tuple[str | int, ...], _Plan] = {}
         self._lines: list[int] = []
         self._hashes: list[int] = []
+        self._id_lines: list[int] = []
+        self._id_hashes: list[int] = []
         self._within = 0
         self._left = 0  # keys of the last row without its answers
         self._doubts = 0  # what the rules must be asked about the last row
@@ -191,8 +193,9 @@ class QuickLook:
         """Row by row these would cost as much as decoding."""
         self._tally.objects += len(self._lines)
         self._tally.messages.extend(self._lines, self._hashes)
-        self._lines.clear()
-        self._hashes.clear()
+        self._tally.ids.extend(self._id_lines, self._id_hashes)
+        for taken in (self._lines, self._hashes, self._id_lines, self._id_hashes):
+            taken.clear()
 
     def flush(self) -> None:
         """Moves what was counted by shape and by plan into the tally."""
@@ -233,7 +236,8 @@ class QuickLook:
     def _count(self, number: int, fields: dict[str, Any]) -> None:
         """A sound row of plain values, whatever was found in it."""
         if fields.get("id") is not None:
-            self._tally.ids.add(number, identity_hash(fields["id"]))
+            self._id_lines.append(number)
+            self._id_hashes.append(identity_hash(fields["id"]))
         identity = identity_of(fields)
         if identity is None:
             self._tally.objects += 1
@@ -287,7 +291,10 @@ class QuickLook:
     def _look(self, number: int, line: bytes, keys: int, row: Any, expected: int) -> bool:
         """`row` has its known keys as attributes and `expected` keys at the top."""
         try:
-            identity, within, doubtful = self._known_messages(row)
+            if self._legacy:
+                identity, within, doubtful = known_turns(row.conversation, row.system)
+            else:
+                identity, within, doubtful = self._messages.look(row.messages)
             self._doubts = MESSAGES if doubtful else 0
             expected += within
             plan = None
@@ -309,14 +316,15 @@ class QuickLook:
                 value = getattr(row, name)
                 if type(value) is dict:
                     expected += len(value)
-            bounded(row.id)
+            own = bounded(row.id)
             regular = expected == keys
             if not regular and (self._doubts or not self._adds_up(line, keys)):
                 return False
         except (*UNDECODED, NotQuick):
             return False
-        if row.id is not None and row.id is not UNSET:
-            self._tally.ids.add(number, identity_hash(row.id))
+        if own is not None and own is not UNSET:
+            self._id_lines.append(number)
+            self._id_hashes.append(identity_hash(own))
         if plan is not None:
             plan.rows += 1
             if plan.rows == 1:
@@ -326,11 +334,6 @@ class QuickLook:
         self._lines.append(number)
         self._hashes.append(hash(identity))
         return True
-
-    def _known_messages(self, row: Any) -> Known:
-        if self._legacy:
-            return known_turns(row.conversation, row.system)
-        return self._messages.look(row.messages)
 
     def _plan(self, outputs: list[Any]) -> _Plan:
         """The plan of a row's answers; notes how many further keys they hold."""

@@ -30,7 +30,7 @@ class NotQuick(Exception):
 
 def bounded(value: Any) -> Any:
     """`value`, if it is no number beyond a double."""
-    if isinstance(value, int) and not -_BEYOND_DOUBLE < value < _BEYOND_DOUBLE:
+    if type(value) is int and not -_BEYOND_DOUBLE < value < _BEYOND_DOUBLE:
         raise NotQuick
     return value
 
