@@ -34,12 +34,6 @@ def end_with_parent() -> None:
         sys.exit(0)
 
 
-def step_behind_pages(process: int = 0) -> None:
-    """Give way to whoever answers pages; 0 is the calling process. One that gives way already is left alone."""
-    if os.getpriority(os.PRIO_PROCESS, process) < BEHIND_PAGES:
-        os.setpriority(os.PRIO_PROCESS, process, BEHIND_PAGES)
-
-
 @dataclass(slots=True)
 class Child:
     """One kind of process to keep alive."""
@@ -66,8 +60,9 @@ class Child:
             start_new_session=True,
         )
         if self.behind_pages:
+            niceness = os.getpriority(os.PRIO_PROCESS, 0) + BEHIND_PAGES
             with contextlib.suppress(ProcessLookupError):
-                step_behind_pages(self.process.pid)
+                os.setpriority(os.PRIO_PROCESS, self.process.pid, niceness)
         self.started = time.monotonic()
 
     def look_after(self) -> str | None:
@@ -102,10 +97,7 @@ class Child:
 
 
 class Supervisor:
-    """Keeps its children running until it is told to stop by SIGTERM, SIGINT or `stop()`.
-
-    A child that was started before is taken as it is.
-    """
+    """Keeps its children running until it is told to stop by SIGTERM, SIGINT or `stop()`."""
 
     def __init__(self, children: list[Child]) -> None:
         self.children = children

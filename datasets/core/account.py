@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from datasets.core.decode import Unreadable
 from datasets.core.findings import Ledger, finding
-from datasets.core.formats.checks import Check, Told, Verdict
+from datasets.core.formats.checks import Check, Told, Verdict, columns_of
 from datasets.core.formats.detect import Survey
 from datasets.core.limits import Limits
 from datasets.core.tally import Tally
@@ -61,9 +61,10 @@ class Account:
             if verdict in only_counted:
                 only_counted[verdict].append(line)
                 continue
+            column = columns_of(source)
             for fault in verdict.faults:
                 if self.ledger.room(fault.code):
-                    self.ledger.add(fault.found_in(line, source))
+                    self.ledger.add(fault.at(line, column))
                 else:
                     self.ledger.count_at(fault.code, [line])
             self._count_more(verdict.more)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.supervisor import PARENT, Child
+from evalsite.supervisor import BEHIND_PAGES, PARENT, Child
 from tests.processes.conftest import ended, wait_until
 
 pytestmark = pytest.mark.processes
@@ -96,6 +96,17 @@ def test_ctrl_c_reaches_the_supervisor_alone(tmp_path: Path) -> None:
     os.killpg(supervisor.pid, signal.SIGINT)
     ended(supervisor, 15)
     assert "interrupted" not in log.read_text()
+
+
+@pytest.mark.parametrize(("behind_pages", "further"), [(True, BEHIND_PAGES), (False, 0)])
+def test_what_answers_no_pages_gives_way_from_its_first_moment(behind_pages: bool, further: int) -> None:
+    child = Child("child", [sys.executable, "-c", "pass"], behind_pages=behind_pages)
+    child.start()
+    assert child.process is not None
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    # Once it has ended it keeps its priority until it is waited for.
+    assert os.getpriority(os.PRIO_PROCESS, child.process.pid) == own + further
+    child.process.wait()
 
 
 class Deaths:

@@ -75,7 +75,8 @@ class LinesLook:
     def _unknown(self, block: Block, told: list[Told]) -> Iterable[int]:
         """Places in the block of the lines that must be parsed, blank ones among them.
 
-        What there is to say of others is added to `told`. They are UTF-8: every text in them was decoded.
+        What there is to say of others is added to `told`, from which `_known` takes it. They are UTF-8: every text in
+        them was decoded.
         """
         room = self._account.limits.rows - self._account.rows
         self._crowded = self._crowded_lines(block)

@@ -42,10 +42,13 @@ from datasets.core.tally import TYPE_BITS, Tally, identity_hash
 
 MOST_LESSONS = 40
 MOST_KEYS = 100
-MOST_PLANS = 5_000
-MOST_VERDICTS = 1_000
+MOST_KNOWN = 300
+"""Keys at the top of a file's rows; every decoded row has all of them as attributes."""
+MOST_REMEMBERED = 1_000_000
+"""What rows were known by is forgotten where it weighs more in all, counted in characters, see `_weight`."""
 SHORT = 10_000
-"""Bytes of a row up to which what was said of it is remembered for others."""
+"""What weighs more by itself is not remembered; nor is what was said of a row of more bytes."""
+FAULT_WEIGHT = 400
 LARGEST = 1_000_000
 """A longer row is decoded only into a known shape: as plain values it could take many times its bytes."""
 
@@ -106,7 +109,7 @@ class QuickLook:
         self._shape = Shape()
         self._messages = Messages()
         self._lessons = 0
-        self._plans: dict[tuple[str | int, ...], _Plan] = {}
+        self._plans: dict[tuple[Any, ...], _Plan] = {}
         self._lines: list[int] = []
         self._hashes: list[int] = []
         self._id_lines: list[int] = []
@@ -118,12 +121,13 @@ class QuickLook:
         self._regular: _Plan | None = None  # the same, if all its keys were known
         self._alike: dict[tuple[Any, ...], _Alike] = {}
         self._verdicts: dict[tuple[Any, ...], Verdict] = {}
+        self._remembered = 0
 
     def unknown(self, first: int, lines: list[bytes], counts: list[int], told: list[Told]) -> Iterator[int]:
         """Places of the lines that must be parsed; what there is to say of others is added to `told`.
 
         The first has the number `first`, `counts` are key_counts' figures. When a place comes out, all lines before
-        it are in the tally.
+        it are in the tally, and what was told of them may be taken out of `told`.
         """
         shape = self._shape
         for index, line in enumerate(lines):
@@ -159,15 +163,23 @@ class QuickLook:
         seen: tuple[Any, ...] | None = ()
         if self._doubts & MESSAGES:
             seen = seen_turns(row.conversation) if self._legacy else self._messages.seen(row.messages)
-        key = (self._doubts, seen, self._answered)
+        key = (self._doubts, seen, self._answered if self._doubts & ANSWERS else None)
         verdict = self._verdicts.get(key)
         if verdict is None:
             verdict = check_doubts(row, self._format, self._doubts)
-            if seen is not None:
-                if len(self._verdicts) >= MOST_VERDICTS:
-                    self._verdicts.clear()
+            weight = len(line) + FAULT_WEIGHT * len(verdict.faults)
+            if seen is not None and self._can_remember(weight):
                 self._verdicts[key] = verdict
         return verdict
+
+    def _can_remember(self, weight: int) -> bool:
+        """Whether something of that weight may be remembered; makes room for it, so that counts are in the tally."""
+        if weight > SHORT:
+            return False
+        if self._remembered + weight > MOST_REMEMBERED:
+            self.flush()
+        self._remembered += weight
+        return True
 
     def _as_kept(self, number: int, line: bytes) -> NewRow:
         """A row that has just passed."""
@@ -210,6 +222,7 @@ class QuickLook:
                 alike.count_in(self._tally, alike.rows)
         self._alike.clear()
         self._verdicts.clear()
+        self._remembered = 0
 
     def _look_at_any(self, number: int, line: bytes, keys: int) -> Verdict | None:
         """What is to be said of a row of no known shape, which is counted; None if it must be parsed for that."""
@@ -255,13 +268,12 @@ class QuickLook:
     def _new_alike(self, key: tuple[Any, ...], alike: "_Alike") -> None:
         """Counts the first of such rows at once, as names are told in the order in which they were met."""
         alike.count_in(self._tally, 1)
-        if len(self._alike) >= MOST_PLANS:
-            self.flush()
-        if len(key) <= MOST_KEYS:
+        if self._can_remember(_weight(key)):
             self._alike[key] = alike
 
     def _learn(self, types: dict[str, JsonType], fields: dict[str, Any]) -> None:
-        if self._lessons < MOST_LESSONS and len(types) <= MOST_KEYS and all(map(can_be_learned, types)):
+        few = len(types) <= MOST_KEYS and self._shape.keys_with(types) <= MOST_KNOWN
+        if self._lessons < MOST_LESSONS and few and all(map(can_be_learned, types)):
             self._lessons += 1
             self.flush()
             self._shape.learn(types, {name for name, value in fields.items() if not is_flat(value)})
@@ -362,18 +374,23 @@ class QuickLook:
         names = {name for name, number in models if number and name.strip()}
         if not names or len(names) < len(models):
             raise NotQuick
-        if len(self._plans) >= MOST_PLANS:
-            self.flush()
-        plan = self._plans[met] = _Plan(models, odd=len(met) > len(key))
+        plan = _Plan(models, odd=len(met) > len(key))
+        if self._can_remember(_weight(met)):
+            self._plans[met] = plan
         return plan
 
 
-def _odd(output: int, number: int, content: Any, calls: Any) -> tuple[Any, ...]:
-    """What an answer has instead of a text, and where, unless it may; raises NotQuick if that holds keys."""
+def _weight(key: tuple[Any, ...]) -> int:
+    """Of what rows are known by: its texts, and some characters for each of its parts."""
+    return sum([len(part) for part in key if type(part) is str]) + 16 * len(key)
+
+
+def _odd(place: int, number: int, content: Any, calls: Any) -> tuple[Any, ...]:
+    """What an answer has instead of a text, and where; nothing if it calls a tool. NotQuick if that holds keys."""
     kind = type(content)
     if kind in (list, dict):
         raise NotQuick
     calling = calls is not UNSET and calls is not None
     if calling and kind in (str, NoneType, UnsetType):
         return ()
-    return (output, number, kind, calling)
+    return place, number, kind, calling

@@ -4,6 +4,7 @@ That is learned from rows that were looked at key by key; the next rows with no 
 call of the decoder, which then vouches for both.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import attrgetter, or_
@@ -86,6 +87,10 @@ _SCALAR = str | float | bool | None
 _FLAT_TYPES: dict[JsonType, Any] = {"object": dict[str, _SCALAR | list[_SCALAR]], "array": list[_SCALAR]}
 
 
+MOST_MIXED = 500_000
+"""Types in all mixes that are told apart before they are counted together: some megabytes."""
+
+
 class Mix:
     """One choice of the keys and types that vary: how many keys that makes at the top, and how many rows have it."""
 
@@ -111,6 +116,7 @@ class Shape:
         self._values: Callable[[Any], tuple[Any, ...]] = tuple
         self.same: Mix | None = None
         self._mixes: dict[tuple[type, ...], Mix] = {}
+        self._counted: Counter[tuple[str, JsonType]] = Counter()
         self.decode: Callable[[bytes], Any] = _refuse
         self.nested: tuple[str, ...] = ()
         self.flat: tuple[str, ...] = ()
@@ -124,23 +130,33 @@ class Shape:
         return self._mixes.get(types) or self._new_mix(types)
 
     def _new_mix(self, types: tuple[type, ...]) -> Mix:
+        if len(self._mixes) * len(types) >= MOST_MIXED:
+            self._gather()
+            self._mixes.clear()
         absent = types.count(UnsetType)
         mix = self._mixes[types] = Mix(len(self._types) - absent)
         return mix
 
     def counted(self) -> Iterator[tuple[str, JsonType, int]]:
         """(key, its type, in how many rows) of all rows since the last call or lesson."""
-        rows = self.same.rows if self.same else sum(mix.rows for mix in self._mixes.values())
+        self._gather()
+        for (name, kind), rows in self._counted.items():
+            yield name, kind, rows
+        self._counted.clear()
+
+    def _gather(self) -> None:
+        """Counts the rows of each mix; the row in hand may still be added to its own."""
+        mixes = [self.same] if self.same else list(self._mixes.values())
+        rows = sum(mix.rows for mix in mixes)
         for name, types in self._types.items():
             if name not in self._varying:
-                yield name, next(iter(types)), rows
+                self._counted[name, next(iter(types))] += rows
         for met, mix in self._mixes.items():
             for name, kind in zip(self._varying, met[1:], strict=True):
                 if kind is not UnsetType:
-                    yield name, _JSON_TYPES[kind], mix.rows
-        if self.same:
-            self.same.rows = 0
-        self._mixes.clear()
+                    self._counted[name, _JSON_TYPES[kind]] += mix.rows
+        for mix in mixes:
+            mix.rows = 0
 
     def learn_answers(self, answers: Iterator[dict[str, Any]]) -> None:
         """From now on the further keys of these answers are decoded too."""
@@ -165,6 +181,10 @@ class Shape:
             self._types.setdefault(name, set()).add(kind)
             self._attributes.setdefault(name, name if name in _READ else f"field_{len(self._attributes)}")
         self._settle()
+
+    def keys_with(self, types: dict[str, JsonType]) -> int:
+        """How many keys would be known if these were."""
+        return len(self._types.keys() | types.keys())
 
     def may_lack(self, name: str) -> None:
         """From now on rows without this key are decoded too; `counted` was asked before."""

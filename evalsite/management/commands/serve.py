@@ -54,10 +54,8 @@ class Command(BaseCommand):
     def serve_all(self, config: Config, *, sample: bool) -> None:
         """Everything but the start's checks; returns when all of it has ended."""
         data_dir.collect_static()
-        web = Child("web", manage("serve", "--web-only"), behind_pages=False)
-        web.start()  # first: while it loads what pages need, the rest is prepared here
         children = [
-            web,
+            Child("web", manage("serve", "--web-only"), behind_pages=False),
             Child("worker (data)", manage("worker", "--queue", "data")),
             Child("worker (runs)", manage("worker", "--queue", "runs")),
         ]

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from evalsite import data_dir, engine
-from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage, step_behind_pages
+from evalsite.supervisor import BEHIND_PAGES, PARENT, Child, Supervisor, end_with_parent, manage
 
 log = logging.getLogger("evalsite.worker")
 
@@ -36,7 +36,8 @@ class Command(BaseCommand):
         if queue is None:
             Supervisor([Child(f"worker ({q})", manage("worker", "--queue", q)) for q in engine.QUEUES]).run()
             return
-        step_behind_pages()
+        if PARENT not in os.environ:  # whoever supervises has seen to it
+            os.nice(BEHIND_PAGES)
         threading.Thread(target=engine.keep_house, args=(queue, _problem), daemon=True).start()
         engine.backend().work(queue)
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import tracemalloc
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasets.core.findings import Finding
-from datasets.core.formats import quick
-from datasets.core.formats.checks import Told, check_json_row
+from datasets.core.formats import checks, quick, shapes
+from datasets.core.formats.checks import Told, check_json_row, columns_of
 from datasets.core.formats.keycount import key_counts
 from datasets.core.formats.names import Format
 from datasets.core.formats.quick import QuickLook
@@ -72,7 +73,7 @@ def told(look: QuickLook, number: int, line: bytes, keys: int | None = None) -> 
     counts = key_counts(line, [line]) if keys is None else [keys]
     if list(look.unknown(number, [line], counts, found)):
         return None
-    return [fault.found_in(*row) for *row, verdict in found for fault in verdict.faults]
+    return [fault.at(number, columns_of(line)) for *_, verdict in found for fault in verdict.faults]
 
 
 def passes(look: QuickLook, line: bytes, number: int = 1, keys: int | None = None) -> bool:
@@ -511,6 +512,87 @@ def test_what_is_said_of_long_rows_is_not_remembered() -> None:
     for value in (judged(), long, long):
         told(look, 1, json.dumps(value).encode())
     assert not look._verdicts
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(damaged | few_rows | rows, max_size=20),
+    st.sampled_from(["judge_only", "infer_and_judge"]),
+    st.sampled_from([1, 150, 600, 3_000]),
+    st.sampled_from([1, 8]),
+)
+def test_whatever_is_forgotten_in_between_nothing_is_lost(
+    many: list[Any], fmt: Format, remembered: int, mixed: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(quick, "MOST_REMEMBERED", remembered)
+        patched.setattr(shapes, "MOST_MIXED", mixed)
+        found, careful = tallied(fmt, (json.dumps(value).encode() for value in many + many))
+    assert figures(found) == figures(careful)
+
+
+def test_rows_with_keys_that_come_and_go_are_counted_while_their_answers_are_forgotten() -> None:
+    def with_blank(at: int) -> list[Any]:
+        answers = [{"content": " " if at >> bit & 1 else "x"} for bit in range(5)]
+        return [{"model_name": "lark", "responses": answers}]
+
+    rows = [
+        judged(model_outputs=with_blank(at), ref_answer="a", **({"x": 1} if at % 2 else {}))
+        for at in range(31)
+    ]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(quick, "MOST_REMEMBERED", 400)
+        found, careful = tallied("judge_only", [json.dumps(value).encode() for value in rows])
+    assert found.fields["ref_answer"].rows == 31
+    assert figures(found) == figures(careful)
+
+
+DIFFERENT = {
+    "long model names": (
+        1_000,
+        lambda n: judged(model_outputs=[{"model_name": f"{n:x>9000}", "responses": [{"content": "x"}]}]),
+    ),
+    "long keys": (1_000, lambda n: judged(messages=7, **{f"{n:x>9000}": 1})),
+    "long roles": (1_000, lambda n: judged(messages=[said_by(f"{n:x>9000}")])),
+    "many answers without a text": (
+        40,
+        lambda n: judged(model_outputs=[{"model_name": "a", "responses": [{}] * (1_000 - n)}]),
+    ),
+    "many faulty messages": (
+        40,
+        lambda n: judged(messages=[{}] * n + [said_by("tool")] + [{}] * (1_000 - n)),
+    ),
+    "keys that come and go": (
+        1_000,
+        lambda n: judged(**{f"k{n % 50}_{key}": 1 for key in range(1 + n * 7 % 99)}),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DIFFERENT)
+def test_little_is_remembered_of_rows_that_are_all_different(kind: str) -> None:
+    look = QuickLook("judge_only", Tally())
+    number, made = DIFFERENT[kind]
+    lines = [json.dumps(made(n)).encode() for n in range(number)]
+    told(look, 1, json.dumps(judged()).encode())
+    tracemalloc.start()
+    for line in lines:
+        told(look, 1, line)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 8_000_000
+
+
+def test_a_long_row_is_not_walked_through_from_its_start_for_each_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turn = [said_by("user"), said_by("assistant", "!")]
+    lines = [json.dumps(judged(messages=turn)).encode()]
+    lines += [json.dumps(judged(messages=1_000 * turn + 50 * [said_by("bot", " ")])).encode()]
+    monkeypatch.setattr(checks, "place_of", None)
+    found, careful = tallied("judge_only", lines)
+    assert figures(found) == figures(careful)
+    assert careful.objects == 2
 
 
 blank_turns = st.lists(
