@@ -30,6 +30,10 @@ class RunState(models.TextChoices):
     FAILED = "failed", _("could not start")
 
 
+WORKED_ON = (RunState.PLANNING, RunState.RUNNING)
+NOT_ENDED = (*WORKED_ON, RunState.PAUSED)
+
+
 class Priority(models.IntegerChoices):
     LOW = -1, _("low")
     NORMAL = 0, _("normal")
@@ -113,12 +117,12 @@ class Run(models.Model):
 
     @property
     def ended(self) -> bool:
-        return self.state in (RunState.CANCELLED, RunState.FINISHED, RunState.FAILED)
+        return self.state not in NOT_ENDED
 
     @property
     def rests(self) -> bool:
         """Nobody works on it: it has ended, or is paused."""
-        return self.ended or self.state == RunState.PAUSED
+        return self.state not in WORKED_ON
 
 
 class RunMetric(models.Model):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from judging.runs.models import Run, RunState
+from judging.runs.models import WORKED_ON, Run
 
 
 def rested(run_id: int) -> None:
@@ -18,6 +18,5 @@ def rested(run_id: int) -> None:
 
 def rested_before(run_ids: Iterable[int]) -> None:
     """The same of those among these runs that rest."""
-    working = (RunState.PLANNING, RunState.RUNNING)
-    for pk in Run.objects.filter(pk__in=run_ids).exclude(state__in=working).values_list("pk", flat=True):
+    for pk in Run.objects.filter(pk__in=run_ids).exclude(state__in=WORKED_ON).values_list("pk", flat=True):
         rested(pk)

@@ -192,7 +192,7 @@ def progress_of(
 
 def worker_missing(run: Run) -> str:
     """What keeps a run from being taken up (see engine.obstacle); a lost broker does not stop who works on it."""
-    if run.kind == PEOPLE or run.state not in (RunState.PLANNING, RunState.RUNNING):
+    if run.kind == PEOPLE or run.rests:
         return ""
     if run.only_worker:
         return "" if engine.is_alive(run.only_worker) else "worker"
@@ -203,7 +203,7 @@ def worker_missing(run: Run) -> str:
 
 def workers_missing(runs: Iterable[Run]) -> str:
     """What keeps the first of these runs that is kept waiting from being taken up; '' where none is."""
-    going = [run for run in runs if run.state in (RunState.PLANNING, RunState.RUNNING)]
+    going = [run for run in runs if not run.rests]
     if not going or not engine.obstacle(engine.RUNS):
         return ""
     return next((found for run in going if (found := worker_missing(run))), "")

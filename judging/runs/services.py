@@ -25,6 +25,7 @@ from judging.runs.budget import Budget, Spent
 from judging.runs.inferring import candidates_create, refuse_impossible_candidates
 from judging.runs.models import (
     INFER,
+    NOT_ENDED,
     SETTLED,
     JudgementState,
     Priority,
@@ -308,7 +309,7 @@ def allow_budget(run: Run, budget: Budget) -> None:
 @transaction.atomic
 def run_cancel(run: Run) -> bool:
     """End a run; what was judged stays, the rest is not run. False if it had ended before."""
-    going = Run.objects.filter(pk=run.pk, state__in=(RunState.PLANNING, RunState.RUNNING, RunState.PAUSED))
+    going = Run.objects.filter(pk=run.pk, state__in=NOT_ENDED)
     if not going.update(state=RunState.CANCELLED, finished_at=timezone.now()):
         return False
     rested(run.pk)
