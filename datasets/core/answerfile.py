@@ -57,13 +57,17 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One line of the file: whose answers to which row; `responses` are JSON lists. No answers of a bad line."""
+    """One line of the file: whose answers to which row; `responses` are JSON lists. No answers of a bad line.
+
+    Of a legacy row `asked` is the asked_hash, for a prompt that stands in no row word by word.
+    """
 
     line: int
     text: str
     key: Key | None = None
     answers: tuple[tuple[str, str], ...] = ()
     findings: tuple[Finding, ...] = ()
+    asked: int | None = None
 
     @property
     def error(self) -> Finding | None:
@@ -113,6 +117,11 @@ def prompt_hash(messages: list[dict[str, Any]]) -> int:
     asked = messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages
     texts = [(message["role"], message["content"].replace("\r\n", "\n").strip()) for message in asked]
     return hashed(msgspec.json.encode(texts))
+
+
+def asked_hash(messages: list[dict[str, Any]]) -> int:
+    """Of what all but the assistant say: in legacy files each model's turns differ, and what it is asked does not."""
+    return prompt_hash([message for message in messages if message["role"] != "assistant"])
 
 
 def given_lines(
@@ -181,7 +190,7 @@ def _legacy(
                 if match_by in ("", "prompt")
                 else _key(_decode_line(row.json), match_by)
             )
-            yield Given(row.line, row.raw, key, ((model_name, answer),))
+            yield Given(row.line, row.raw, key, ((model_name, answer),), asked=asked_hash(messages))
 
 
 def _given(number: int, line: bytes, match_by: MatchBy) -> Given:

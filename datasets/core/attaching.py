@@ -14,7 +14,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from datasets.core.answerfile import Given, Key, MatchBy, given_lines, id_hash, prompt_hash
+from datasets.core.answerfile import (
+    Given,
+    Key,
+    MatchBy,
+    asked_hash,
+    given_lines,
+    id_hash,
+    prompt_hash,
+)
 from datasets.core.findings import Finding, Ledger, printable
 from datasets.core.formats.names import Format, structural_keys
 from datasets.core.limits import Limits
@@ -26,15 +34,19 @@ EXCERPT = 300
 _TABLES = """
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-32000;
 CREATE TABLE entry (number INTEGER PRIMARY KEY, line INTEGER, kind TEXT, key INTEGER, model INTEGER, responses TEXT,
-                    problem TEXT, target INTEGER, found INTEGER);
-CREATE TABLE base (line INTEGER PRIMARY KEY, valid INTEGER, id INTEGER, prompt INTEGER);
+                    problem TEXT, asked INTEGER, target INTEGER, found INTEGER);
+CREATE TABLE base (line INTEGER PRIMARY KEY, valid INTEGER, id INTEGER, prompt INTEGER, asked INTEGER);
 CREATE TABLE has (line INTEGER, model INTEGER, PRIMARY KEY (line, model)) WITHOUT ROWID;
 """
-_ENTRY = "INSERT INTO entry (line, kind, key, model, responses, problem) VALUES (?, ?, ?, ?, ?, ?)"
+_ENTRY = "INSERT INTO entry (line, kind, key, model, responses, problem, asked) VALUES (?, ?, ?, ?, ?, ?, ?)"
 # By id and by prompt: how many rows have it, and the first of them.
 _FIND = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.{kind} = entry.key)
 WHERE kind = '{kind}' AND problem IS NULL
+"""
+_FIND_ASKED = """
+UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.asked = entry.asked)
+WHERE kind = 'prompt' AND problem IS NULL AND found = 0 AND asked IS NOT NULL
 """
 _FIND_LINE = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.line = entry.key)
@@ -199,10 +211,10 @@ class _Attaching:
 
     def _entries(self, given: Given) -> list[tuple[Any, ...]]:
         if not given.answers:
-            return [(given.line, None, None, None, None, "bad_line")]
+            return [(given.line, None, None, None, None, "bad_line", None)]
         key, problem = (given.key, None) if given.key else (Key("line", 0), "no_key")
         return [
-            (given.line, key.kind, key.value, self._model(name), responses, problem)
+            (given.line, key.kind, key.value, self._model(name), responses, problem, given.asked)
             for name, responses in given.answers
         ]
 
@@ -236,23 +248,28 @@ class _Attaching:
             names = {name for name, _, _ in row.responses}
             has += [(row.line, self.models[name]) for name in names if name in self.models]
             if len(rows) >= _BATCH:
-                self._insert("INSERT INTO base VALUES (?, ?, ?, ?)", rows)
+                self._insert("INSERT INTO base VALUES (?, ?, ?, ?, ?)", rows)
                 self._insert("INSERT INTO has VALUES (?, ?)", has)
-        self._insert("INSERT INTO base VALUES (?, ?, ?, ?)", rows)
+        self._insert("INSERT INTO base VALUES (?, ?, ?, ?, ?)", rows)
         self._insert("INSERT INTO has VALUES (?, ?)", has)
 
-    def _keys(self, row: RawRow, kinds: set[str]) -> tuple[int | None, int | None]:
-        """The row's id and prompt as hashes, as far as the answers ask for them."""
+    def _keys(self, row: RawRow, kinds: set[str]) -> tuple[int | None, int | None, int | None]:
+        """The row's id, prompt and what is asked in it as hashes, as far as the answers ask for them."""
         if not row.valid:
-            return None, None
+            return None, None, None
         identity = _decode_id(row.json).id if "id" in kinds else UNSET
-        prompt = prompt_hash(_messages(row, self.work.format)) if "prompt" in kinds else None
-        return None if identity is UNSET else id_hash(bytes(identity)), prompt
+        prompt = asked = None
+        if "prompt" in kinds:
+            messages = _messages(row, self.work.format)
+            prompt, asked = prompt_hash(messages), asked_hash(messages)
+        return None if identity is UNSET else id_hash(bytes(identity)), prompt, asked
 
     def _match(self) -> None:
         for kind in ("id", "prompt"):
             self.database.execute(f"CREATE INDEX base_{kind} ON base ({kind})")
             self.database.execute(_FIND.format(kind=kind))
+        self.database.execute("CREATE INDEX base_asked ON base (asked)")
+        self.database.execute(_FIND_ASKED)
         self.database.execute(_FIND_LINE)
         for statement in _JUDGE:
             self.database.execute(statement)

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from datasets.core.account import Account
 from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.findings import CODES, Finding, Param, finding, printable
-from datasets.core.formats.csvrows import CsvTable
+from datasets.core.formats.csvrows import CsvTable, text_findings
 from datasets.core.formats.csvtext import Record, records
 from datasets.core.formats.detect import Look, Survey, first_guess, kept_promise, survey
 from datasets.core.formats.jsonl import LinesLook, Surprise
@@ -188,6 +188,8 @@ class Reading:
             describe_spread(self._blocks(account), account, unended)
 
         until_all_ends(describe)
+        if not account.rows and account.ledger.counts.keys() <= {"file.not_jsonl", "file.converted"}:
+            account.ledger.add(finding("file.empty"))
 
     def _ended(self, account: Account, seen: Survey, stopped: Finding | None) -> Account:
         account.survey = seen
@@ -249,9 +251,7 @@ class Reading:
         header = next(records, None)
         if header:
             self._table = table = CsvTable.of(header)
-            if header.crowded:
-                account.ledger.add_all(account.too_many_values(header.line).found)
-            account.ledger.add_all(table.findings())
+            account.ledger.add_all(_header_findings(header, table, account))
             for record in records:
                 if record.oversized and record.quote is None:
                     account.record(account.too_large(record.line))
@@ -285,6 +285,18 @@ class Reading:
             sha256=self._sha256,
             bytes=self._upload.bytes,
         )
+
+
+def _header_findings(header: Record, table: CsvTable, account: Account) -> Iterator[Finding]:
+    """Of one that is not read to its end nothing is said of its names."""
+    if header.crowded:
+        yield from account.too_many_values(header.line).found
+    elif header.oversized and header.quote is None:
+        yield from account.too_large(header.line).found
+    else:
+        yield from text_findings(header)
+        if header.quote is None:
+            yield from table.findings()
 
 
 def _readable(given: Iterator[Block]) -> Iterator[Block]:

@@ -71,8 +71,10 @@ class RawRow(Struct, frozen=True, gc=False):
 
     @property
     def pieces(self) -> Pieces:
-        """The same in UTF-8, as they stand in the upload."""
-        return cut(self.json) if self.valid else (b"", [])
+        """The same in UTF-8, as they stand in the upload; a CSV's column of that name holds no answers."""
+        if not self.valid:
+            return b"", []
+        return cut(self.json) if self.json is self.source else (self.json, [])
 
     @property
     def kept(self) -> NewRow:

@@ -57,7 +57,7 @@ class FieldCount:
 def identity_hash(identity: object) -> int:
     """Equal for equal values of `id`; a text is never equal to a number."""
     if isinstance(identity, str):
-        return hash(identity)
+        return hash(identity or ("id", identity))  # Python's of no text is 0, which is an id too
     if type(identity) is int and -_SMALL < identity < _SMALL:
         return identity  # much faster than a hash; as likely as any hash to be that of a text
     return hash(("id", repr(identity)))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from datasets.core.formats.names import Format, structural_keys
+from datasets.core.formats.names import LEGACY_COLUMNS, Format, structural_keys
 
 _LABELS = {"system": "[SYSTEM]", "user": "[USER]", "assistant": "[BOT]", "tool": "[TOOL]"}
 
@@ -18,7 +18,7 @@ def row_data(text: str, fmt: Format) -> dict[str, Any]:
     """
     row: dict[str, Any] = json.loads(text)
     messages = messages_of(row, fmt)
-    hidden = structural_keys(fmt) | ({"prompt", "response"} if fmt == "legacy_csv" else set())
+    hidden = {"messages", *LEGACY_COLUMNS} if fmt == "legacy_csv" else structural_keys(fmt)
     data: dict[str, Any] = {"messages": messages}
     data |= {name: value for name, value in row.items() if name not in hidden}
     data.setdefault("ref_answer", None)

@@ -28,7 +28,8 @@ class CsvTable:
 
     @property
     def usable(self) -> bool:
-        return {"prompt", "response"} <= set(self.keys) and len(set(self.keys)) == len(self.keys)
+        named = {"prompt", "response"} <= set(self.keys) and len(set(self.keys)) == len(self.keys)
+        return named and not any("\0" in name for name in self.names)
 
     def findings(self) -> Iterator[Finding]:
         """What is wrong or remarkable about the header; all at its line."""
@@ -42,6 +43,8 @@ class CsvTable:
                 yield finding("csv.header", line=self.line, path=name, problem="twice", name=name, met=met)
             elif key not in LEGACY_COLUMNS:
                 yield finding("csv.extra_column", line=self.line, path=name, name=name, number=number)
+            if "\0" in name:
+                yield finding("json.nul", line=self.line, path=name)
             seen.add(key)
 
     def check(self, record: Record) -> Check:
@@ -49,13 +52,10 @@ class CsvTable:
         check = Check(record.line)
         row = self.row(record)
         check.facts = _facts(row)
-        if record.broken is not None:
-            column, byte = record.broken
-            check.faults.append(finding("file.encoding", line=record.line, column=column, met=byte))
-        if record.quote is not None:
-            quote = record.quote or None
-            check.faults.append(finding("csv.quote", line=record.line, column=quote, more=record.more))
-        elif len(record.fields) != len(self.keys):
+        check.faults += text_findings(record)
+        if record.quote is not None or not self.keys:
+            return check
+        if len(record.fields) != len(self.keys):
             check.add("csv.columns", None, met=len(record.fields), wanted=len(self.keys))
         elif self.usable:
             self._check_texts(check, row)
@@ -77,6 +77,15 @@ class CsvTable:
                 check.add("prompt.blank", name)
             if key == "response" and not row[key].strip():
                 check.add("response.blank", name)
+
+
+def text_findings(record: Record) -> Iterator[Finding]:
+    """What is wrong with the text of a record, or of the header, whatever its fields are."""
+    if record.broken is not None:
+        column, byte = record.broken
+        yield finding("file.encoding", line=record.line, column=column, met=byte)
+    if record.quote is not None:
+        yield finding("csv.quote", line=record.line, column=record.quote or None, more=record.more)
 
 
 def _facts(row: dict[str, str]) -> Facts:

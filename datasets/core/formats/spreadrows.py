@@ -8,6 +8,7 @@ from datasets.core.decode import Block, Unreadable
 from datasets.core.findings import finding
 from datasets.core.formats.checks import check_json_row
 from datasets.core.formats.crowded import holds_more_values
+from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import Votes, vote_on
 from datasets.core.formats.regaining import Broken, Objects, Passed, Unended, with_next
 from datasets.core.formats.spread import Piece
@@ -19,7 +20,7 @@ def describe_spread(blocks: Iterator[Block], account: Account, unended: Unended)
     objects, votes = Objects(unended), Votes()
     last = (0, "")  # line with anything on it
     try:
-        for number, line, following in with_next(_lines(blocks)):
+        for number, line, following in with_next(_lines(blocks, account)):
             last = (number, line) if line.strip() else last
             for found in objects.feed(number, line, following):
                 _describe(found, line, votes, account)
@@ -31,10 +32,15 @@ def describe_spread(blocks: Iterator[Block], account: Account, unended: Unended)
         account.format = account.format or votes.format()
 
 
-def _lines(blocks: Iterator[Block]) -> Iterator[tuple[int, str]]:
+def _lines(blocks: Iterator[Block], account: Account) -> Iterator[tuple[int, str]]:
     for block in blocks:
         for number, raw in enumerate(block.lines, block.first):
-            yield number, raw.decode("utf-8", "replace")
+            text = raw.decode("utf-8", "replace")
+            broken = broken_byte(raw) if "\ufffd" in text else None
+            if broken:
+                column, met = broken
+                account.ledger.add(finding("file.encoding", line=number, column=column, met=met))
+            yield number, text
 
 
 def _describe(found: Piece | Broken | Passed, line: str, votes: Votes, account: Account) -> None:

@@ -241,6 +241,26 @@ def test_a_legacy_file_of_the_same_prompts_holds_one_models_answers(attached: At
     assert found.rows[0]["messages"][-1]["content"] == "旧"
 
 
+def two_turns(first: str, second: str, asked: str = "and then?") -> dict[str, Any]:
+    return {"conversation": [{"prompt": "what?", "response": first}, {"prompt": asked, "response": second}]}
+
+
+def test_legacy_files_whose_models_differ_in_earlier_turns_too_ask_the_same(attached: Attacher) -> None:
+    base = jsonl(two_turns("a", "b"), two_turns("a", "b", "why?"))
+    given = jsonl(two_turns("c", "d", "why?"), two_turns("e", "f"), two_turns("g", "h", "when?"))
+    found = attached(given, base=base, fmt="legacy_jsonl", model_name="m")
+    assert found.answers == [[("m", ["f"])], [("m", ["d"])]]
+    assert reasons(found) == [(3, "unknown_prompt")]
+
+
+def test_the_same_prompt_word_by_word_goes_before_what_is_only_asked_alike(attached: Attacher) -> None:
+    base = jsonl(two_turns("a", "b"), two_turns("c", "d"))
+    found = attached(jsonl(two_turns("c", "e")), base=base, fmt="legacy_jsonl", model_name="m")
+    assert found.answers == [[], [("m", ["e"])]]
+    unsure = attached(jsonl(two_turns("x", "e")), base=base, fmt="legacy_jsonl", model_name="m")
+    assert reasons(unsure) == [(1, "ambiguous_prompt")]
+
+
 def test_a_legacy_csv_answers_questions_of_a_newer_format(attached: Attacher) -> None:
     given = 'prompt,response\r\n首都是哪里?,"北京\r\n。"\r\n没有的,x\r\n,y\r\n'.encode("gb18030")
     found = attached(given, model_name="m")

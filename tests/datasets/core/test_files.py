@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from datasets.core.limits import Limits
 from datasets.core.reading import read
+from datasets.core.variables import row_data
 from tests.datasets.core.helpers import ANSWER, codes, found, jsonl, judged, row, rows, summary, turns
 
 CHINESE = jsonl(row(name="参考答案,问题与回答"))
@@ -281,6 +282,51 @@ def test_a_fault_in_a_csv_is_named_where_it_stands(
     source: bytes, code: str, line: int, path: str | None
 ) -> None:
     assert [(one.code, one.line, one.path) for one in summary(source).findings] == [(code, line, path)]
+
+
+def test_what_is_wrong_with_a_csvs_header_is_told_at_its_line() -> None:
+    broken = found(b"\xff,prompt,response\n1,a,b\n", "file.encoding")
+    assert [(one.line, one.column, one.params["met"]) for one in broken] == [(1, 1, "0xFF")]
+    assert codes(b"prompt,response,x\0\na,b,c\n") == {"csv.extra_column": 1, "json.nul": 1}
+    assert summary(b"prompt,response,x\0\na,b,c\n").valid_rows == 0
+    (endless,) = found(b'prompt,response,"x\n1,2,3\n4,5,6\n', "csv.quote")
+    assert (endless.line, endless.column, endless.params) == (1, 17, {"more": 2})
+
+
+def test_a_csvs_header_that_is_too_long_is_told_once_and_no_row_for_it() -> None:
+    source = b"prompt,response," + b"x" * 200 + b"\n" + b"a,b,c\n" * 3
+    result = summary(source, Limits(row_bytes=100), format="legacy_csv")
+    assert (result.counts, result.rows, result.valid_rows) == ({"row.too_large": 1}, 3, 0)
+
+
+@pytest.mark.parametrize("name", ["model_outputs", "messages", "conversation"])
+def test_a_csvs_column_is_a_field_whatever_it_is_called(name: str) -> None:
+    source = f"prompt,response,{name}\na,b,c\n".encode()
+    assert codes(source) == {"csv.extra_column": 1}
+    (only,) = rows(source)
+    assert (json.loads(only.data)[name], only.responses) == ("c", ())
+    (kept,) = [one for part, _ in read(io.BytesIO(source)).kept(lambda: None) for one in part]
+    assert json.loads(kept.raw)[name] == "c"
+    data = row_data(only.data, "legacy_csv")
+    assert data["messages"][0] == {"role": "user", "content": "a"}
+    assert name == "messages" or data[name] == "c"
+
+
+def test_an_empty_id_is_not_the_number_nought() -> None:
+    assert "id.duplicate" not in codes(jsonl(row(id=""), row(id=0) | ask("other")))
+    assert codes(jsonl(row(id=""), row(id="") | ask("other"))) == {"id.duplicate": 1}
+
+
+def test_bytes_that_are_no_text_are_told_in_a_printed_file_too() -> None:
+    source = b'[\n{"messages": [{"role": "user", "content": "\xff"}]}\n]'
+    assert codes(source) == {"file.not_jsonl": 1, "file.encoding": 1}
+    (only,) = found(source, "file.encoding")
+    assert (only.line, only.column) == (2, 44)
+
+
+@pytest.mark.parametrize("source", [b"[]", b"[\n]", b"[\n\n  ]\n"])
+def test_an_array_of_nothing_is_empty(source: bytes) -> None:
+    assert "file.empty" in codes(source)
 
 
 def test_a_quote_that_never_ends_is_kept_out_of_memory_and_named_with_its_column() -> None:

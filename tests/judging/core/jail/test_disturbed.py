@@ -62,7 +62,10 @@ time.sleep(60)
 
 
 def parent_of(process: int) -> int:
-    return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    """0 of one that has ended since it was seen."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    return 0
 
 
 def workers(jail: Jail, mark: str) -> list[int]:
