@@ -1,9 +1,11 @@
 """Published data sets, where this machine has them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from datasets.core.attaching import Work, attach
 from datasets.core.formats.csvtext import records
 from datasets.core.reading import read
 from tests.real_data import real_data
@@ -52,3 +54,13 @@ def test_published_answers_come_out_as_they_went_in() -> None:
         answers = [r for output in original.pop("model_outputs") for r in output["responses"]]
         assert [json.loads(text) for _, _, text in row.responses] == answers
         assert json.loads(row.data) == original
+
+
+def test_each_models_legacy_file_answers_the_same_prompts(tmp_path: Path) -> None:
+    first, second = (
+        real_data(f"mtbench_llama2_legacy_2turn.{model}.jsonl") for model in ("llama2_7b", "llama2_chat_7b")
+    )
+    report = attach(
+        Work(first, "legacy_jsonl", second, tmp_path / "new", tmp_path / "left", model_name="llama2 chat")
+    )
+    assert (report.matched, report.problems) == (80, {})
