@@ -116,6 +116,18 @@ BEYOND: dict[str, tuple[bytes, str]] = {
 }
 
 
+@pytest.mark.parametrize("out", ["", "no/such/folder/out.jsonl"])
+def test_where_nothing_can_be_written_the_place_that_was_named_is_told(out: str, tmp_path: Path) -> None:
+    target = str(tmp_path / out)
+    ran = validate(
+        tmp_path, file(tmp_path, '{"messages": [{"role": "user", "content": "?"}]}\n'), "--fix", target
+    )
+    assert ran.returncode == 2
+    assert f"{target}: " in ran.stderr
+    assert ".repair-" not in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
 def test_a_row_of_too_many_values_names_its_setting(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text(GOOD.replace("}\n", f', "x": {list(range(1_000))}}}\n', 1))
     ran = validate(tmp_path, str(tmp_path / "rows"), "--json", ROW_VALUES_MAX="1000")

@@ -73,8 +73,8 @@ class Command(BaseCommand):
             repair_file(file, fix, repairs, limits())
             return summary, read_through(fix, None)[0], sources
         except OSError as error:
-            reason = error.strerror or error
-            raise CommandError(f"{error.filename or file}: {reason}", returncode=WRONG_USAGE) from None
+            where = file if error.filename in (None, str(file)) else fix or error.filename
+            raise CommandError(f"{where}: {error.strerror or error}", returncode=WRONG_USAGE) from None
         except Unreadable as error:
             raise CommandError(message(error.found), returncode=WRONG_USAGE) from None
         except ValueError as error:
