@@ -95,6 +95,6 @@ def as_messages(raw: str, form: Format) -> str:
     if not form.startswith("legacy"):
         return raw
     row: dict[str, Any] = json.loads(raw)
-    hidden = structural_keys(form) | ({"prompt", "response"} if form == "legacy_csv" else set())
+    hidden = structural_keys(form)
     kept = {name: value for name, value in row.items() if name not in hidden}
     return json.dumps({"messages": messages_of(row, form)} | kept, ensure_ascii=False)

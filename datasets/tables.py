@@ -157,7 +157,7 @@ def _row(row: WholeRow, form: Format, fields: list[str]) -> Iterator[Any]:
     plain = [{"role": "user", "content": told["question"]}, {"role": "assistant", "content": told["gt"]}]
     yield from (row.line, told["question"], told["gt"], values.pop("ref_answer", None), told["history"])
     yield None if messages == plain[: 1 if told["gt"] is None else 2] else messages
-    hidden = structural_keys(form) | ({"prompt", "response"} if form == "legacy_csv" else set())
+    hidden = structural_keys(form)
     for name in hidden:
         values.pop(name, None)
     yield from (values.pop(name, None) for name in fields)

@@ -1,10 +1,12 @@
 """What has been found of an upload so far: row by row, whichever format it has."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from datasets.core.decode import Unreadable
-from datasets.core.findings import Ledger, finding
-from datasets.core.formats.checks import Check, Told, Verdict, columns_of
+from datasets.core.findings import Finding, Ledger, finding
+from datasets.core.formats.checks import Check, Fault, Told, Verdict, columns_of
 from datasets.core.formats.detect import Survey
 from datasets.core.limits import Limits
 from datasets.core.tally import Tally
@@ -61,13 +63,8 @@ class Account:
             if verdict in only_counted:
                 only_counted[verdict].append(line)
                 continue
-            column = columns_of(source)
-            for fault in verdict.faults:
-                if self.ledger.room(fault.code):
-                    self.ledger.add(fault.at(line, column))
-                else:
-                    self.ledger.count_at(fault.code, [line])
-            self._count_more(verdict.more)
+            explained = partial(Fault.at, line=line, column=columns_of(source))
+            self._note(line, verdict.faults, verdict.more, explained)
         for verdict, lines in only_counted.items():
             for code in verdict.codes:
                 self.ledger.count_at(code, lines)
@@ -80,19 +77,25 @@ class Account:
     def record(self, check: Check, usable: bool = True) -> None:
         """Keeps what was found in a row; it is valid if that is no error, and the file `usable`."""
         self.count(usable and check.valid and self.format is not None)
-        self._note(check)
+        if not self.survey.silent:
+            self._note(check.line, check.faults, check.more, check.explained)
         if check.facts is not None:
             self.tally.add(check.line, check.facts)
 
-    def _note(self, check: Check) -> None:
-        if self.survey.silent:
-            return
-        for fault in check.faults:
+    def _note(
+        self,
+        line: int,
+        faults: Iterable[Finding | Fault],
+        more: dict[str, int],
+        explained: Callable[[Any], Finding],
+    ) -> None:
+        """Counts what was found in a line; what is kept is explained first."""
+        for fault in faults:
             if self.ledger.room(fault.code):
-                self.ledger.add(check.explained(fault))
+                self.ledger.add(explained(fault))
             else:
-                self.ledger.count_at(fault.code, [check.line])
-        self._count_more(check.more)
+                self.ledger.count_at(fault.code, [line])
+        self._count_more(more)
 
     def too_large(self, line: int) -> Check:
         """The check of a row that is too long to be looked at."""

@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.findings import CODES, Finding, finding
-from datasets.core.formats.checks import check_json_row, invalid_json
+from datasets.core.formats.checks import check_json_row, invalid_json, not_utf8
 from datasets.core.formats.crowded import holds_more_values
 from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import survey
@@ -59,7 +59,7 @@ class Key:
 class Given:
     """One line of the file: whose answers to which row; `responses` are JSON lists. No answers of a bad line.
 
-    Of a legacy row `asked` is the asked_hash, for a prompt that stands in no row word by word.
+    Of a legacy row that is known by its prompt `asked` is the asked_hash, for one that stands nowhere word by word.
     """
 
     line: int
@@ -185,18 +185,17 @@ def _legacy(
             fields = msgspec.json.decode(row.json)
             messages = messages_of(fields, fmt)
             answer = msgspec.json.encode([{"content": messages[-1]["content"]}]).decode()
-            key = (
-                Key("prompt", prompt_hash(messages))
-                if match_by in ("", "prompt")
-                else _key(_decode_line(row.json), match_by)
-            )
-            yield Given(row.line, row.raw, key, ((model_name, answer),), asked=asked_hash(messages))
+            given = Given(row.line, row.raw, answers=((model_name, answer),))
+            if match_by in ("", "prompt"):
+                yield replace(given, key=Key("prompt", prompt_hash(messages)), asked=asked_hash(messages))
+            else:
+                yield replace(given, key=_key(_decode_line(row.json), match_by))
 
 
 def _given(number: int, line: bytes, match_by: MatchBy) -> Given:
     broken = broken_byte(line)
     if broken:
-        return _refused(number, line, finding("file.encoding", line=number, column=broken[0], met=broken[1]))
+        return _refused(number, line, not_utf8(number, broken))
     text = line.decode().rstrip("\r")
     try:
         top = _decode_line(line)

@@ -39,6 +39,7 @@ CREATE TABLE base (line INTEGER PRIMARY KEY, valid INTEGER, id INTEGER, prompt I
 CREATE TABLE has (line INTEGER, model INTEGER, PRIMARY KEY (line, model)) WITHOUT ROWID;
 """
 _ENTRY = "INSERT INTO entry (line, kind, key, model, responses, problem, asked) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_KINDS = "SELECT kind FROM entry UNION SELECT 'asked' FROM entry WHERE asked IS NOT NULL"
 # By id and by prompt: how many rows have it, and the first of them.
 _FIND = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.{kind} = entry.key)
@@ -46,7 +47,7 @@ WHERE kind = '{kind}' AND problem IS NULL
 """
 _FIND_ASKED = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.asked = entry.asked)
-WHERE kind = 'prompt' AND problem IS NULL AND found = 0 AND asked IS NOT NULL
+WHERE asked IS NOT NULL AND found = 0
 """
 _FIND_LINE = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.line = entry.key)
@@ -238,7 +239,7 @@ class _Attaching:
             yield from reading
 
     def _take_rows(self) -> None:
-        kinds = {kind for (kind,) in self.database.execute("SELECT DISTINCT kind FROM entry")}
+        kinds = {kind for (kind,) in self.database.execute(_KINDS)}
         rows: list[tuple[Any, ...]] = []
         has: list[tuple[Any, ...]] = []
         for row in self._rows():
@@ -261,7 +262,8 @@ class _Attaching:
         prompt = asked = None
         if "prompt" in kinds:
             messages = _messages(row, self.work.format)
-            prompt, asked = prompt_hash(messages), asked_hash(messages)
+            prompt = prompt_hash(messages)
+            asked = asked_hash(messages) if "asked" in kinds else None
         return None if identity is UNSET else id_hash(bytes(identity)), prompt, asked
 
     def _match(self) -> None:
@@ -375,7 +377,7 @@ def merged(row: RawRow, fmt: Format, added: list[tuple[str, str]]) -> bytes | No
     top = _decode_top(row.json)
     before = bytes(top.pop("model_outputs", Raw(b"[]")))
     if legacy:
-        hidden = structural_keys(fmt) | ({"prompt", "response"} if fmt == "legacy_csv" else set())
+        hidden = structural_keys(fmt)
         messages = Raw(msgspec.json.encode(_messages(row, fmt)))
         top = {"messages": messages, **{name: value for name, value in top.items() if name not in hidden}}
     if added:

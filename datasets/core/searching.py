@@ -149,7 +149,7 @@ def field_values(row: Any, fmt: Format | None) -> tuple[tuple[str, str], ...]:
     """(name, value as text) of a row's fields; of a list each of its values, of an object none."""
     if not isinstance(row, dict):
         return ()
-    hidden = structural_keys(fmt) | ({"prompt", "response"} if fmt == "legacy_csv" else set())
+    hidden = structural_keys(fmt)
     found = []
     for name, value in row.items():
         if name not in hidden:

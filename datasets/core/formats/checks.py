@@ -188,6 +188,12 @@ def _check_answers(check: Check, outputs: Sequence[Any]) -> None:
                 _check_response(check, response, ("model_outputs", index, "responses", number))
 
 
+def not_utf8(line: int, broken: tuple[int, str]) -> Finding:
+    """Of a text whose first broken byte is known: its column, and the byte as `0xFF`."""
+    column, met = broken
+    return finding("file.encoding", line=line, column=column, met=met)
+
+
 def invalid_json(line: int, problem: JsonProblem) -> Finding:
     return finding(
         "json.invalid",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from datasets.core.findings import Finding, finding
-from datasets.core.formats.checks import Check
+from datasets.core.formats.checks import Check, not_utf8
 from datasets.core.formats.csvtext import Record
 from datasets.core.formats.facts import Facts, conversation_identity
 from datasets.core.formats.names import LEGACY_COLUMNS
@@ -82,8 +82,7 @@ class CsvTable:
 def text_findings(record: Record) -> Iterator[Finding]:
     """What is wrong with the text of a record, or of the header, whatever its fields are."""
     if record.broken is not None:
-        column, byte = record.broken
-        yield finding("file.encoding", line=record.line, column=column, met=byte)
+        yield not_utf8(record.line, record.broken)
     if record.quote is not None:
         yield finding("csv.quote", line=record.line, column=record.quote or None, more=record.more)
 

@@ -5,8 +5,8 @@ from collections.abc import Generator, Iterable, Iterator
 
 from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
-from datasets.core.findings import Finding, finding
-from datasets.core.formats.checks import Check, Told, check_json_row
+from datasets.core.findings import Finding
+from datasets.core.formats.checks import Check, Told, check_json_row, not_utf8
 from datasets.core.formats.crowded import holds_more_values
 from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import Look, look_at
@@ -124,7 +124,7 @@ class LinesLook:
         elif number in self._crowded:
             check = self._account.too_many_values(number)
         elif broken:
-            check = Check(number, [finding("file.encoding", line=number, column=broken[0], met=broken[1])])
+            check = Check(number, [not_utf8(number, broken)])
         else:
             check = check_json_row(number, line.decode(), self._account.format)
         self._account.record(check)

@@ -1,6 +1,7 @@
 """The four upload formats and the keys that tell them apart."""
 
 import re
+from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -37,7 +38,8 @@ class Part(Struct, forbid_unknown_fields=True, gc=False):
 def structural_keys(fmt: Format | None) -> frozenset[str]:
     """The top-level keys that are no fields of the row."""
     keys = {"messages", "model_outputs", "conversation"}
-    return frozenset(keys | {"system"}) if fmt in ("legacy_jsonl", "legacy_csv") else frozenset(keys)
+    legacy: dict[Format | None, Iterable[str]] = {"legacy_jsonl": ("system",), "legacy_csv": LEGACY_COLUMNS}
+    return frozenset(keys.union(legacy.get(fmt, ())))
 
 
 _SEPARATORS = re.compile(r"[\s\-_.]+")

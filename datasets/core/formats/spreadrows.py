@@ -6,7 +6,7 @@ from typing import Any
 from datasets.core.account import Account
 from datasets.core.decode import Block, Unreadable
 from datasets.core.findings import finding
-from datasets.core.formats.checks import check_json_row
+from datasets.core.formats.checks import check_json_row, not_utf8
 from datasets.core.formats.crowded import holds_more_values
 from datasets.core.formats.csvtext import broken_byte
 from datasets.core.formats.detect import Votes, vote_on
@@ -38,8 +38,7 @@ def _lines(blocks: Iterator[Block], account: Account) -> Iterator[tuple[int, str
             text = raw.decode("utf-8", "replace")
             broken = broken_byte(raw) if "\ufffd" in text else None
             if broken:
-                column, met = broken
-                account.ledger.add(finding("file.encoding", line=number, column=column, met=met))
+                account.ledger.add(not_utf8(number, broken))
             yield number, text
 
 

@@ -62,7 +62,7 @@ class Command(BaseCommand):
         if sample:
             port = import_string("judging.sample.prepare")()
             # Quiet: the address that it prints is not the one that a visitor wants.
-            children.insert(1, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
+            children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
         threading.Thread(target=self.say_when_ready, args=(config.host, config.port), daemon=True).start()
         Supervisor(children).run()
 

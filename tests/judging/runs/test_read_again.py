@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 from msgspec import structs
 
+from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.pipeline import MetricDefinition
@@ -49,21 +50,23 @@ def work(run: Run) -> Run:
     return Run.objects.get(pk=run.pk)
 
 
-@pytest.fixture
-def run(project: Project, metric: Metric, alice: User) -> Run:
-    """Six judgements that could not be read."""
-    version = a_version(project)
+def a_run(metric: Metric, version: Version) -> Run:
+    """One that has just been made."""
     first = MetricVersion.objects.get(metric=metric)
-    chosen = ChosenMetric(MetricDefinition.from_json(first.definition), first)
-    made = run_create(
-        project=project,
+    return run_create(
+        project=metric.project,
         name="run",
         version=version,
         candidates=list(version.candidates.all()),
-        metrics=[chosen],
-        user=alice,
+        metrics=[ChosenMetric(MetricDefinition.from_json(first.definition), first)],
+        user=None,
     )
-    return work(made)
+
+
+@pytest.fixture
+def run(project: Project, metric: Metric) -> Run:
+    """Six judgements that could not be read."""
+    return work(a_run(metric, a_version(project)))
 
 
 def run_metric(run: Run) -> RunMetric:
@@ -86,17 +89,7 @@ def again(run: Run, **judge: object) -> Run:
 @pytest.fixture
 def stopped(project: Project, metric: Metric, judge: ScriptedJudge) -> Run:
     """250 judgements in three chunks, the first of which was judged when somebody paused it."""
-    first = MetricVersion.objects.get(metric=metric)
-    chosen = ChosenMetric(MetricDefinition.from_json(first.definition), first)
-    version = a_version(project, rows=125)
-    run = run_create(
-        project=project,
-        name="stopped",
-        version=version,
-        candidates=list(version.candidates.all()),
-        metrics=[chosen],
-        user=None,
-    )
+    run = a_run(metric, a_version(project, rows=125))
     planning.plan(run.pk)
     leased = store.lease(run.pk, "test:1:1")
     assert leased
