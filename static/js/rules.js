@@ -39,6 +39,7 @@ function showBeside() {
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "preview") mark();
 });
+document.addEventListener("preview-failed", mark);
 
 // --- putting in --------------------------------------------------------------------------------------------------
 
