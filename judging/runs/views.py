@@ -20,6 +20,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User
 from judging.messages import reason_sentence, why_no_answer
+from judging.metrics import connection
 from judging.metrics.selectors import endpoints_of
 from judging.reports.views import figures_context
 from judging.runs import selectors, services
@@ -32,7 +33,7 @@ from judging.runs.inferring import asked_of, source_of
 from judging.runs.lint_notes import lint_notes
 from judging.runs.models import PEOPLE, JudgementState, Run
 from judging.runs.once import made_once
-from judging.runs.preflight import preflight
+from judging.runs.preflight import preflight, unproven_endpoints
 from judging.runs.spending import money_shown
 
 
@@ -68,7 +69,9 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     )
     cost, chosen = _cost(form, version), _chosen(form)
     context |= {"form": form, "cost": cost, "notes": lint_notes(version, chosen)}
-    context["preflight"] = preflight(version, chosen, cost, form.asked.candidates())
+    asked = form.asked.candidates()
+    context["preflight"] = preflight(version, chosen, cost, asked)
+    context["unproven"] = [(one, connection.told(one)) for one in unproven_endpoints(chosen, asked)]
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and form.is_valid():

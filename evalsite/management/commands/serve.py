@@ -63,8 +63,14 @@ class Command(BaseCommand):
             port = import_string("judging.sample.prepare")()
             # Quiet: the address that it prints is not the one that a visitor wants.
             children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
-        threading.Thread(target=self.say_when_ready, args=(config.host, config.port), daemon=True).start()
+        threading.Thread(target=self.when_ready, args=(config, sample), daemon=True).start()
         Supervisor(children).run()
+
+    def when_ready(self, config: Config, sample: bool) -> None:
+        """What is done once the site answers, beside it."""
+        self.say_when_ready(config.host, config.port)
+        if sample:
+            import_string("judging.sample.test_connection")()
 
     def say_when_ready(self, host: str, port: int) -> None:
         """Print the address once it answers."""

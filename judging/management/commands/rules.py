@@ -187,7 +187,7 @@ def settings_of(name: str) -> JudgeSettings:
     from judging.metrics.models import Endpoint
 
     data_dir.prepare()
-    endpoints = list(Endpoint.objects.filter(name=name, archived_at=None)[:2])
+    endpoints = list(Endpoint.objects.filter(name=name, archived_at=None, draft=False)[:2])
     if len(endpoints) != 1:
         sentences = (
             _("There is no endpoint called %(name)s."),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from datasets.models import Version
 from evalsite import engine
@@ -74,6 +75,31 @@ def test_the_form_shows_whom_the_metric_asks(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
     assert "asks qwen-judge at House judge × 2" in text(client_of(alice).get(ADDRESS))
+
+
+FAILED = {"ok": False, "code": "connection_refused", "detail": "", "refuses": [], "models": []}
+
+
+@pytest.mark.parametrize(
+    ("probe", "said"),
+    [
+        ({}, "The connection to “House judge” was never tested"),
+        (FAILED, "The last connection test of “House judge” failed"),
+        ({**FAILED, "ok": True}, ""),
+    ],
+)
+def test_the_form_warns_of_an_endpoint_that_no_test_has_reached(
+    probe: dict[str, Any],
+    said: str,
+    alice: User,
+    client_of: ClientOf,
+    version: Version,
+    metric: MetricVersion,
+    endpoint: Endpoint,
+) -> None:
+    Endpoint.objects.filter(pk=endpoint.pk).update(probe=probe, probed_at=timezone.now())
+    page = text(client_of(alice).get(ADDRESS))
+    assert said in page if said else "House judge” was never" not in page and "test of “House" not in page
 
 
 def test_the_cost_is_shown_before_the_start(
