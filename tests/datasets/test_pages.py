@@ -395,6 +395,15 @@ def test_an_archived_data_set_offers_no_version_to_runs(upload: Upload, project:
     assert list(usable_versions(project)) == []
 
 
+@pytest.mark.parametrize("bad", [False, True])
+def test_findings_stand_above_the_first_rows_where_rows_are_invalid(
+    bad: bool, as_alice: Client, upload: Upload
+) -> None:
+    rows = [question("1+1?"), question("2+2?", id=1, model_outputs=[]), question("3+3?")][:: 1 if bad else 2]
+    page = as_alice.get(address(upload(jsonl(*rows), read=True))).text
+    assert (page.index('id="findings"') < page.index('id="first-rows"')) is bad
+
+
 def test_the_first_rows_show_question_reference_and_answers(as_alice: Client, upload: Upload) -> None:
     row = question(
         "Which city?", ref_answer={"city": "北京"}, model_outputs=answers(lark="Beijing", wren="Paris")
