@@ -15,8 +15,9 @@ import pytest
 from playwright.sync_api import APIRequestContext, Browser, Page, Playwright, expect
 
 from tests.browser.serving import served
-from tests.browser.walking import refuses_get, routes, walk
+from tests.browser.walking import refuses_get, walk
 from tests.processes.conftest import wait_until
+from tests.routes import routes
 
 pytestmark = pytest.mark.processes
 
