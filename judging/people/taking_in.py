@@ -115,8 +115,11 @@ class Batch:
     def _answers(self) -> list[int]:
         """The answers to the rows that lines name: items are found by them (they have no index by their rows)."""
         lines = {line.row for line in self.lines if line.row is not None and line.candidate}
-        rows = Row.objects.filter(version=self.evaluation.run.version_id, line__in=lines)
-        return list(Response.objects.filter(row__in=rows.values("pk")).values_list("pk", flat=True))
+        version = self.evaluation.run.version
+        rows = Row.objects.filter(version=version, line__in=lines).values("pk")
+        of_references = Q(version__dataset=version.dataset_id, version__number=0, line__in=rows)
+        own = Row.objects.filter(Q(pk__in=rows) | of_references).values("pk")
+        return list(Response.objects.filter(row__in=own).values_list("pk", flat=True))
 
     def _assignments(self) -> dict[tuple[int, int], Assignment]:
         items = {item.pk: item for item in self.items.values()}

@@ -183,7 +183,7 @@ def _page(
         "people": said_of(found.response_id),
     }
     if tab == "rendered":
-        context |= _rendered(story)
+        context |= _rendered(story) | _compared(found, story)
     return render(request, "review/judgement.html", context, status=status)
 
 
@@ -199,6 +199,18 @@ def _rendered(story: Any) -> dict[str, Any]:
         "reference_html": html_of(story.reference),
         "answer_html": html_of(story.answer),
         "words": [(one, html_of(one.reply.content or "")) for one in story.asked],
+    }
+
+
+def _compared(found: Judgement, story: Any) -> dict[str, Any]:
+    """The answer that people saw beside this one. A reference that was itself compared does not come once more."""
+    if found.other_response is None:
+        return {}
+    text = selectors.answer_text(found.other_response.raw)
+    return {
+        "other_name": found.other_response.candidate.name,
+        "other_html": html_of(text),
+        "reference_rated": story.reference in (story.answer, text),
     }
 
 
