@@ -68,7 +68,7 @@ def _sentence(found: Telltale) -> str:
     if found.name:
         return _("%(field)s: contains the name “%(name)s”.") % {"field": field, "name": found.name}
     shown = [f"“{_shortened(value)}”" for value in found.values[:_VALUES_SHOWN]]
-    listed = ", ".join(shown + ["…"] * (len(found.values) > _VALUES_SHOWN))
+    listed = " / ".join(shown + ["…"] * (len(found.values) > _VALUES_SHOWN))
     return _("%(field)s: only a few short values (%(values)s), which may tell models apart.") % {
         "field": field,
         "values": listed,

@@ -103,6 +103,11 @@ class Item(models.Model):
         ]
 
     @property
+    def rates_reference(self) -> bool:
+        """Is the row's reference itself an answer here? It is kept with a row of its own (datasets/references.py)."""
+        return any(one.row_id != self.row_id for one in (self.response, self.other_response) if one)
+
+    @property
     def counts(self) -> bool:
         """Is it one of those that the evaluation is about, neither gold nor a repeat?"""
         return not self.gold and self.repeat_of_id is None

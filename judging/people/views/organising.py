@@ -207,7 +207,7 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
         "item": found,
         "names": names,
         "sides": sides_of(evaluation),
-        "shown": shown_in(evaluation, found, 1, with_reference=True),
+        "shown": shown_in(evaluation, found, 1, with_reference=not found.rates_reference),
         "assignments": found.assignments.select_related("rater__user").order_by("pk"),
         "ratings": [
             (one, told(criteria, one.values, names), skipped.get(one.reason))
