@@ -151,6 +151,14 @@ def test_the_other_data_set_is_linked(
         assert f'href="/p/physics/datasets/{version.dataset_id}/v1/">{version.dataset.name} v1</a>' in page
 
 
+def test_the_list_of_evaluations_names_both_data_sets(
+    evaluation: Evaluation, files: tuple[Version, Version], alice: User, client_of: ClientOf
+) -> None:
+    page = client_of(alice).get("/p/physics/evaluations/").content.decode()
+    for version in files:
+        assert f'{version.dataset.name} <span class="badge">v1</span>' in page
+
+
 def test_the_list_of_judgements_and_each_one_name_both_sides(
     evaluation: Evaluation, rita: User, alice: User, client_of: ClientOf
 ) -> None:

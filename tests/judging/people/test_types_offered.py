@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 
+from datasets import attaching
+from datasets.importing import import_version
 from datasets.models import Candidate, Response, Row, Version, VersionState
 from datasets.references import reference_of
+from datasets.services import dataset_upload
+from evalsite import engine
 from evalsite.accounts.models import Project, User
 from judging.people import desk
 from judging.people.offers import offers, others
@@ -61,6 +68,27 @@ def rows_are(version: Version, raw: dict[str, Any]) -> Version:
 def test_what_began_as_legacy_opens_side_by_side_after_answers_came(project: Project, origin: str) -> None:
     version = made_of(legacy(project, False), origin)
     assert codes(version) == ["reference", "single", "as_it_stands"]
+
+
+def test_a_legacy_file_stays_one_when_another_is_attached_to_it(
+    project: Project, settings: LazySettings, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path
+    turns = [{"prompt": "first", "response": "1"}, {"prompt": "last", "response": "expected"}]
+    file = json.dumps({"conversation": turns}).encode()
+    uploaded = dataset_upload(project=project, name="a", file=BytesIO(file), file_name="a.jsonl", user=None)
+    assert import_version(uploaded.pk, engine.owner())
+    uploaded.refresh_from_db()
+    given = {"file": BytesIO(file), "file_name": "b.jsonl", "model_name": "qwen", "match_by": ""}
+    sent = attaching.answers_upload(version=uploaded, user=None, **given)
+    assert attaching.match(sent.pk, engine.owner())
+    sent.refresh_from_db()
+    made = attaching.attachment_use(attachment=sent, user=None)
+    assert made is not None
+    assert import_version(made.pk, engine.owner())
+    made.refresh_from_db()
+    assert made.format == "judge_only"
+    assert codes(made) == ["reference", "single", "as_it_stands"]
 
 
 def test_legacy_survives_a_chain_of_versions(project: Project) -> None:
