@@ -30,11 +30,12 @@ HIDEABLE: dict[str, str | Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class Blindness:
-    """The roles that can be hidden, what may tell of those that are shown, and whether more rows were not checked."""
+    """The roles that can be hidden, what may tell of those that are shown, and, where there are more rows, how many
+    of a version were checked."""
 
     roles: list[str]
     warnings: list[str]
-    more: bool
+    only_first: int | None
 
 
 def blindness(versions: Iterable[Version], names: Sequence[str], hidden: Sequence[str]) -> Blindness:
@@ -46,7 +47,8 @@ def blindness(versions: Iterable[Version], names: Sequence[str], hidden: Sequenc
         more = more or version.valid_rows > LOOKED_AT
     seen = {role for row in rows for role in row}
     found = [one for one in telltales(rows, names) if one.field not in hidden]
-    return Blindness([role for role in HIDEABLE if role in seen], [_sentence(one) for one in found], more)
+    roles = [role for role in HIDEABLE if role in seen]
+    return Blindness(roles, [_sentence(one) for one in found], LOOKED_AT if more else None)
 
 
 def _turns_by_role(version: Version) -> Iterator[dict[str, str]]:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
+from judging.core.people.telltales import is_named
 from judging.people.blindness import HIDEABLE
 from judging.people.gathering import Choice
 from judging.people.messages import SCALES, value_label
@@ -295,16 +296,15 @@ def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
 
 
 def names_in(text: str, names: list[str]) -> str:
-    """The first of the models' names that a text tells; '' if it tells none. Very short names are not looked for."""
-    folded = text.casefold()
-    return next((name for name in names if len(name) > 2 and name.casefold() in folded), "")
+    """The first of the models' names that a text tells; '' if it tells none."""
+    return next((name for name in names if is_named(name, text)), "")
 
 
 def names_a_model(name: str) -> str:
     """The sentence for it."""
-    return gettext(
-        "Raters read this, and it names the candidate %(name)s. Put it so that it tells no model."
-    ) % {"name": name}
+    return gettext("Raters can read this text, and it contains the model name %(name)s. Remove the name.") % {
+        "name": name
+    }
 
 
 class SidesForm(forms.Form):

@@ -151,5 +151,15 @@ def answer_of(response: Response) -> Answer:
     return Answer(
         str(given["content"]),
         reasoning if isinstance(reasoning, str) and reasoning.strip() else None,
-        json.dumps(calls, ensure_ascii=False, indent=2) if calls else "",
+        json.dumps(_plain_calls(calls), ensure_ascii=False, indent=2) if calls else "",
     )
+
+
+def _plain_calls(calls: Any) -> Any:
+    """What is called with what. The rest stays out: the ids alone tell which provider made them."""
+    if isinstance(calls, list):
+        return [_plain_calls(one) for one in calls]
+    if not isinstance(calls, dict):
+        return calls
+    called = {name: calls[name] for name in ("name", "arguments", "input") if name in calls}
+    return called | ({"function": _plain_calls(calls["function"])} if "function" in calls else {})

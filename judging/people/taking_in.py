@@ -160,6 +160,8 @@ class Batch:
         rater = self.raters.get(line.rater)
         if rater is None:
             raise Wrong("no_rater", name=line.rater)
+        if line.key and self.keys.get(line.key) == self.evaluation.pk:
+            return False  # whatever its answers are called now
         found = self._item(line)
         key = line.key or self._made_key(found.item, rater)
         if self.keys.get(key) == self.evaluation.pk:

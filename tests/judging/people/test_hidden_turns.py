@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from datasets.models import Row, Version
+from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project, User
 from judging.people import desk
 from judging.people.blindness import Blindness, blindness
 from judging.people.models import Evaluation
+from judging.people.showing import answer_of
 from tests.conftest import ClientOf
 from tests.judging.people.make import answered, legacy, make_evaluation, sent
 from tests.make import a_version
@@ -172,3 +173,13 @@ def test_custom_fields_and_names_of_messages_are_never_sent(
     for text in desk_answers(client_of(rita), evaluation, rita):
         assert "secret-field" not in text
         assert "named-turn" not in text
+
+
+def test_of_a_tool_call_raters_see_what_is_called_with_what() -> None:
+    call = {
+        "id": "toolu_01",
+        "model": "secret",
+        "function": {"name": "search", "arguments": "{}", "by": "secret"},
+    }
+    shown = answer_of(Response(raw=json.dumps({"content": None, "tool_calls": [call]})))
+    assert json.loads(shown.tool_calls) == [{"function": {"name": "search", "arguments": "{}"}}]

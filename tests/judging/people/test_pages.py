@@ -56,7 +56,7 @@ def test_the_same_form_sent_twice_makes_one(
 def test_a_name_that_tells_a_model_is_refused(project: Project, alice: User, client_of: ClientOf) -> None:
     response = new(client_of(alice), sent(answered(a_version(project)), [], name="ALPHA against the rest"))
     assert response.status_code == 422
-    assert "names the candidate alpha" in response.content.decode()
+    assert "contains the model name alpha" in response.content.decode()
 
 
 def test_a_guideline_that_tells_a_model_is_refused(

@@ -108,8 +108,8 @@ def test_names_are_kept_as_given(files: tuple[Version, Version], alice: User, cl
     ("more", "said"),
     [
         ({"name_here": "Same", "name_there": "same "}, "different names"),
-        ({"name": "Is my orpo better?"}, "names the candidate orpo"),
-        ({"criteria-0-guideline": "Prefer base"}, "names the candidate base"),
+        ({"name": "Is my orpo better?"}, "contains the model name orpo"),
+        ({"criteria-0-guideline": "Prefer base"}, "contains the model name base"),
     ],
 )
 def test_names_alike_and_names_that_raters_would_read_are_refused(
@@ -233,6 +233,16 @@ def test_the_names_are_changed_later(evaluation: Evaluation, alice: User, client
     assert names(evaluation) == ["after", "before"]
     evaluation.run.refresh_from_db()
     assert evaluation.run.revision > before  # kept figures hold the names
+
+
+def test_what_was_exported_under_other_names_is_known_again(
+    evaluation: Evaluation, rita: User, adam: User
+) -> None:
+    lines = "\n".join(json.dumps(one) for one in records(rated(evaluation, rita)))
+    sides_rename(evaluation=evaluation, here="after", there="before", by=adam)
+    told: list[Imported] = []
+    take(evaluation, lines, note=lambda _line, one: told.append(one), rest=lambda: None)
+    assert [(one.new, one.there, one.wrong) for one in told] == [(0, 2, [])]
 
 
 def test_alike_names_are_refused_later_too_and_what_was_typed_stays(
