@@ -13,7 +13,9 @@ from datasets import files
 from datasets.models import Candidate, Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from judging.core.people.telltales import is_named
 from judging.people.leasing import locked
+from judging.people.looking import criteria_of
 from judging.people.models import Evaluation, Scheme
 from judging.runs.models import Run
 
@@ -72,6 +74,12 @@ def sides_of(evaluation: Evaluation) -> list[Side]:
     return [Side(candidate, version) for candidate, version in zip(found, versions, strict=True)]
 
 
+def _read_by_raters(evaluation: Evaluation) -> list[str]:
+    criteria = criteria_of(evaluation).values()
+    texts = [text for one in criteria for text in (one.name, one.guideline)]
+    return [evaluation.run.name, evaluation.guideline, *texts]
+
+
 @transaction.atomic
 def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> None:
     """Call the two sides by other names, everywhere. Raises ValidationError."""
@@ -80,6 +88,14 @@ def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> 
     sides = sides_of(evaluation)
     if not sides:
         raise ValidationError(_("Only an evaluation of two files has sides to name."))
+    for name in names:
+        if any(is_named(name, text) for text in _read_by_raters(evaluation)):
+            raise ValidationError(
+                _(
+                    "Raters can read %(name)s in the evaluation's name, guideline or criteria. Choose another name."
+                )
+                % {"name": name}
+            )
     for side, name in zip(sides, names, strict=True):
         Candidate.objects.filter(pk=side.candidate.pk).update(name=name)
     Run.objects.filter(pk=evaluation.run_id).update(revision=F("revision") + 1)

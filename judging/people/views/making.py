@@ -190,7 +190,7 @@ def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     form = GoldForm(
         request.POST or None,
         request.FILES or None,
-        candidates=taking_part.order_by("name"),
+        candidates=taking_part.order_by("pk"),  # as they stand in the items, A first
         criteria=criteria,
     )
     if not evaluation.scheme:

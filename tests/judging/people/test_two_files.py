@@ -215,14 +215,21 @@ def test_ratings_of_another_evaluation_are_matched_by_the_names(
     assert [(one.new, one.wrong) for one in told] == [(1, [])]
 
 
-def test_raters_never_see_the_names(evaluation: Evaluation, rita: User, client_of: ClientOf) -> None:
+def test_raters_never_see_the_names(
+    evaluation: Evaluation, rita: User, adam: User, client_of: ClientOf
+) -> None:
+    sides_rename(evaluation=evaluation, here="Secret-X", there="Secret-Y", by=adam)
     client, base = client_of(rita), f"/p/physics/desk/{evaluation.run_id}/"
     held = desk.claim(evaluation=evaluation, user=rita)[0]
-    for address in (base, f"{base}items/", f"{base}{held.pk}/", f"{base}{held.pk}/difference/"):
-        text = client.get(address, headers={"Accept": "application/json"}).content.decode()
-        assert "orpo" not in text
-        assert "base.jsonl" not in text
-        assert '"base"' not in text
+    for address in ("/p/physics/rating/", base, f"{base}{held.pk}/", f"{base}mine/"):
+        assert_blind(client.get(address).content.decode())
+    for address in (f"{base}items/", f"{base}{held.pk}/", f"{base}{held.pk}/difference/"):
+        assert_blind(client.get(address, headers={"Accept": "application/json"}).content.decode())
+
+
+def assert_blind(text: str) -> None:
+    """Neither names of sides nor of files."""
+    assert [name for name in ("Secret", "orpo", "base.jsonl") if name in text] == []
 
 
 def test_the_names_are_changed_later(evaluation: Evaluation, alice: User, client_of: ClientOf) -> None:
@@ -253,6 +260,21 @@ def test_alike_names_are_refused_later_too_and_what_was_typed_stays(
     assert page.status_code == 422
     assert 'value="twice"' in page.content.decode()
     assert names(evaluation) == ["orpo", "base"]
+
+
+def test_a_name_that_raters_can_read_is_refused_later_too(evaluation: Evaluation, adam: User) -> None:
+    with pytest.raises(ValidationError, match="Raters can read Preference"):
+        sides_rename(evaluation=evaluation, here="Preference", there="base", by=adam)
+
+
+def test_gold_proposes_the_sides_in_the_order_of_the_items(
+    evaluation: Evaluation, adam: User, alice: User, client_of: ClientOf
+) -> None:
+    sides_rename(evaluation=evaluation, here="z", there="a", by=adam)
+    page = client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/gold/").content.decode()
+    first, second = page.split('<select name="a"')[1].split('<select name="b"')
+    assert first.index(">z<") < first.index(">a<")
+    assert "selected>a<" in second.split("</select>")[0]
 
 
 @pytest.mark.parametrize(("who", "status"), [("rita", 403), ("bob", 403), ("alice", 200)])
