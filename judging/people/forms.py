@@ -168,7 +168,8 @@ class EvaluationForm(forms.Form):
     ) -> None:
         candidates = candidates_of(version)
         self.version = version
-        twin = twin_of(version) if any(one.code == Scheme.VERSIONS for one in offered) else None
+        compares_files = any(one.code == Scheme.VERSIONS for one in offered)
+        twin = twin_of(version) if compares_files and data is None else None
         here, there = proposed_names(version, twin) if twin else ("", "")
         initial = {
             "kind": offered[0].code,
