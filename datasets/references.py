@@ -6,7 +6,9 @@ They are kept in the data set's version 0, that nothing shows: versions never ch
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.db import transaction
 
@@ -19,25 +21,36 @@ _BATCH = 500
 
 
 def reference_of(row: Row, fmt: str) -> str | None:
-    """A valid row's expected answer: its last message, if it is the assistant's."""
-    found = row_data(row.raw, next(one for one in FORMATS if one == fmt))["gt"]
-    return found if isinstance(found, str) and found.strip() else None
+    """A valid row's expected answer: its last message if it is the assistant's, else its `ref_answer` as text."""
+    data = row_data(row.raw, next(one for one in FORMATS if one == fmt))
+    found = (one if isinstance(one, str) else as_text(one) for one in (data["gt"], data["ref_answer"]))
+    return next((text for text in found if text.strip()), None)
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as text; '' for null."""
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 @transaction.atomic
-def references_made(version: Version, rows: Sequence[Row]) -> tuple[Candidate, dict[int, int]]:
+def references_made(
+    version: Version, rows: Sequence[Row], name: str = ""
+) -> tuple[Candidate, dict[int, int]]:
     """The candidate "reference" of a version, and {row: response} for those of `rows` that have one.
 
-    Made again, they are the same.
+    Made again, they are the same. With a `name` they belong to a candidate of their own that is called so.
     """
     hidden, _ = Version.objects.get_or_create(
         dataset=version.dataset,
         number=0,
         defaults={"state": VersionState.READY, "origin": "references", "format": "judge_only"},
     )
-    candidate, _ = Candidate.objects.get_or_create(
-        version=hidden, name=NAME, source=f"v{version.number}"[:10]
-    )
+    if name:
+        candidate = Candidate.objects.create(version=hidden, name=name, source=f"s{uuid.uuid4().hex[:9]}")
+    else:
+        candidate, _ = Candidate.objects.get_or_create(
+            version=hidden, name=NAME, source=f"v{version.number}"[:10]
+        )
     texts = {row.pk: text for row in rows if (text := reference_of(row, version.format)) is not None}
     return candidate, _stored(hidden, candidate, texts)
 

@@ -68,6 +68,7 @@ class Action(models.TextChoices):
     EVALUATION_CREATED = "evaluation.created", _("Human evaluation created")
     EVALUATION_CLOSED = "evaluation.closed", _("Human evaluation closed")
     EVALUATION_REOPENED = "evaluation.reopened", _("Human evaluation reopened")
+    EVALUATION_SIDES_NAMED = "evaluation.sides_named", _("Sides of a human evaluation renamed")
     RATER_ADDED = "rater.added", _("Rater added")
     RATER_LEFT = "rater.left", _("Rater taken off")
     ITEM_REASSIGNED = "item.reassigned", _("Item given to another rater")

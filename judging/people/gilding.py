@@ -124,22 +124,20 @@ def _row(evaluation: Evaluation, line: Any) -> Row:
 def _response(evaluation: Evaluation, row: Row, name: Any, number: Any) -> Response:
     taking_part = RunCandidate.objects.filter(run=evaluation.run_id).values("candidate")
     candidate = Candidate.objects.filter(pk__in=taking_part, name=str(name)).first()
-    found = Response.objects.filter(
-        candidate=candidate, number=number, row__in=[row.pk, *_hidden(candidate, row)]
-    )
-    response = found.first() if candidate and isinstance(number, int) and 0 < number < 2**15 else None
+    response = None
+    if candidate and isinstance(number, int) and 0 < number < 2**15:
+        found = Response.objects.filter(candidate=candidate, number=number)
+        response = found.filter(row=row).first() or found.filter(pk__in=_rated_at(evaluation, row)).first()
     if response is None:
         raise ValidationError(_("The row has no answer of %(name)s in this evaluation.") % {"name": name})
     return response
 
 
-def _hidden(candidate: Candidate | None, row: Row) -> list[int]:
-    """Where a reference is kept as an answer: the hidden row of this one."""
-    if candidate is None:
-        return []
-    return list(
-        Row.objects.filter(version=candidate.version_id, line=row.pk).values_list("pk", flat=True)[:1]
-    )
+def _rated_at(evaluation: Evaluation, row: Row) -> list[int]:
+    """The answers of the row's items: references, and those of another file, belong to rows of their own."""
+    items = Item.objects.filter(evaluation=evaluation, row=row)
+    pairs = items.values_list("response", "other_response")
+    return [pk for pair in pairs for pk in pair if pk is not None]
 
 
 def _known(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict[int, Value]:

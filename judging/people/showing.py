@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from datasets.core.formats.names import FORMATS
 from datasets.core.variables import messages_of, response_data
 from datasets.models import Response, Row
+from datasets.references import reference_of
 from judging.markdown import html_of
 from judging.people.models import Assignment, Evaluation, Item, Scheme
 
@@ -85,8 +86,9 @@ def shown_in(
 ) -> Shown:
     """An item of an evaluation as seen with `shown_first` (1 the response, 2 the other one) on the left."""
     here, reference = conversation_of(item.row, evaluation.run.version.format)
+    conversations = _conversations(evaluation, item, here)
     return shown(
-        item, _conversations(evaluation, item, here), shown_first, reference if with_reference else None
+        item, conversations, shown_first, reference if with_reference else None, evaluation.hidden_roles
     )
 
 
@@ -95,11 +97,14 @@ def shown(
     conversations: Sequence[Sequence[Message]],
     shown_first: int | None,
     reference: str | None = None,
+    hides: Sequence[str] = (),
 ) -> Shown:
     """The same, of an item that need not be stored; the conversations that its answers belong to, in their order.
 
-    What the conversations have in common, from their beginning, is shown once; the rest with each answer.
+    What the conversations have in common, from their beginning, is shown once; the rest with each answer. Turns of the
+    roles that the evaluation `hides` are left out.
     """
+    conversations = [[one for one in each if one["role"] not in hides] for each in conversations]
     common = _in_common(conversations)
     there = [one for one in (item.response, item.other_response) if one is not None]
     sides = [
@@ -114,10 +119,9 @@ def shown(
 def conversation_of(row: Row, fmt: str) -> tuple[list[Message], str | None]:
     """What was said at a row before its answer, {role, content} each, and the expected answer, if it has one."""
     messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
-    reference = None
     if messages and messages[-1]["role"] == "assistant":
-        reference, messages = messages[-1]["content"], messages[:-1]
-    return [{"role": one["role"], "content": one["content"]} for one in messages], reference
+        messages = messages[:-1]
+    return [{"role": one["role"], "content": one["content"]} for one in messages], reference_of(row, fmt)
 
 
 def _in_common(conversations: Sequence[Sequence[Message]]) -> int:
@@ -147,5 +151,15 @@ def answer_of(response: Response) -> Answer:
     return Answer(
         str(given["content"]),
         reasoning if isinstance(reasoning, str) and reasoning.strip() else None,
-        json.dumps(calls, ensure_ascii=False, indent=2) if calls else "",
+        json.dumps(_plain_calls(calls), ensure_ascii=False, indent=2) if calls else "",
     )
+
+
+def _plain_calls(calls: Any) -> Any:
+    """What is called with what. The rest stays out: the ids alone tell which provider made them."""
+    if isinstance(calls, list):
+        return [_plain_calls(one) for one in calls]
+    if not isinstance(calls, dict):
+        return calls
+    called = {name: calls[name] for name in ("name", "arguments", "input") if name in calls}
+    return called | ({"function": _plain_calls(calls["function"])} if "function" in calls else {})

@@ -115,8 +115,11 @@ class Batch:
     def _answers(self) -> list[int]:
         """The answers to the rows that lines name: items are found by them (they have no index by their rows)."""
         lines = {line.row for line in self.lines if line.row is not None and line.candidate}
-        rows = Row.objects.filter(version=self.evaluation.run.version_id, line__in=lines)
-        return list(Response.objects.filter(row__in=rows.values("pk")).values_list("pk", flat=True))
+        version = self.evaluation.run.version
+        rows = Row.objects.filter(version=version, line__in=lines).values("pk")
+        of_references = Q(version__dataset=version.dataset_id, version__number=0, line__in=rows)
+        own = Row.objects.filter(Q(pk__in=rows) | of_references).values("pk")
+        return list(Response.objects.filter(row__in=own).values_list("pk", flat=True))
 
     def _assignments(self) -> dict[tuple[int, int], Assignment]:
         items = {item.pk: item for item in self.items.values()}
@@ -157,6 +160,8 @@ class Batch:
         rater = self.raters.get(line.rater)
         if rater is None:
             raise Wrong("no_rater", name=line.rater)
+        if line.key and self.keys.get(line.key) == self.evaluation.pk:
+            return False  # whatever its answers are called now
         found = self._item(line)
         key = line.key or self._made_key(found.item, rater)
         if self.keys.get(key) == self.evaluation.pk:

@@ -16,6 +16,7 @@ urlpatterns = [
     path("<int:pk>/reopen/", organising.reopen, name="reopen"),
     path("<int:pk>/archive/", organising.archive, name="archive"),
     path("<int:pk>/restore/", organising.restore, name="restore"),
+    path("<int:pk>/sides/", organising.rename_sides, name="rename_sides"),
     path("<int:pk>/raters/add/", organising.add_raters, name="add_raters"),
     path("<int:pk>/raters/<int:rater>/leave/", organising.leave, name="leave"),
     path("<int:pk>/items/", organising.items, name="items"),

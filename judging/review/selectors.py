@@ -21,6 +21,7 @@ _SHOWN = 300  # characters of a question or an answer in a line of the list
 _LINE_FIELDS = (
     "position", "run", "state", "value", "score", "reason", "detail", "flags", "seconds", "attempt", "current",
     "row__line", "row__raw", "response__number", "response__raw", "candidate__name", "run_metric__name",
+    "other_response__number", "other_response__candidate__name",
 )  # fmt: skip
 
 
@@ -82,7 +83,8 @@ def page(run: Run, filters: Filters, *, after: Place | None = None, before: Plac
 
 def lines_of(run: Run, ids: Sequence[int]) -> list[Line]:
     """The judgements with these ids as lines, in this order."""
-    parts = Judgement.objects.select_related("row", "response", "candidate", "run_metric").only(*_LINE_FIELDS)
+    joined = ("row", "response", "candidate", "run_metric", "other_response__candidate")
+    parts = Judgement.objects.select_related(*joined).only(*_LINE_FIELDS)
     found = parts.in_bulk(ids)
     return [_line(run, found[pk]) for pk in ids]
 

@@ -21,7 +21,7 @@ from evalsite.accounts.models import User
 from evalsite.templatetags.show import number
 from judging.core.pipeline import MetricDefinition
 from judging.markdown import html_of
-from judging.people.beside import said_of
+from judging.people.beside import said_of, seen_by_people
 from judging.review import selectors, services
 from judging.review.forms import FLAGS, FilterForm, OverrideForm
 from judging.review.places import place_from
@@ -29,7 +29,7 @@ from judging.review.telling import shown_json, story_of
 from judging.runs.access import get_judgement, get_run
 from judging.runs.export import csv_lines, jsonl_lines
 from judging.runs.filters import MOST_COUNTED, Filters, counts_are_exact, counts_by_state
-from judging.runs.models import INFER, Generation, Judgement, JudgementState, Run
+from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Run
 from judging.runs.selectors import worker_missing
 
 TABS = ("rendered", "raw", "request", "reply", "script")
@@ -183,7 +183,7 @@ def _page(
         "people": said_of(found.response_id),
     }
     if tab == "rendered":
-        context |= _rendered(story)
+        context |= _rendered(story) | ({"seen": seen_by_people(found)} if run.kind == PEOPLE else {})
     return render(request, "review/judgement.html", context, status=status)
 
 

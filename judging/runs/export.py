@@ -26,7 +26,7 @@ from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.generation_told import generation_of, generation_seen, tries_at
-from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Reading, Run
+from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgeReply, Reading, Run
 
 BATCH = 100
 RECORD_BYTES = 2 * 2**20  # spec: commands
@@ -56,8 +56,10 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
     candidates = Candidate.objects.in_bulk(list(run.run_candidates.values_list("candidate", flat=True)))
     order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt")
     ids = array("q", matching(run, filters).order_by(*order).values_list("pk", flat=True).iterator())
-    parts = Judgement.objects.select_related("row", "response")
+    compared = ["other_response"] if run.kind == PEOPLE else []
+    parts = Judgement.objects.select_related("row", "response", *compared)
     deferred = ["row__raw"] if run.kind == INFER else ["row__raw", "response__raw"]
+    deferred += [f"{name}__raw" for name in compared]
     parts = parts if texts else parts.defer(*deferred)
     for start in range(0, len(ids), BATCH):
         batch = list(ids[start : start + BATCH])
@@ -68,6 +70,8 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
             judgement = found[pk]
             judgement.run_metric = metrics[judgement.run_metric_id]
             judgement.candidate = candidates[judgement.candidate_id]
+            if judgement.other_response:
+                judgement.other_response.candidate = candidates[judgement.other_response.candidate_id]
             asked = replies.get(judgement.asked_by_id or pk, [])
             metric = definitions[judgement.run_metric_id, judgement.reading_id]
             generation = generation_of(judgement, tries.get(judgement.response_id, []))
@@ -96,6 +100,7 @@ def record(one: Told) -> dict[str, Any]:
         "line": judgement.row.line,
         "model": judgement.candidate.name,
         "response": judgement.response.number,
+        **_other(judgement),
         "metric": judgement.run_metric.name,
         "attempt": judgement.attempt,
         "state": judgement.state,
@@ -111,6 +116,12 @@ def record(one: Told) -> dict[str, Any]:
         "flags": judgement.flags.split(",") if judgement.flags else [],
         **({"generation": generation_seen(one.generation, judgement)} if one.generation else {}),
     }
+
+
+def _other(judgement: Judgement) -> dict[str, Any]:
+    """Of a comparison the answer that was compared with: `A` in its value is the first one, `B` is this."""
+    other = judgement.other_response
+    return {"other_model": other.candidate.name, "other_response": other.number} if other else {}
 
 
 Place = tuple[int, int, str]  # judge, repeat, order: first, swapped, or what both come to
@@ -214,11 +225,17 @@ def table_columns(run: Run) -> list[str]:
     if any(metric.calls_over(2) > metric.calls for metric in metrics):  # as many as an answer had fields
         counts = JudgeReply.objects.filter(judgement__run=run).values("judgement").annotate(n=Count("pk"))
         judges = max(judges, counts.aggregate(most=Max("n"))["most"] or 0)
-    fixed = ["line", "model", "response", "metric", "attempt", "state", "value", "reason", "flags", "seconds"]
+    fixed = [*_named(run), "metric", "attempt", "state", "value", "reason", "flags", "seconds"]
     asked = [
         f"{name}_{n}" for n in range(1, judges + 1) for name in ("judge", "verdict", "reply", "reasoning")
     ]
     return [*fixed, "question", "answer", "reference", *asked]
+
+
+def _named(run: Run) -> list[str]:
+    """The columns that say what was judged; people may have compared it with another answer."""
+    compared = run.kind == PEOPLE and run.judgements.filter(other_response__isnull=False).exists()
+    return ["line", "model", "response", *(["other_model", "other_response"] if compared else [])]
 
 
 def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int | float | None]]:
@@ -229,17 +246,15 @@ def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int
 
 def table_values(run: Run, filters: Filters = ANYTHING) -> Iterator[list[Any]]:
     """The same judgements as rows of `table_columns`, as they are."""
-    width = len(table_columns(run))
+    width, named = len(table_columns(run)), _named(run)
     for one in told(run, filters, texts=True):
-        values = list(_row(one, run.version.format))[:width]
+        values = list(_row(one, run.version.format, named))[:width]
         yield values + [None] * (width - len(values))
 
 
-def _row(one: Told, form: str) -> Iterator[Any]:
+def _row(one: Told, form: str, named: list[str]) -> Iterator[Any]:
     kept, judgement = record(one), one.judgement
-    yield from (
-        kept[name] for name in ("line", "model", "response", "metric", "attempt", "state", "value", "reason")
-    )
+    yield from (kept.get(name) for name in (*named, "metric", "attempt", "state", "value", "reason"))
     yield from (judgement.flags, judgement.seconds)
     data = data_of(judgement.row.raw, form)
     yield from (data["question"], response_data(judgement.response.raw)["content"], reference(data))

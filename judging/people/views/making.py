@@ -19,6 +19,7 @@ from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.core.people.criteria import Criterion
 from judging.people.access import get_evaluation
+from judging.people.blindness import HIDEABLE, Blindness, blindness
 from judging.people.forms import (
     CriteriaForms,
     EvaluationForm,
@@ -30,7 +31,7 @@ from judging.people.forms import (
 from judging.people.gilding import LONGEST_FILE, Wrong, gold_add, gold_of, gold_read
 from judging.people.looking import criteria_of
 from judging.people.messages import value_label, values_of
-from judging.people.models import Evaluation, Item
+from judging.people.models import Evaluation, Item, Scheme
 from judging.people.offers import candidates_of, look, offers
 from judging.people.organising import evaluation_create
 from judging.people.selectors import items_page, possible_raters
@@ -39,6 +40,7 @@ from judging.runs.selectors import unusable_versions
 from judging.runs.services import free_name
 
 _PREFIX = "criteria"
+_PARTS = {"criteria": "_criteria_forms", "sides": "_side_names"}
 
 
 @login_required
@@ -59,9 +61,10 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     if form is None:
         return render(request, "people/new.html", context)
     context |= {"form": form, "criteria": criteria, "shown": _preview(form, version)}
+    context["blind"] = _blindness(form, version)
     context["candidates"] = candidates_of(version)
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
-        part = "_criteria_forms" if request.GET["part"] == "criteria" else "_preview"
+        part = _PARTS.get(request.GET["part"], "_preview")
         return render(request, f"people/{part}.html", context)
     sent = request.method == "POST" and "more" not in request.POST and "choose" not in request.POST
     if sent and _valid(form, criteria):
@@ -124,7 +127,7 @@ def _valid(form: EvaluationForm, criteria: Any) -> bool:
     fine = form.is_valid() and criteria.is_valid()
     if not fine:
         return False
-    names = [one.name for one in candidates_of(form.version)]
+    names = form.names()
     for one in criteria:
         for field in ("name", "guideline"):
             if named := names_in(one.cleaned_data[field], names):
@@ -137,7 +140,7 @@ def _preview(form: EvaluationForm, version: Version) -> Any:
     """An item as a rater will see it; of what is proposed before anything is chosen."""
     if form.is_bound:
         form.is_valid()
-    sent = form.cleaned_data if form.is_bound else {}
+    sent = form.cleaned_data if form.is_bound else form.initial
     chosen: list[Candidate] = list(sent.get("candidates") or candidates_of(version))
     return look(
         version,
@@ -146,7 +149,17 @@ def _preview(form: EvaluationForm, version: Version) -> Any:
         baseline=sent.get("baseline"),
         other=sent.get("other_version"),
         with_reference=bool(sent.get("shows_reference")),
+        hides=sent.get("hidden_roles") or (),
     )
+
+
+def _blindness(form: EvaluationForm, version: Version) -> Blindness:
+    """What of the rows may tell raters which model they rate; the form offers to hide what occurs in them."""
+    sent = form.cleaned_data if form.is_bound else form.initial
+    other = sent.get("other_version") if form.chosen_kind == Scheme.VERSIONS else None
+    found = blindness([version, other] if other else [version], form.names(), sent.get("hidden_roles") or ())
+    form.fields["hidden_roles"].widget.choices = [(role, HIDEABLE[role]) for role in found.roles]
+    return found
 
 
 def _create(request: HttpRequest, project: Project, form: EvaluationForm, criteria: Any) -> Evaluation | None:
@@ -177,7 +190,7 @@ def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     form = GoldForm(
         request.POST or None,
         request.FILES or None,
-        candidates=taking_part.order_by("name"),
+        candidates=taking_part.order_by("pk"),  # as they stand in the items, A first
         criteria=criteria,
     )
     if not evaluation.scheme:

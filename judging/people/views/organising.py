@@ -17,12 +17,15 @@ from evalsite.access import May
 from judging.core.people.criteria import Criterion
 from judging.people import figures, running
 from judging.people.access import get_evaluation
+from judging.people.blindness import HIDEABLE
 from judging.people.desk_words import skip_reasons
+from judging.people.forms import SidesForm
 from judging.people.looking import criteria_of
 from judging.people.messages import SCALES, value_label, values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Rating
 from judging.people.selectors import WHICH, evaluations_page, items_page, possible_raters
 from judging.people.showing import shown_in
+from judging.people.sides import sides_of, sides_rename
 
 SEE = May.READ_JUDGEMENTS
 
@@ -52,6 +55,8 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "raters": figures.rater_lines(evaluation),
         "agreements": figures.agreements(evaluation),
         "criteria": [(one, SCALES[one.scale]) for one in criteria_of(evaluation).values()],
+        "sides": sides_of(evaluation),
+        "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],
         "candidates": [one.candidate for one in evaluation.run.run_candidates.select_related("candidate")],
         "gold": Item.objects.filter(evaluation=evaluation).exclude(gold="").count(),
         "repeats": Item.objects.filter(evaluation=evaluation, repeat_of__isnull=False).count(),
@@ -108,6 +113,26 @@ def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     running.evaluation_restore(evaluation=evaluation, by=access.signed_in(request))
     messages.success(request, _("It is in the list again; it is still closed."))
     return redirect("people:detail", slug, pk)
+
+
+@login_required
+def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Other names for the two files that are compared."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    sides = sides_of(evaluation)
+    if not sides:
+        raise Http404
+    form = SidesForm(request.POST or None, sides)
+    if request.method == "POST" and form.is_valid():
+        try:
+            sides_rename(evaluation=evaluation, **form.cleaned_data, by=access.signed_in(request))
+        except ValidationError as error:
+            form.add_error("there", error)
+        else:
+            messages.success(request, _("Names changed."))
+            return redirect("people:detail", slug, pk)
+    context = {"evaluation": evaluation, "form": form}
+    return render(request, "people/sides.html", context, status=422 if form.errors else 200)
 
 
 @login_required
@@ -181,7 +206,8 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
         "evaluation": evaluation,
         "item": found,
         "names": names,
-        "shown": shown_in(evaluation, found, 1, with_reference=True),
+        "sides": sides_of(evaluation),
+        "shown": shown_in(evaluation, found, 1, with_reference=not found.rates_reference),
         "assignments": found.assignments.select_related("rater__user").order_by("pk"),
         "ratings": [
             (one, told(criteria, one.values, names), skipped.get(one.reason))

@@ -9,75 +9,17 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
+from datasets.models import Candidate, Row
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
 from judging.people import desk, figures, running
 from judging.people.gathering import prompt_of
 from judging.people.models import Assignment, Evaluation, Item, Rating
 from tests.conftest import ClientOf, member
-from tests.judging.people.make import give, make_evaluation
+from tests.judging.people.make import answered, give, legacy, make_evaluation, sent
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
-CRITERION = {
-    "criteria-TOTAL_FORMS": "1",
-    "criteria-INITIAL_FORMS": "0",
-    "criteria-0-name": "Preference",
-    "criteria-0-scale": "steps",
-    "criteria-0-required": "on",
-}
-
-
-def legacy(
-    project: Project, answered: bool = True, name: str = "old", prompts: tuple[str, ...] = ("p1", "p2")
-) -> Version:
-    dataset = Dataset.objects.create(project=project, name=name)
-    count = len(prompts)
-    version = Version.objects.create(
-        dataset=dataset,
-        number=1,
-        state=VersionState.READY,
-        format="legacy_jsonl",
-        rows=count,
-        valid_rows=count,
-    )
-    model = (
-        Candidate.objects.create(version=version, name="qwen", rows=count, responses=count)
-        if answered
-        else None
-    )
-    for line, prompt in enumerate(prompts, 1):
-        raw = {"conversation": [{"prompt": prompt, "response": f"{name} expects {prompt}"}]}
-        row = Row.objects.create(version=version, line=line, valid=True, raw=json.dumps(raw))
-        if model:
-            Response.objects.create(
-                row=row, candidate=model, number=1, raw=json.dumps({"content": f"says {prompt}"})
-            )
-    return version
-
-
-def sent(version: Version, raters: list[User], **more: Any) -> dict[str, Any]:
-    return {
-        "version": version.pk,
-        "candidates": [one.pk for one in version.candidates.all()],
-        "raters": [one.pk for one in raters],
-        "kind": "every_pair",
-        "overlap": 1,
-        "order": "random",
-        "repeat_share": 0,
-        "gold_share": 0,
-        "lease_minutes": 30,
-        "name": "Round one",
-        "seed": 5,
-        **CRITERION,
-        **more,
-    }
-
-
-def answered(version: Version) -> Version:
-    version.candidates.update(responses=version.rows)
-    return version
 
 
 def new(client: Client, data: dict[str, Any]) -> Any:
@@ -114,7 +56,7 @@ def test_the_same_form_sent_twice_makes_one(
 def test_a_name_that_tells_a_model_is_refused(project: Project, alice: User, client_of: ClientOf) -> None:
     response = new(client_of(alice), sent(answered(a_version(project)), [], name="ALPHA against the rest"))
     assert response.status_code == 422
-    assert "names the candidate alpha" in response.content.decode()
+    assert "contains the model name alpha" in response.content.decode()
 
 
 def test_a_guideline_that_tells_a_model_is_refused(
