@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.functional import Promise
@@ -110,10 +111,9 @@ def look(
         beside = _same_prompt(row, version, other) if other and code == Scheme.VERSIONS else None
         sides = _sides(version, row, code, candidates, baseline, beside)
         if sides:
-            here, reference = conversation_of(row, version.format)
-            there = conversation_of(beside, other.format)[0] if beside and other else here
+            messages, reference = conversation_of(row, version.format)
             item = Item(row=row, response=sides[0], other_response=sides[1] if len(sides) > 1 else None)
-            return shown(item, [here, there], 1, reference if with_reference else None)
+            return shown(item, messages, 1, reference if with_reference else None)
     return None
 
 
@@ -146,8 +146,8 @@ def _first_answers(row: Row, candidates: Sequence[Candidate]) -> list[Response]:
     return list(found.order_by("candidate__name"))
 
 
-def _as_response(text: str | None) -> Response:
-    return Response(raw=json.dumps({"content": text or ""}))
+def _as_response(reference: dict[str, Any]) -> Response:
+    return Response(raw=json.dumps(reference))
 
 
 def _same_prompt(row: Row, version: Version, other: Version) -> Row | None:

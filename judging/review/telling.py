@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from datasets.core.variables import response_data
+from datasets.core.variables import row_and_response
 from evalsite.cells import clean_text
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules.scoring import Reason
@@ -136,7 +136,7 @@ def story_of(
     tries: Sequence[Generation] = (),
 ) -> Story:
     """Everything that the page shows of one judgement; the sentences are in the reader's language."""
-    data, response = data_of(judgement.row.raw, form), response_data(judgement.response.raw)
+    data, response = row_and_response(data_of(judgement.row.raw, form), judgement.response.raw)
     verdicts, rules = verdicts_by_place(judgement.verdicts), _rules(judgement.rules)
     asked_for = _rules(judgement.asked_by.rules) if judgement.asked_by else rules
     return Story(

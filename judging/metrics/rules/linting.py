@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import reference_data, response_data, row_data
+from datasets.core.variables import reference_data, row_and_response, row_data
 from datasets.models import Response, Row, Version
 from judging.core.jail.pool import Jail
 from judging.core.rules.check import read_program
@@ -83,6 +83,5 @@ def _changed_by(jail: Jail, preprocess: str, rows: list[tuple[int, dict[str, Any
     )
     for row, raw in stored.values_list("row_id", "raw"):
         answers.setdefault(row, raw)
-    empty = response_data("{}")
-    items = [(data, response_data(answers[row]) if row in answers else empty) for row, data in rows]
+    items = [row_and_response(data, answers.get(row, "")) for row, data in rows]
     return [outcome.changed.get("data", {}) for outcome in run_preprocess(jail, preprocess, items)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets import selectors
-from datasets.core.variables import response_data
+from datasets.core.variables import row_and_response
 from datasets.models import Candidate, Response, Version
 from judging.core.pipeline import Item
 from judging.core.rules.formats import NotInFormat, check_depth, read_fields
@@ -39,8 +39,7 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
         first.setdefault(answer.row_id, answer)
     return [
         Item(
-            selectors.row_values(row),
-            response_data(first[row.pk].raw),
+            *row_and_response(selectors.row_values(row), first[row.pk].raw),
             selectors.exact_reference(row, exact_json),
         )
         for row in rows

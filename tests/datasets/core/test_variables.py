@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import reference_data, response_data, row_data
+from datasets.core.variables import reference_data, response_data, row_and_response, row_data
 from tests.datasets.core.helpers import rows, turns
 
 
@@ -99,3 +99,23 @@ def test_the_reference_alone_is_that_of_the_data(fields: dict[str, object]) -> N
     seen, alone = row_data(text, "judge_only"), reference_data(text, "judge_only", json.loads)
     wanted = seen["gt"] if seen["ref_answer"] is None else seen["ref_answer"]
     assert list(alone.values()) == [wanted]
+
+
+OWN = [{"role": "user", "content": "q1"}, {"role": "assistant", "content": "mine"}]
+
+
+def test_messages_and_history_are_those_of_the_response_and_the_rest_is_the_rows() -> None:
+    turns = [{"prompt": "q1", "response": "theirs"}, {"prompt": "q2", "response": "reference"}]
+    row = row_data(json.dumps({"conversation": turns, "ref_answer": 7}), "legacy_jsonl")
+    data, _ = row_and_response(row, json.dumps({"content": "a", "earlier_messages": OWN}))
+    assert data["messages"] == [*OWN, *row["messages"][2:]]
+    assert data["history"] == "[USER] q1\n[BOT] mine"
+    assert (data["question"], data["gt"], data["ref_answer"]) == ("q2", "reference", 7)
+    assert row["history"] == "[USER] q1\n[BOT] theirs"
+
+
+@pytest.mark.parametrize("own", [None, "x", [1], [{"role": [], "content": "x"}], [{"role": "user"}]])
+def test_a_response_without_readable_earlier_turns_has_the_rows_conversation(own: object) -> None:
+    row = row_data(json.dumps({"messages": [{"role": "user", "content": "q"}]}), "judge_only")
+    data, _ = row_and_response(row, json.dumps({"content": "a", "earlier_messages": own}))
+    assert data is row
