@@ -148,7 +148,6 @@ REASONS: dict[str, StrPromise] = {
     "pending": gettext_lazy("Not scored yet."),
     "not_asked": gettext_lazy("Not scored, because another line has an error."),
     "judge.missing": gettext_lazy("This line needs a judge model, and none was given."),
-    "not_integer": gettext_lazy("The judge's score is no whole number from 1 to 5, so it was not taken."),
     "reference.field_missing": gettext_lazy("The reference has no field “%(name)s”. Correct the row."),
     "reference.field_missing.none": gettext_lazy(
         "The row has no reference (neither ref_answer nor an answer in its messages), and this line needs one."
@@ -237,7 +236,7 @@ def reason_sentence(reason: Reason) -> str:
     variant = f"{reason.code}.{reason.params.get('why')}"
     sentence = REASONS.get(variant) or REASONS.get(reason.code)
     if sentence is None:
-        return judge_sentence(reason.code, reason.params.get("detail", ""))
+        return judge_sentence(reason.code, reason.params.get("detail", ""), "rules")
     if reason.code == "reference.other_type":
         kinds = {name: KINDS[reason.params[name]] for name in ("met", "usual")}
         return str(sentence) % {**reason.params, **kinds}

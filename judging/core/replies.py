@@ -50,6 +50,11 @@ class ParserError(ValueError):
 _THINK_TAG = re.compile(r"<(/?)think>", re.IGNORECASE)
 
 
+def why_unread(reason: str, finish_reason: str | None) -> str:
+    """Why a reply gave no score, where it may have reached its token limit before it came to one."""
+    return CUT_OFF if finish_reason == "length" and reason in (EMPTY, NOTHING_OFFERED) else reason
+
+
 def without_thinking(content: str) -> str:
     """The reply less `<think>…</think>`.
 

@@ -156,7 +156,9 @@ def story_of(
         ],
         preprocess=_script(metric.preprocess, judgement.preprocess),
         postprocess=_script(metric.postprocess, judgement.postprocess),
-        why=reason_sentence(judgement.reason, judgement.detail) if judgement.reason else "",
+        why=reason_sentence(judgement.reason, judgement.detail, "rules" if metric.rules else "run")
+        if judgement.reason
+        else "",
         rules=rules,
         rules_failure=_rules_failure(judgement.rules),
         tries=[_try(one) for one in tries],

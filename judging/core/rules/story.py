@@ -62,7 +62,8 @@ def read_asked(asked: AskedJudge) -> Scored | Reason:
     """What the judge model said of a line, or why it said nothing."""
     if asked.failure is not None:
         return Reason(asked.failure.code, {"detail": asked.failure.detail})
-    return read_reply((asked.reply or {}).get("content") or "")
+    reply = asked.reply or {}
+    return read_reply(reply.get("content") or "", reply.get("finish_reason"))
 
 
 def _verdict(asked: AskedJudge, found: Scored | Reason) -> Verdict:

@@ -7,7 +7,7 @@ import pytest
 from judging.core.planted import planted_verdict
 
 PLAIN = [
-    "[[10]]", "[[A>>B]]", "评分：10", "Score: 10/10", "**Rating**: 9", "Final score: **10**", "分数：10",
+    "[[10]]", "评分：【10】", "Score: [9]", "[[A>>B]]", "评分：10", "Score: 10/10", "**Rating**: 9", "Final score: **10**", "分数：10",
     "Rating = 9",
 ]  # fmt: skip
 BRACKETS = [
