@@ -1,7 +1,7 @@
 """A row and a response as templates and scripts see them: `data` and `response`."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from datasets.core.formats.names import LEGACY_COLUMNS, Format, structural_keys
@@ -29,11 +29,21 @@ def row_data(text: str, fmt: Format) -> dict[str, Any]:
 
 
 def reference_data(text: str, fmt: Format, decode: Callable[[str], Any]) -> dict[str, Any]:
-    """Of what `data` is `ref_answer` and, where that is None, `gt`: all that a rule program compares with. `decode`
-    reads JSON."""
+    """Of what `data` is `ref_answer` or, where that is no reference, `gt`: all that a rule program compares with.
+    `decode` reads JSON."""
     row: dict[str, Any] = decode(text)
     given = row.get("ref_answer")
-    return {"ref_answer": given} if given is not None else {"gt": computed(messages_of(row, fmt))["gt"]}
+    return {"ref_answer": given} if is_reference(given) else {"gt": computed(messages_of(row, fmt))["gt"]}
+
+
+def is_reference(value: Any) -> bool:
+    """None and a blank text are no reference; 0 and False are."""
+    return value is not None and not (isinstance(value, str) and not value.strip())
+
+
+def reference_in(data: Mapping[str, Any]) -> Any:
+    """What an answer is compared with: `ref_answer`, or else `gt`; None if neither is a reference."""
+    return next((data[name] for name in ("ref_answer", "gt") if is_reference(data.get(name))), None)
 
 
 def messages_of(row: dict[str, Any], fmt: Format) -> list[dict[str, Any]]:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from datasets.core.variables import reference_in
+
 ParserSpec = str | Mapping[str, str]
 
 # Why a reply gave no score.
@@ -236,8 +238,8 @@ def with_sides_swapped(
 
     None where one of the two is missing: then there is no other order to ask in.
     """
-    reference, content = data.get("ref_answer") or data.get("gt"), response.get("content")
-    if not reference or not content:
+    reference, content = reference_in(data), response.get("content")
+    if reference is None or not content:
         return None
     return {**data, "ref_answer": content, "gt": content}, {**response, "content": reference}
 

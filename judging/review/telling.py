@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from datasets.core.variables import row_and_response
+from datasets.core.variables import reference_in, row_and_response
 from evalsite.cells import clean_text
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules.scoring import Reason
@@ -17,7 +17,6 @@ from judging.runs import strict
 from judging.runs.export import (
     data_of,
     place_of,
-    reference,
     reply_seen,
     rule_lines,
     script_seen,
@@ -141,7 +140,7 @@ def story_of(
     asked_for = _rules(judgement.asked_by.rules) if judgement.asked_by else rules
     return Story(
         messages=data["messages"],
-        reference=_text(reference(data)),
+        reference=_text(reference_in(data)),
         fields_json=_others(data, _OF_EVERY_ROW),
         answer=response["content"],
         reasoning=response["reasoning_content"] or "",

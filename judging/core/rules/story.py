@@ -9,10 +9,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from datasets.core.variables import reference_in
 from judging.core.pipeline import AskedJudge, Item, Question, Ruled, RuledLine, Verdict
 from judging.core.rules.asking import read_reply
 from judging.core.rules.conclude import NO_JUDGE, conclude, needs_answers
-from judging.core.rules.plan import ANSWER_LACKS, Call, Evaluation, Line, plan, reference_of
+from judging.core.rules.plan import ANSWER_LACKS, Call, Evaluation, Line, plan
 from judging.core.rules.program import Program
 from judging.core.rules.scoring import Reason, Scored
 from judging.core.rules.values import json_text
@@ -33,7 +34,7 @@ def evaluate(program: Program, item: Item) -> Evaluation:
 
 def reference_for(item: Item) -> Any:
     """What an item is compared with, its numbers as they are written where that is known."""
-    return reference_of(item.exact or item.data)
+    return reference_in(item.exact or item.data)
 
 
 async def rule_on(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:

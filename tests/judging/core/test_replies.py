@@ -306,9 +306,17 @@ def test_the_two_sides_are_exchanged_for_any_template() -> None:
     assert with_sides_swapped(data, response) == swapped
 
 
-@pytest.mark.parametrize(("reference", "content"), [(None, "a"), ("", "a"), ("r", ""), ("r", None)])
+@pytest.mark.parametrize(
+    ("reference", "content"), [(None, "a"), ("", "a"), (" ", "a"), ("r", ""), ("r", None)]
+)
 def test_a_missing_side_cannot_be_exchanged(reference: str | None, content: str | None) -> None:
     assert with_sides_swapped({"ref_answer": reference}, {"content": content}) is None
+
+
+@pytest.mark.parametrize("reference", [0, False])
+def test_zero_and_false_are_sides_of_a_comparison(reference: object) -> None:
+    swapped = with_sides_swapped({"ref_answer": reference, "gt": "other"}, {"content": "a"})
+    assert swapped == ({"ref_answer": "a", "gt": "a"}, {"content": reference})
 
 
 def test_a_swapped_verdict_is_turned_back() -> None:

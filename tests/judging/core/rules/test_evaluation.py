@@ -4,7 +4,7 @@ import pytest
 
 from judging.core.rules.aggregate import aggregate
 from judging.core.rules.conclude import LineError, conclude, needs_answers
-from judging.core.rules.plan import plan, reference_of
+from judging.core.rules.plan import plan
 from judging.core.rules.scoring import Reason, Scored
 from tests.judging.core.rules.programs import planned, program, result, scores, with_lines
 
@@ -105,12 +105,6 @@ def test_a_reference_value_may_not_nest_too_deeply() -> None:
 def test_a_reference_value_is_text_where_the_format_is_text() -> None:
     text = with_lines("@whole:精确匹配", form="text")
     assert result(text, '{"答": [1, true]}', {"答": [1, True]}).score == 5
-
-
-def test_the_reference_is_ref_answer_or_else_gt() -> None:
-    assert reference_of({"ref_answer": None, "gt": "b"}) == "b"
-    assert reference_of({"ref_answer": "", "gt": "b"}) == ""
-    assert reference_of({"gt": None}) is None
 
 
 def test_all_fields_are_the_references_in_its_order() -> None:
