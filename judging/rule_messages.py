@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from datasets.messages import json_problem
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason
 from judging.messages import reason_sentence as judge_sentence
@@ -129,6 +130,10 @@ REASONS: dict[str, StrPromise] = {
     "not_part_of_reference": gettext_lazy("Not a part of the reference."),
     "holds_reference": gettext_lazy("Holds all of the reference."),
     "does_not_hold_reference": gettext_lazy("Does not hold all of the reference."),
+    "part_of_argument": gettext_lazy("A part of “%(argument)s”."),
+    "not_part_of_argument": gettext_lazy("Not a part of “%(argument)s”."),
+    "holds_argument": gettext_lazy("Contains “%(argument)s”."),
+    "does_not_hold_argument": gettext_lazy("Does not contain “%(argument)s”."),
     "field_missing": gettext_lazy("The answer has no field “%(name)s”."),
     "code_returned": gettext_lazy("The block “%(label)s” returned %(score)s."),
     # a text without the format
@@ -240,14 +245,23 @@ def reason_sentence(reason: Reason) -> str:
     if reason.code == "reference.other_type":
         kinds = {name: KINDS[reason.params[name]] for name in ("met", "usual")}
         return str(sentence) % {**reason.params, **kinds}
-    return _with_details(str(sentence) % reason.params, reason)
+    return _with_details(_filled(sentence, reason.params), reason)
+
+
+def _filled(sentence: StrPromise, params: dict[str, str]) -> str:
+    """With what was met; of a text that is not JSON the first thing that keeps it from that."""
+    told = str(sentence) % params
+    if sentence is not REASONS["not_json"] or "problem" not in params:
+        return told
+    detail = json_problem(params["problem"], params["json_met"], params["json_wanted"])
+    return _("%(sentence)s (%(detail)s)") % {"sentence": told, "detail": detail}
 
 
 def _with_details(sentence: str, reason: Reason) -> str:
     """A row's or a block's error with what lies behind it."""
     params = reason.params
     if reason.code == "reference.format":
-        why = str(REASONS[params["why"]]) % params
+        why = _filled(REASONS[params["why"]], params)
         return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": why}
     if reason.code == "code.failed" and params["code_line"]:
         words = {"sentence": sentence, "line": params["code_line"], "detail": params["detail"]}

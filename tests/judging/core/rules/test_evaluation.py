@@ -147,6 +147,37 @@ def test_xml_names_are_taken_as_they_are() -> None:
     assert scores(text, "<a.b>7</a.b><c><d>7</d></c>", None) == [5, 5]
 
 
+@pytest.mark.parametrize(
+    ("answer", "reference", "score"),
+    [
+        ("<a><b>x</b><c>y</c></a>", "<a><b>x</b><c>y</c></a>", 5),
+        ("<a>\n  <b> x </b>\n  <c>y</c>\n</a>", "<a><b>x</b><c>y</c></a>", 5),
+        ("<a><b k='1'>x</b></a>", "<a><b>x</b></a>", 5),
+        ("<a><b><!-- --><![CDATA[x]]></b></a>", "<a><b>x</b></a>", 5),
+        ("<a>1<b>x</b>2</a>", "<a>1<b>x</b>2</a>", 5),
+        ("<a><b>x</b><d>y</d></a>", "<a><b>x</b><c>y</c></a>", 1),
+        ("<a><c>y</c><b>x</b></a>", "<a><b>x</b><c>y</c></a>", 1),
+        ("<a><b>xy</b></a>", "<a><b>x</b><b>y</b></a>", 1),
+        ("<a><b>x</b></a>", "<a>x</a>", 1),
+        ("<a>x</a>", "<a><b>x</b></a>", 1),
+        ("<a><b/></a>", "<a></a>", 1),
+        ("<a><b/></a>", "<a><b></b></a>", 5),
+        ("<a><b><c>x</c></b></a>", "<a><b><d>x</d></b></a>", 1),
+        ("<a><b>x</b></a><a>z</a>", "<a><b>x</b></a><a>z</a>", 5),
+        ("<a><b>x</b></a><a>z</a>", "<a><c>x</c></a><a>z</a>", 1),
+    ],
+)
+def test_xml_elements_with_children_are_equal_by_tags_order_and_texts(
+    answer: str, reference: str, score: int
+) -> None:
+    assert scores(with_lines("a:精确匹配", form="XML"), answer, reference) == [score]
+
+
+def test_all_text_of_an_xml_element_is_its_value_for_other_functions() -> None:
+    text = with_lines("a:常量等于:xy", "a:字数限制:2", "a:精确全包括:xy", form="XML:r")
+    assert scores(text, "<r><a><b>x</b><c>y</c></a></r>", None) == [5, 5, 5]
+
+
 def test_repeated_xml_elements_are_a_list() -> None:
     text = with_lines("a:精确存在于", "a:精确匹配", form="XML")
     assert scores(text, "<a>1</a>", "<a>2</a><a>1</a>") == [5, 1]
