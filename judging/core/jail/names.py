@@ -85,8 +85,8 @@ def tested_names(tree: nodes.Template) -> list[PathAndLine]:
 
 
 def _tested(tree: nodes.Template) -> Iterator[nodes.Node]:
-    for node in tree.find_all((nodes.If, nodes.CondExpr)):
-        yield from _parts_tested(node.test)
+    for test in (*tree.find_all(nodes.If), *tree.find_all(nodes.CondExpr)):
+        yield from _parts_tested(test.test)
     for node in tree.find_all((nodes.Or, nodes.And)):
         yield from _parts_tested(node.left)
     for node in tree.find_all(nodes.Not):
