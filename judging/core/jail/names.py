@@ -85,17 +85,21 @@ def tested_names(tree: nodes.Template) -> list[PathAndLine]:
 
 
 def _tested(tree: nodes.Template) -> Iterator[nodes.Node]:
-    for test in (*tree.find_all(nodes.If), *tree.find_all(nodes.CondExpr)):
-        yield from _parts_tested(test.test)
-    for node in tree.find_all((nodes.Or, nodes.And)):
-        yield from _parts_tested(node.left)
-    for node in tree.find_all(nodes.Not):
-        yield from _parts_tested(node.node)
-    for node in tree.find_all(nodes.Filter):
-        falls_back = [*node.args[1:2], *(one.value for one in node.kwargs if one.key == "boolean")]
+    for condition in tree.find_all(nodes.If):
+        yield from _parts_tested(condition.test)
+    for choice in tree.find_all(nodes.CondExpr):
+        yield from _parts_tested(choice.test)
+    for alternative in tree.find_all(nodes.Or):
+        yield from _parts_tested(alternative.left)
+    for conjunction in tree.find_all(nodes.And):
+        yield from _parts_tested(conjunction.left)
+    for negation in tree.find_all(nodes.Not):
+        yield from _parts_tested(negation.node)
+    for used in tree.find_all(nodes.Filter):
+        falls_back = [*used.args[1:2], *(one.value for one in used.kwargs if one.key == "boolean")]
         wide = any(isinstance(one, nodes.Const) and one.value for one in falls_back)
-        if node.name in ASKING_FILTERS and node.node and wide:
-            yield node.node
+        if used.name in ASKING_FILTERS and used.node and wide:
+            yield used.node
 
 
 def _parts_tested(node: nodes.Node) -> Iterator[nodes.Node]:
