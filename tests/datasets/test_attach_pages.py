@@ -326,7 +326,7 @@ def test_it_is_asked_which_turns_an_answer_follows_if_only_its_last_turn_is_know
     attachment = matched(as_alice, two_turns, jsonl(reply("new last", id="a")))
     page = as_alice.get(address(two_turns, f"{attachment.pk}/")).content.decode()
     assert "1 answer to a multi-turn row comes without its earlier turns." in page
-    assert 'name="same_turns" required' in page
+    assert 'name="same_turns" form="use" required' in page
     refused = as_alice.post(address(two_turns, f"{attachment.pk}/use/"), follow=True).content.decode()
     assert "confirm which earlier turns" in refused
     assert Version.objects.count() == 1
