@@ -57,6 +57,10 @@ class Record(dict[str, Any]):
             return self[key]
         return default
 
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        super().setdefault(key, default)
+        return self[key]
+
     def __getattr__(self, name: str) -> Any:
         try:
             return self[name]

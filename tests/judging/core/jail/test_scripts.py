@@ -129,6 +129,8 @@ def test_changed_fields_are_told(body: str, changed: dict[str, Any], jail: Jail)
         "resp.x[0].a",
         "data.deep.x[0].a",
         "data.get('y').a",
+        "data.setdefault('z', {'a': 7}).a",
+        "data.setdefault('x', None)[0].a",
     ],
 )
 @pytest.mark.parametrize("count", [1, 2000])
