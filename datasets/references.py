@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from datasets.core.formats.names import FORMATS
-from datasets.core.variables import row_data
+from datasets.core.variables import EARLIER, before_question, has_earlier_answers, messages_of, row_data
 from datasets.models import Candidate, Response, Row, Version, VersionState
 
 NAME = "reference"
@@ -25,6 +25,15 @@ def reference_of(row: Row, fmt: str) -> str | None:
     data = row_data(row.raw, next(one for one in FORMATS if one == fmt))
     found = (one if isinstance(one, str) else as_text(one) for one in (data["gt"], data["ref_answer"]))
     return next((text for text in found if text.strip()), None)
+
+
+def reference_response(row: Row, fmt: str) -> dict[str, Any] | None:
+    """The same as a response; it keeps its row's earlier turns, since it is also shown at another version's row."""
+    text = reference_of(row, fmt)
+    if text is None:
+        return None
+    messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
+    return {"content": text} | ({EARLIER: before_question(messages)} if has_earlier_answers(messages) else {})
 
 
 def as_text(value: Any) -> str:
@@ -51,25 +60,25 @@ def references_made(
         candidate, _ = Candidate.objects.get_or_create(
             version=hidden, name=NAME, source=f"v{version.number}"[:10]
         )
-    texts = {row.pk: text for row in rows if (text := reference_of(row, version.format)) is not None}
-    return candidate, _stored(hidden, candidate, texts)
+    found = ((row.pk, reference_response(row, version.format)) for row in rows)
+    return candidate, _stored(hidden, candidate, {pk: one for pk, one in found if one is not None})
 
 
-def _stored(hidden: Version, candidate: Candidate, texts: Mapping[int, str]) -> dict[int, int]:
+def _stored(hidden: Version, candidate: Candidate, answers: Mapping[int, dict[str, Any]]) -> dict[int, int]:
     """Each hidden row has the number of the row whose reference it holds as its line."""
     Row.objects.bulk_create(
-        [Row(version=hidden, line=pk, valid=True, raw="{}") for pk in texts],
+        [Row(version=hidden, line=pk, valid=True, raw="{}") for pk in answers],
         ignore_conflicts=True,
         batch_size=_BATCH,
     )
     lines: dict[int, int] = {}
-    wanted = list(texts)
+    wanted = list(answers)
     for at in range(0, len(wanted), _BATCH):
         rows = Row.objects.filter(version=hidden, line__in=wanted[at : at + _BATCH])
         lines |= dict(rows.values_list("pk", "line"))
     Response.objects.bulk_create(
         [
-            Response(row_id=pk, candidate=candidate, number=1, raw=json.dumps({"content": texts[line]}))
+            Response(row_id=pk, candidate=candidate, number=1, raw=json.dumps(answers[line]))
             for pk, line in lines.items()
         ],
         ignore_conflicts=True,
@@ -78,6 +87,6 @@ def _stored(hidden: Version, candidate: Candidate, texts: Mapping[int, str]) -> 
     found: dict[int, int] = {}
     hidden_rows = list(lines)
     for at in range(0, len(hidden_rows), _BATCH):
-        answers = Response.objects.filter(row__in=hidden_rows[at : at + _BATCH], candidate=candidate)
-        found |= {lines[row]: pk for pk, row in answers.values_list("pk", "row_id")}
+        stored = Response.objects.filter(row__in=hidden_rows[at : at + _BATCH], candidate=candidate)
+        found |= {lines[row]: pk for pk, row in stored.values_list("pk", "row_id")}
     return found

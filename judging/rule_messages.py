@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from datasets.messages import json_problem
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason
 from judging.messages import reason_sentence as judge_sentence
@@ -129,6 +130,10 @@ REASONS: dict[str, StrPromise] = {
     "not_part_of_reference": gettext_lazy("Not a part of the reference."),
     "holds_reference": gettext_lazy("Holds all of the reference."),
     "does_not_hold_reference": gettext_lazy("Does not hold all of the reference."),
+    "part_of_argument": gettext_lazy("A part of “%(argument)s”."),
+    "not_part_of_argument": gettext_lazy("Not a part of “%(argument)s”."),
+    "holds_argument": gettext_lazy("Contains “%(argument)s”."),
+    "does_not_hold_argument": gettext_lazy("Does not contain “%(argument)s”."),
     "field_missing": gettext_lazy("The answer has no field “%(name)s”."),
     "code_returned": gettext_lazy("The block “%(label)s” returned %(score)s."),
     # a text without the format
@@ -148,7 +153,6 @@ REASONS: dict[str, StrPromise] = {
     "pending": gettext_lazy("Not scored yet."),
     "not_asked": gettext_lazy("Not scored, because another line has an error."),
     "judge.missing": gettext_lazy("This line needs a judge model, and none was given."),
-    "not_integer": gettext_lazy("The judge's score is no whole number from 1 to 5, so it was not taken."),
     "reference.field_missing": gettext_lazy("The reference has no field “%(name)s”. Correct the row."),
     "reference.field_missing.none": gettext_lazy(
         "The row has no reference (neither ref_answer nor an answer in its messages), and this line needs one."
@@ -237,18 +241,27 @@ def reason_sentence(reason: Reason) -> str:
     variant = f"{reason.code}.{reason.params.get('why')}"
     sentence = REASONS.get(variant) or REASONS.get(reason.code)
     if sentence is None:
-        return judge_sentence(reason.code, reason.params.get("detail", ""))
+        return judge_sentence(reason.code, reason.params.get("detail", ""), "rules")
     if reason.code == "reference.other_type":
         kinds = {name: KINDS[reason.params[name]] for name in ("met", "usual")}
         return str(sentence) % {**reason.params, **kinds}
-    return _with_details(str(sentence) % reason.params, reason)
+    return _with_details(_filled(sentence, reason.params), reason)
+
+
+def _filled(sentence: StrPromise, params: dict[str, str]) -> str:
+    """With what was met; of a text that is not JSON the first thing that keeps it from that."""
+    told = str(sentence) % params
+    if sentence is not REASONS["not_json"] or "problem" not in params:
+        return told
+    detail = json_problem(params["problem"], params["json_met"], params["json_wanted"])
+    return _("%(sentence)s (%(detail)s)") % {"sentence": told, "detail": detail}
 
 
 def _with_details(sentence: str, reason: Reason) -> str:
     """A row's or a block's error with what lies behind it."""
     params = reason.params
     if reason.code == "reference.format":
-        why = str(REASONS[params["why"]]) % params
+        why = _filled(REASONS[params["why"]], params)
         return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": why}
     if reason.code == "code.failed" and params["code_line"]:
         words = {"sentence": sentence, "line": params["code_line"], "detail": params["detail"]}

@@ -149,6 +149,9 @@ def _most_first(counts: dict[str, int]) -> list[tuple[str, int]]:
 def use(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
     """Agreed: a new version with the answers that matched."""
     found = get_attachment(request, slug, dataset, number, attachment)
+    if found.report.get("last_only") and "same_turns" not in request.POST:
+        messages.error(request, _("Nothing was done: confirm which earlier turns these answers follow."))
+        return redirect(_address(found))
     made = attaching.attachment_use(attachment=found, user=access.signed_in(request))
     if made is None:
         messages.info(request, _("Nothing was done: this was decided before."))

@@ -18,7 +18,7 @@ from datasets.access import get_ready_version
 from datasets.browsing import RowFilter
 from datasets.core.formats.names import COMPUTED
 from datasets.core.lines import lines_at
-from datasets.core.variables import response_data
+from datasets.core.variables import EARLIER, earlier_of, response_data
 from datasets.findings_shown import Shown, shown
 from datasets.forms import RowFilterForm
 from datasets.importing import limits_of_kept
@@ -40,6 +40,7 @@ class AnswerShown:
     content: str
     reasoning: str
     further: str
+    earlier: list[dict[str, str]]
 
 
 @login_required
@@ -199,12 +200,14 @@ def _parts(row: Row) -> dict[str, Any]:
 
 def _answer(response: Response) -> AnswerShown:
     data = response_data(response.raw)
+    earlier = earlier_of(data) or []
     return AnswerShown(
         model=response.candidate.name,
         number=response.number,
         content=_cut(data["content"]),
         reasoning=_cut(data["reasoning_content"] or ""),
-        further=_further(data, "content", "reasoning_content"),
+        further=_further(data, "content", "reasoning_content", *([EARLIER] if earlier else [])),
+        earlier=[{"role": one["role"], "content": _cut(one["content"])} for one in earlier],
     )
 
 

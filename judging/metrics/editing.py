@@ -132,7 +132,7 @@ def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Waits | Trial]:
 
 
 def tried(look: Look, trial: Trial) -> Tried:
-    sentence = reason_sentence(trial.code, trial.detail) if trial.code else ""
+    sentence = reason_sentence(trial.code, trial.detail, "prompt") if trial.code else ""
     money, currency = _cost(look, trial)
     return Tried(trial, look.sample, sentence, money, currency)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
-from datasets.references import reference_of
+from datasets.references import reference_of, reference_response
 from datasets.selectors import began_as_legacy, legacy_versions, usable_versions
 from judging.people.gathering import prompt_of
 from judging.people.models import Item, Scheme
@@ -140,10 +141,9 @@ def look(
         beside = theirs.get(prompt_of(row, version.format)) if theirs else None
         sides = _sides(version, row, code, candidates, baseline, beside)
         if sides:
-            here, reference = conversation_of(row, version.format)
-            there = conversation_of(beside, other.format)[0] if beside and other else here
+            messages, reference = conversation_of(row, version.format)
             item = Item(row=row, response=sides[0], other_response=sides[1] if len(sides) > 1 else None)
-            return shown(item, [here, there], 1, reference if with_reference else None, hides)
+            return shown(item, messages, 1, reference if with_reference else None, hides)
     return None
 
 
@@ -156,11 +156,11 @@ def _sides(
     beside: Row | None,
 ) -> list[Response]:
     """The answers that would be shown at a row; none where it lacks one."""
-    reference = reference_of(row, version.format)
+    reference = reference_response(row, version.format)
     if code == AS_IT_STANDS:
         return [_as_response(reference)] if reference else []
     if code == Scheme.VERSIONS:
-        theirs = reference_of(beside, beside.version.format) if beside else None
+        theirs = reference_response(beside, beside.version.format) if beside else None
         return [_as_response(reference), _as_response(theirs)] if reference and theirs else []
     wanted = [one for one in candidates if one != baseline]
     answers = _first_answers(row, wanted)
@@ -176,8 +176,8 @@ def _first_answers(row: Row, candidates: Sequence[Candidate]) -> list[Response]:
     return list(found.order_by("candidate__name"))
 
 
-def _as_response(text: str | None) -> Response:
-    return Response(raw=json.dumps({"content": text or ""}))
+def _as_response(reference: dict[str, Any]) -> Response:
+    return Response(raw=json.dumps(reference))
 
 
 def _first_rows(version: Version, count: int = _LOOKED_AT) -> QuerySet[Row]:

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 from django.utils.safestring import SafeString
 
 from datasets.core.formats.names import FORMATS
-from datasets.core.variables import messages_of, response_data
+from datasets.core.variables import conversation_for, messages_of, response_data
 from datasets.models import Response, Row
 from datasets.references import reference_of
 from judging.markdown import html_of
-from judging.people.models import Assignment, Evaluation, Item, Scheme
+from judging.people.models import Assignment, Evaluation, Item
 
 Message: TypeAlias = dict[str, Any]
 
@@ -85,28 +85,26 @@ def shown_in(
     evaluation: Evaluation, item: Item, shown_first: int | None, *, with_reference: bool = False
 ) -> Shown:
     """An item of an evaluation as seen with `shown_first` (1 the response, 2 the other one) on the left."""
-    here, reference = conversation_of(item.row, evaluation.run.version.format)
-    conversations = _conversations(evaluation, item, here)
-    return shown(
-        item, conversations, shown_first, reference if with_reference else None, evaluation.hidden_roles
-    )
+    messages, reference = conversation_of(item.row, evaluation.run.version.format)
+    return shown(item, messages, shown_first, reference if with_reference else None, evaluation.hidden_roles)
 
 
 def shown(
     item: Item,
-    conversations: Sequence[Sequence[Message]],
+    messages: list[Message],
     shown_first: int | None,
     reference: str | None = None,
     hides: Sequence[str] = (),
 ) -> Shown:
-    """The same, of an item that need not be stored; the conversations that its answers belong to, in their order.
+    """The same, of an item that need not be stored; `messages` of its row.
 
-    What the conversations have in common, from their beginning, is shown once; the rest with each answer. Turns of the
-    roles that the evaluation `hides` are left out.
+    Each answer belongs to its own conversation. What these have in common, from their beginning, is shown once; the
+    rest with each answer. Turns of the roles that the evaluation `hides` are left out.
     """
-    conversations = [[one for one in each if one["role"] not in hides] for each in conversations]
-    common = _in_common(conversations)
     there = [one for one in (item.response, item.other_response) if one is not None]
+    whole = (conversation_for(messages, response_data(one.raw)) for one in there)
+    conversations = [[one for one in each if one["role"] not in hides] for each in whole]
+    common = _in_common(conversations)
     sides = [
         replace(answer_of(response), before=conversation[common:])
         for response, conversation in zip(there, conversations, strict=False)
@@ -128,20 +126,6 @@ def _in_common(conversations: Sequence[Sequence[Message]]) -> int:
     """With how many messages both begin."""
     alike = takewhile(lambda pair: all(one == pair[0] for one in pair), zip(*conversations, strict=False))
     return sum(1 for _ in alike)
-
-
-def _conversations(evaluation: Evaluation, item: Item, here: list[Message]) -> list[list[Message]]:
-    """Those that the item's answers belong to: of two versions' references each has its own."""
-    other = evaluation.other_version
-    if evaluation.scheme != Scheme.VERSIONS or other is None or item.other_response is None:
-        return [here, here]
-    hidden = [item.response.row_id, item.other_response.row_id]
-    rows = dict(Row.objects.filter(pk__in=hidden).values_list("pk", "line"))  # see datasets/references.py
-    theirs = Row.objects.filter(version=other, pk__in=rows.values()).first()
-    if theirs is None:
-        return [here, here]
-    there, _reference = conversation_of(theirs, other.format)
-    return [there if rows[pk] == theirs.pk else here for pk in hidden]
 
 
 def answer_of(response: Response) -> Answer:

@@ -17,7 +17,7 @@ from typing import Any, cast
 from django.db.models import Count, Max
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import response_data, row_data
+from datasets.core.variables import reference_in, response_data, row_data
 from datasets.models import Candidate
 from evalsite.cells import MARK, cell
 from judging.core.pipeline import MetricDefinition
@@ -257,7 +257,7 @@ def _row(one: Told, form: str, named: list[str]) -> Iterator[Any]:
     yield from (kept.get(name) for name in (*named, "metric", "attempt", "state", "value", "reason"))
     yield from (judgement.flags, judgement.seconds)
     data = data_of(judgement.row.raw, form)
-    yield from (data["question"], response_data(judgement.response.raw)["content"], reference(data))
+    yield from (data["question"], response_data(judgement.response.raw)["content"], reference_in(data))
     for judge in kept["judges"]:
         reply = judge["reply"] or {}
         yield from (judge["name"], judge["verdict"], reply.get("content"), reply.get("reasoning_content"))
@@ -266,11 +266,6 @@ def _row(one: Told, form: str, named: list[str]) -> Iterator[Any]:
 def data_of(raw: str, form: str) -> dict[str, Any]:
     """A row as templates see it; `form` is its version's format."""
     return row_data(raw, cast(Format, form))
-
-
-def reference(data: dict[str, Any]) -> Any:
-    """What an answer is compared with: `ref_answer`, or else `gt`."""
-    return data["gt"] if data["ref_answer"] is None else data["ref_answer"]
 
 
 def csv_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:

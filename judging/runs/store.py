@@ -19,7 +19,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import reference_data, response_data, row_data
+from datasets.core.variables import data_for, reference_data, response_data, row_data
 from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, Ruled, ScriptResult, Story
 from judging.core.rules.values import exact_json
 from judging.runs import generations
@@ -175,13 +175,13 @@ class _Rows:
     def item(self, row: int, raw: str, answer: str, seen: Seen) -> Item:
         response = response_data(answer)
         if seen == "plain":
-            return Item(self._data(row, raw), response)
+            return Item(data_for(self._data(row, raw), response), response)
         if row not in self._exact:
             self._exact[row] = reference_data(raw, self._form, exact_json)
         exact = self._exact[row]
         if seen == "exact" and answer:  # without an answer, the row is sent to a candidate
             return Item(exact, response, exact)
-        return Item(self._data(row, raw), response, exact)
+        return Item(data_for(self._data(row, raw), response), response, exact)
 
     def _data(self, row: int, raw: str) -> dict[str, Any]:
         if row not in self._plain:

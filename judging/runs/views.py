@@ -195,7 +195,7 @@ def _reasons(run: Run) -> list[dict[str, Any]]:
             {
                 "state": state,
                 "code": code,
-                "sentence": reason_sentence(code),
+                "sentence": reason_sentence(code, shown_in="rules" if told else "run"),
                 "detail": _most_often(code, details.get(code, ("", 0))[0]) if told else "",
                 "failures": failures,
                 "count": count,

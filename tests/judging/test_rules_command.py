@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from datasets.messages import JSON_PROBLEMS
 from evalsite.accounts.models import Project
 from judging.core.judges.scripted import ScriptedJudge, refusal
 from judging.core.rules.check import read_program
+from judging.core.rules.conclude import conclude
 from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.plan import plan
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason
 from judging.metrics.models import Endpoint
@@ -258,7 +261,27 @@ def test_every_function_has_its_help_and_its_argument_told() -> None:
             "(JSON, but not an object in braces.)",
         ),
         (Reason("reference.field_missing", {"name": "a", "why": "none"}), "neither ref_answer"),
+        (Reason("part_of_argument", {"argument": "电影"}), "A part of “电影”."),
+        (Reason("not_part_of_argument", {"argument": "100 %s"}), "Not a part of “100 %s”."),
+        (Reason("holds_argument", {"argument": "电影"}), "Contains “电影”."),
+        (Reason("does_not_hold_argument", {"argument": "电影"}), "Does not contain “电影”."),
+        (Reason("nothing_offered"), "choose another judge model"),
     ],
 )
 def test_reasons_are_told_in_words(reason: Reason, sentence: str) -> None:
     assert str(sentence) in reason_sentence(reason)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1,}', '\n{"a": [1,]}'])
+def test_a_reference_with_a_trailing_comma_says_so_as_validate_does(text: str) -> None:
+    program = read_program("# DSL\na:精确匹配\n@格式限制:JSON").program
+    assert program is not None
+    (line,) = plan(program, '{"a": 1}', text).lines
+    assert str(JSON_PROBLEMS["trailing_comma"]) in reason_sentence(line.reason)
+    outcome = conclude(plan(program, '{"a": 1}', text), {}).outcome()
+    assert outcome.detail.endswith("trailing_comma")
+
+
+def test_a_reason_that_was_kept_before_problems_were_named_still_reads() -> None:
+    kept = Reason("reference.format", {"name": "a", "why": "not_json", "line": "1", "column": "9"})
+    assert "Not JSON: line 1, column 9." in reason_sentence(kept)

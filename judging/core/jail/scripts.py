@@ -41,14 +41,25 @@ _GIVEN = {
 
 
 class Record(dict[str, Any]):
-    """A dict whose keys are attributes too, also those of dicts that were put into it."""
+    """A dict whose keys are attributes too, also those of dicts that were put into it, or into lists in it."""
 
     def __getitem__(self, key: str) -> Any:
         value = super().__getitem__(key)
         if type(value) is dict:
             value = Record(value)
             self[key] = value
+        elif type(value) is list:
+            _make_records(value)
         return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        if key in self:
+            return self[key]
+        return default
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        super().setdefault(key, default)
+        return self[key]
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -64,6 +75,23 @@ class Record(dict[str, Any]):
             del self[name]
         except KeyError:
             raise AttributeError(f"there is no field {name!r}") from None
+
+
+_FEW = 32
+
+
+def _make_records(values: list[Any]) -> None:
+    """Dicts in a list become records in their places: the list is the script's own, so it stays the same one.
+
+    This happens at every access, so of a long list the first and the last element stand for all.
+    """
+    kinds = set(map(type, values if len(values) <= _FEW else (values[0], values[-1])))
+    if dict in kinds or list in kinds:
+        for index, value in enumerate(values):
+            if type(value) is dict:
+                values[index] = Record(value)
+            elif type(value) is list:
+                _make_records(value)
 
 
 _decode = make_decoder(Record)

@@ -297,7 +297,7 @@ def test_evaluations_made_before_get_names_and_answers_of_their_own(
     as_before(evaluation, files)
     single = make_evaluation(project, version=files[0], side_by_side=False, choice={"candidates": ()})
     assert names(evaluation) == ["reference", "reference"]
-    migration = importlib.import_module("judging.migrations.0017_sides_of_two_files")
+    migration = importlib.import_module("judging.migrations.0018_sides_of_two_files")
     migration.name_the_sides(apps, None)
     assert names(evaluation) == ["orpo", "base"]
     assert single.run.run_candidates.get().candidate.name == "reference"

@@ -95,8 +95,8 @@ def copy(Response, rated, candidate):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("datasets", "0007_version_stopped_by"),
-        ("judging", "0016_kept_means"),
+        ("datasets", "0008_references_keep_their_turns"),
+        ("judging", "0017_endpoint_draft"),
     ]
 
     operations = [
