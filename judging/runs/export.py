@@ -24,9 +24,10 @@ from judging.core.pipeline import MetricDefinition
 from judging.core.rules.scoring import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
-from judging.runs.filters import ANYTHING, Filters, matching
+from judging.runs.filters import ANYTHING, Filters, matching, overridden_states
 from judging.runs.generation_told import generation_of, generation_seen, tries_at
-from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Reading, Run
+from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Override, Reading, Run
+from judging.runs.overrides import in_force_of
 
 BATCH = 100
 RECORD_BYTES = 2 * 2**20  # spec: commands
@@ -40,6 +41,7 @@ class Told:
     replies: list[JudgeReply]
     metric: MetricDefinition
     generation: Generation | None = None  # the try at its answer, where a run asked for it
+    override: Override | None = None  # the one in force
 
 
 def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Iterator[Told]:
@@ -64,6 +66,7 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
         found = parts.in_bulk(batch)
         replies = _replies([one.asked_by_id or pk for pk, one in found.items()])
         tries = tries_at(found.values()) if run.kind == INFER else {}
+        overrides = in_force_of(found.values())
         for pk in batch:
             judgement = found[pk]
             judgement.run_metric = metrics[judgement.run_metric_id]
@@ -71,7 +74,7 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
             asked = replies.get(judgement.asked_by_id or pk, [])
             metric = definitions[judgement.run_metric_id, judgement.reading_id]
             generation = generation_of(judgement, tries.get(judgement.response_id, []))
-            yield Told(judgement, asked, metric, generation)
+            yield Told(judgement, asked, metric, generation, overrides.get(pk))
 
 
 def _replies(judgements: list[int]) -> dict[int, list[JudgeReply]]:
@@ -89,7 +92,8 @@ def records(run: Run, filters: Filters = ANYTHING) -> Iterator[dict[str, Any]]:
 
 
 def record(one: Told) -> dict[str, Any]:
-    """All keys, whatever happened; `value` is None unless the state is scored."""
+    """All keys, whatever happened; `value` is None unless the state is scored. State, value and reason are those in
+    force: of what a reviewer has overridden, `override` holds the first ones."""
     judgement, judges = one.judgement, one.metric.judges
     verdicts = verdicts_by_place(judgement.verdicts)
     return {
@@ -98,9 +102,9 @@ def record(one: Told) -> dict[str, Any]:
         "response": judgement.response.number,
         "metric": judgement.run_metric.name,
         "attempt": judgement.attempt,
-        "state": judgement.state,
-        "value": _json(judgement.value or ""),
-        "reason": why(judgement.reason, judgement.detail),
+        "state": judgement.state_in_force,
+        "value": _json(judgement.value_in_force or ""),
+        "reason": None if judgement.overridden else _why(judgement),
         "preprocess": script_seen(judgement.preprocess),
         "judges": [
             _judge(reply, judges[reply.judge].name, verdicts.get(place_of(reply), {}).get("value"))
@@ -110,7 +114,25 @@ def record(one: Told) -> dict[str, Any]:
         "rules": [rule_seen(line) for line in rule_lines(judgement.rules)],
         "flags": judgement.flags.split(",") if judgement.flags else [],
         **({"generation": generation_seen(one.generation, judgement)} if one.generation else {}),
+        **({"override": _override(one.override, judgement)} if one.override else {}),
     }
+
+
+def _override(override: Override, judgement: Judgement) -> dict[str, Any]:
+    return {
+        "first": {
+            "state": judgement.state,
+            "value": _json(judgement.value or ""),
+            "reason": _why(judgement),
+        },
+        "reason": override.reason,
+        "by": override.by.username,
+        "at": override.at.isoformat(),
+    }
+
+
+def _why(judgement: Judgement) -> str | None:
+    return why(judgement.reason, judgement.detail)
 
 
 Place = tuple[int, int, str]  # judge, repeat, order: first, swapped, or what both come to
@@ -207,6 +229,10 @@ def write_lines(lines: Iterable[bytes], path: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
+_OF_OVERRIDE = ("first_state", "first_value", "first_reason", "overridden_by", "override_reason")
+"""Columns of a run in which a reviewer has overridden something."""
+
+
 def table_columns(run: Run) -> list[str]:
     """The columns of a table; as many judges as the metric with the most asks for."""
     metrics = [MetricDefinition.from_json(one.definition) for one in run.metrics.all()]
@@ -215,10 +241,11 @@ def table_columns(run: Run) -> list[str]:
         counts = JudgeReply.objects.filter(judgement__run=run).values("judgement").annotate(n=Count("pk"))
         judges = max(judges, counts.aggregate(most=Max("n"))["most"] or 0)
     fixed = ["line", "model", "response", "metric", "attempt", "state", "value", "reason", "flags", "seconds"]
+    overridden = [*_OF_OVERRIDE] if overridden_states(run) else []
     asked = [
         f"{name}_{n}" for n in range(1, judges + 1) for name in ("judge", "verdict", "reply", "reasoning")
     ]
-    return [*fixed, "question", "answer", "reference", *asked]
+    return [*fixed, *overridden, "question", "answer", "reference", *asked]
 
 
 def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int | float | None]]:
@@ -229,18 +256,23 @@ def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int
 
 def table_values(run: Run, filters: Filters = ANYTHING) -> Iterator[list[Any]]:
     """The same judgements as rows of `table_columns`, as they are."""
-    width = len(table_columns(run))
+    columns = table_columns(run)
+    width, overridden = len(columns), _OF_OVERRIDE[0] in columns
     for one in told(run, filters, texts=True):
-        values = list(_row(one, run.version.format))[:width]
+        values = list(_row(one, run.version.format, overridden=overridden))[:width]
         yield values + [None] * (width - len(values))
 
 
-def _row(one: Told, form: str) -> Iterator[Any]:
+def _row(one: Told, form: str, *, overridden: bool) -> Iterator[Any]:
     kept, judgement = record(one), one.judgement
     yield from (
         kept[name] for name in ("line", "model", "response", "metric", "attempt", "state", "value", "reason")
     )
     yield from (judgement.flags, judgement.seconds)
+    if overridden:
+        override = kept.get("override") or {}
+        yield from (override.get("first", {}).get(name) for name in ("state", "value", "reason"))
+        yield from (override.get("by"), override.get("reason"))
     data = data_of(judgement.row.raw, form)
     yield from (data["question"], response_data(judgement.response.raw)["content"], reference(data))
     for judge in kept["judges"]:

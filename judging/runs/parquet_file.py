@@ -15,10 +15,12 @@ from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import Run
 
 _WHOLE = ("line", "response", "attempt")
+_VALUES = ("value", "first_value")
 
 
 def write_parquet(run: Run, path: Path, filters: Filters = ANYTHING) -> None:
-    """`value` is JSON, since it may be a number, a bool or a category; `score` is it as a number, where it is one."""
+    """Values are JSON, since one may be a number, a bool or a category; `score` is the value as a number, where it is
+    one."""
     names = table_columns(run)
     columns = [(name, _kind(name)) for name in names] + [("score", _kind("score"))]
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -45,7 +47,7 @@ def _rows(run: Run, filters: Filters, names: list[str]) -> Iterator[list[parquet
 def _cell(name: str, value: Any) -> parquet.Cell:
     if value is None or _kind(name) != "text":
         return value if value is None or name != "seconds" else float(value)
-    if isinstance(value, str) and name != "value":
+    if isinstance(value, str) and name not in _VALUES:
         return clean_text(value)
     return clean_text(json.dumps(value, ensure_ascii=False))
 
