@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import os
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -26,7 +26,7 @@ from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
 from judging.runs.filters import ANYTHING, Filters, matching, overridden_states
 from judging.runs.generation_told import generation_of, generation_seen, tries_at
-from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Override, Reading, Run
+from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgeReply, Override, Reading, Run
 from judging.runs.overrides import in_force_of
 
 BATCH = 100
@@ -42,6 +42,12 @@ class Told:
     metric: MetricDefinition
     generation: Generation | None = None  # the try at its answer, where a run asked for it
     override: Override | None = None  # the one in force
+    people: dict[str, Any] | None = None  # its PEOPLE_COLUMNS, of people's judgements
+
+
+PEOPLE_COLUMNS = ("other_model", "other_response", "rater", "shown_first", "drawn_with", "adjudicated")
+people_columns: list[Callable[[Collection[Judgement]], dict[int, dict[str, Any]]]] = []
+"""Gives {judgement: its PEOPLE_COLUMNS} of people's judgements; judging.people adds it (apps.py)."""
 
 
 def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Iterator[Told]:
@@ -56,7 +62,7 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
     for reading in Reading.objects.filter(run_metric__run=run):
         definitions[reading.run_metric_id, reading.pk] = MetricDefinition.from_json(reading.definition)
     candidates = Candidate.objects.in_bulk(list(run.run_candidates.values_list("candidate", flat=True)))
-    order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt")
+    order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt", "position")
     ids = array("q", matching(run, filters).order_by(*order).values_list("pk", flat=True).iterator())
     parts = Judgement.objects.select_related("row", "response")
     deferred = ["row__raw"] if run.kind == INFER else ["row__raw", "response__raw"]
@@ -67,14 +73,16 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
         replies = _replies([one.asked_by_id or pk for pk, one in found.items()])
         tries = tries_at(found.values()) if run.kind == INFER else {}
         overrides = in_force_of(found.values())
+        for judgement in found.values():
+            judgement.run_metric = metrics[judgement.run_metric_id]
+        people = people_columns[0](found.values()) if run.kind == PEOPLE else {}
         for pk in batch:
             judgement = found[pk]
-            judgement.run_metric = metrics[judgement.run_metric_id]
             judgement.candidate = candidates[judgement.candidate_id]
             asked = replies.get(judgement.asked_by_id or pk, [])
             metric = definitions[judgement.run_metric_id, judgement.reading_id]
             generation = generation_of(judgement, tries.get(judgement.response_id, []))
-            yield Told(judgement, asked, metric, generation, overrides.get(pk))
+            yield Told(judgement, asked, metric, generation, overrides.get(pk), people.get(pk))
 
 
 def _replies(judgements: list[int]) -> dict[int, list[JudgeReply]]:
@@ -115,6 +123,7 @@ def record(one: Told) -> dict[str, Any]:
         "flags": judgement.flags.split(",") if judgement.flags else [],
         **({"generation": generation_seen(one.generation, judgement)} if one.generation else {}),
         **({"override": _override(one.override, judgement)} if one.override else {}),
+        **(one.people or {}),
     }
 
 
@@ -241,11 +250,14 @@ def table_columns(run: Run) -> list[str]:
         counts = JudgeReply.objects.filter(judgement__run=run).values("judgement").annotate(n=Count("pk"))
         judges = max(judges, counts.aggregate(most=Max("n"))["most"] or 0)
     fixed = ["line", "model", "response", "metric", "attempt", "state", "value", "reason", "flags", "seconds"]
-    overridden = [*_OF_OVERRIDE] if overridden_states(run) else []
+    more = [
+        *(_OF_OVERRIDE if overridden_states(run) else ()),
+        *(PEOPLE_COLUMNS if run.kind == PEOPLE else ()),
+    ]
     asked = [
         f"{name}_{n}" for n in range(1, judges + 1) for name in ("judge", "verdict", "reply", "reasoning")
     ]
-    return [*fixed, *overridden, "question", "answer", "reference", *asked]
+    return [*fixed, *more, "question", "answer", "reference", *asked]
 
 
 def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int | float | None]]:
@@ -273,6 +285,8 @@ def _row(one: Told, form: str, *, overridden: bool) -> Iterator[Any]:
         override = kept.get("override") or {}
         yield from (override.get("first", {}).get(name) for name in ("state", "value", "reason"))
         yield from (override.get("by"), override.get("reason"))
+    if one.people is not None:
+        yield from (one.people[name] for name in PEOPLE_COLUMNS)
     data = data_of(judgement.row.raw, form)
     yield from (data["question"], response_data(judgement.response.raw)["content"], reference(data))
     for judge in kept["judges"]:

@@ -14,8 +14,9 @@ from judging.runs.export import table_columns, table_values
 from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import Run
 
-_WHOLE = ("line", "response", "attempt")
-_VALUES = ("value", "first_value")
+_WHOLE = ("line", "response", "attempt", "other_response", "shown_first")
+_NUMBERS = ("seconds", "score", "drawn_with")
+_VALUES = ("value", "first_value", "adjudicated")
 
 
 def write_parquet(run: Run, path: Path, filters: Filters = ANYTHING) -> None:
@@ -35,7 +36,7 @@ def write_parquet(run: Run, path: Path, filters: Filters = ANYTHING) -> None:
 def _kind(name: str) -> parquet.Kind:
     if name in _WHOLE:
         return "whole"
-    return "number" if name in ("seconds", "score") else "text"
+    return "number" if name in _NUMBERS else "text"
 
 
 def _rows(run: Run, filters: Filters, names: list[str]) -> Iterator[list[parquet.Cell]]:
@@ -46,7 +47,7 @@ def _rows(run: Run, filters: Filters, names: list[str]) -> Iterator[list[parquet
 
 def _cell(name: str, value: Any) -> parquet.Cell:
     if value is None or _kind(name) != "text":
-        return value if value is None or name != "seconds" else float(value)
+        return value if value is None or name not in _NUMBERS else float(value)
     if isinstance(value, str) and name not in _VALUES:
         return clean_text(value)
     return clean_text(json.dumps(value, ensure_ascii=False))

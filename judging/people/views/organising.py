@@ -187,6 +187,10 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
             (one, told(criteria, one.values, names), skipped.get(one.reason))
             for one in ratings.order_by("pk")
         ],
+        "decisions": [
+            (one, told(criteria, one.values, names))
+            for one in found.adjudications.select_related("by").order_by("-pk")
+        ],
         "gold": told(criteria, found.gold, names),
         "others": active.exclude(assignments__item=found).select_related("user"),
     }

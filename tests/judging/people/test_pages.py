@@ -12,8 +12,10 @@ from django.test import Client
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
+from judging.core.people.criteria import canonical
 from judging.people import desk, figures, running
 from judging.people.gathering import prompt_of
+from judging.people.looking import criteria_of
 from judging.people.models import Assignment, Evaluation, Item, Rating
 from tests.conftest import ClientOf, member
 from tests.judging.people.make import give, make_evaluation
@@ -211,6 +213,11 @@ def test_what_holds_the_references_is_shown_nowhere(
     assert "v0" not in client.get(f"/p/physics/datasets/{version.dataset_id}/").content.decode()
 
 
+@pytest.fixture
+def ravi(project: Project) -> User:
+    return member("ravi", project, Role.RATER)
+
+
 def test_the_page_shows_progress_repeats_and_agreement(
     project: Project, alice: User, rita: User, client_of: ClientOf
 ) -> None:
@@ -222,7 +229,29 @@ def test_the_page_shows_progress_repeats_and_agreement(
     page = client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/").content.decode()
     assert "2 / 2" in page  # repeats
     assert "complete" in page
-    assert figures.agreements(evaluation)[0].percent == 1  # both say: no preference
+    assert figures.agreements(evaluation)[0].percent == 0  # "equal" and "both bad" are two verdicts
+
+
+@pytest.mark.parametrize("side", ["A>B", "B>A"])
+def test_both_bad_is_a_verdict_of_its_own_next_to_equal(
+    project: Project, rita: User, ravi: User, side: str
+) -> None:
+    def alpha(*said: tuple[str, str]) -> float:
+        evaluation = make_evaluation(project, [rita, ravi], rows=len(said), overlap=2)
+        for place, user in enumerate((rita, ravi)):
+            for held in desk.claim(evaluation=evaluation, user=user, count=len(said)):
+                seen = canonical(
+                    criteria_of(evaluation), {0: said[held.item.number - 1][place]}, held.shown_first
+                )
+                give(held, seen[0])
+        found = figures.agreements(evaluation)[0].alpha
+        assert found is not None
+        return found
+
+    same = [("A>>B", "A>>B"), ("B>>A", "B>>A"), ("A=B", "A=B"), ("both_bad", "both_bad")]
+    assert alpha(*same) == 1
+    near, far = alpha(*same, ("A=B", "both_bad")), alpha(*same, (side, "both_bad"))
+    assert 1 > near > far
 
 
 def test_agreement_counts_only_what_two_have_rated(project: Project, rita: User) -> None:
