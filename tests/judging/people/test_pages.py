@@ -330,6 +330,75 @@ def test_gold_is_added_by_hand_and_shows_how_a_rater_does(
     assert "1 / 1" in client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/").content.decode()
 
 
+def test_the_row_and_its_answers_are_shown_before_one_is_gold(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    evaluation, client = make_evaluation(project, rows=3, gold_share=0.5), client_of(alice)
+    alpha, beta = evaluation.run.version.candidates.order_by("name")
+    address = f"/p/physics/evaluations/{evaluation.run_id}/gold/"
+    assert "value_0" not in client.get(address).text
+    page = client.get(address, {"row": 2, "a": alpha.pk, "b": beta.pk}).text
+    for shown in ("question 2", "alpha says 2.1", "beta says 2.1", "value_0", "Use as gold"):
+        assert shown in page
+    assert not Item.objects.exclude(gold="").exists()
+
+
+@pytest.mark.parametrize("row", ["9", "0", "x", str(2**31)])
+def test_a_row_that_is_not_there_is_told_and_nothing_is_offered(
+    project: Project, alice: User, client_of: ClientOf, row: str
+) -> None:
+    evaluation = make_evaluation(project, rows=3)
+    alpha, beta = evaluation.run.version.candidates.order_by("name")
+    address = f"/p/physics/evaluations/{evaluation.run_id}/gold/"
+    page = client_of(alice).get(address, {"row": row, "a": alpha.pk, "b": beta.pk})
+    assert (page.status_code, "errorlist" in page.text or 'role="alert"' in page.text) == (200, True)
+    assert "value_0" not in page.text
+
+
+def test_an_item_is_used_as_gold_from_its_own_page(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    evaluation, client = make_evaluation(project, rows=3, gold_share=0.5), client_of(alice)
+    address = f"/p/physics/evaluations/{evaluation.run_id}/items/2/"
+    assert "Use as gold" in client.get(address).text
+    page = client.post(f"{address}gold/", {"value_0": "5"}, follow=True).text
+    assert Item.objects.get(number=2).gold == '{"0": "both_bad"}'
+    assert "Use as gold" not in page
+    assert "Known answers" in page
+
+
+def test_what_a_rater_has_had_is_not_offered_as_gold(
+    project: Project, alice: User, rita: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=1)
+    desk.claim(evaluation=evaluation, user=rita)
+    address = f"/p/physics/evaluations/{evaluation.run_id}/items/1/"
+    assert "cannot be used as gold" in client_of(alice).get(address).text
+    page = client_of(alice).post(f"{address}gold/", {"value_0": "5"}, follow=True).text
+    assert "A rater has had this item already" in page
+    assert not Item.objects.exclude(gold="").exists()
+
+
+@pytest.mark.parametrize(("name", "status"), [("bob", 403), ("rita", 403), ("charlie", 404), ("adam", 302)])
+def test_who_may_use_an_item_as_gold(
+    project: Project, cast: dict[str, User], client_of: ClientOf, name: str, status: int
+) -> None:
+    address = f"/p/physics/evaluations/{make_evaluation(project, rows=1).run_id}/items/1/gold/"
+    assert client_of(cast[name]).post(address, {"value_0": "5"}).status_code == status
+
+
+def test_what_counts_as_a_hit_is_stated_beside_the_figures(
+    project: Project, alice: User, rita: User, client_of: ClientOf
+) -> None:
+    evaluation, client = make_evaluation(project, [rita], rows=3, gold_share=0.5), client_of(alice)
+    address = f"/p/physics/evaluations/{evaluation.run_id}/"
+    says = "A hit is a right answer given exactly"
+    assert says in client.get(f"{address}gold/").text
+    assert says not in client.get(address).text
+    client.post(f"{address}items/2/gold/", {"value_0": "5"})
+    assert says in client.get(address).text
+
+
 def test_a_file_of_gold_is_taken_whole_or_not_at_all(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
