@@ -77,7 +77,7 @@ def people_of(judgements: Collection[Judgement]) -> dict[int, dict[str, Any]]:
     evaluation = Evaluation.objects.get(run=first.run_id)
     raters = EvaluationRater.objects.filter(evaluation=evaluation)
     pseudonyms = dict(raters.values_list("user", "pseudonym"))
-    items = {
+    items: dict[tuple[int, int | None], int] = {
         (response, other): pk
         for pk, response, other in evaluation.items.filter(
             response__in={one.response_id for one in judgements}, repeat_of=None

@@ -45,7 +45,9 @@ class KnownForm(forms.Form):
         self.criteria = {f"value_{number}": one for number, one in criteria.items() if one.scale != "text"}
         for name, one in self.criteria.items():
             choices = [("", "–"), *((str(place), value_label(one, v)) for place, v in enumerate(one.choices))]
-            self.fields[name] = forms.ChoiceField(label=one.name, choices=choices, required=False)
+            self.fields[name] = forms.ChoiceField(
+                label=one.name, choices=choices, required=len(self.criteria) == 1
+            )
 
     def values(self) -> dict[str, Any]:
         """{criterion's name: value} of what was chosen, after is_valid."""

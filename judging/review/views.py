@@ -164,7 +164,7 @@ def _tell_conflict(found: Judgement, form: OverrideForm | WithdrawForm) -> None:
             "Someone else changed this override in the meantime. Check its history above, then send this again."
         ),
     )
-    form.data = {**form.data.dict(), "seen": _newest(selectors.overrides_of(found))}
+    form.data = dict(form.data.items()) | {"seen": _newest(selectors.overrides_of(found))}
 
 
 def _back_to(request: HttpRequest, found: Judgement) -> HttpResponse:

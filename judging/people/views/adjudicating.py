@@ -42,6 +42,7 @@ class DecisionForm(forms.Form):
             widget=forms.Textarea(
                 attrs={
                     "rows": 1,
+                    "class": "input",
                     "placeholder": gettext_lazy("Reason (C)"),
                     "aria-label": gettext_lazy("Reason"),
                 }

@@ -22,7 +22,6 @@ from judging.people.gilding import (
     LONGEST_FILE,
     Wrong,
     gold_add,
-    gold_of,
     gold_of_item,
     gold_read,
     item_at,
@@ -95,8 +94,8 @@ def _told(criteria: dict[int, Criterion], item: Item) -> list[tuple[str, str]]:
 
 def _add_one(request: HttpRequest, evaluation: Evaluation, place: GoldPlaceForm, known: KnownForm) -> None:
     try:
-        found = gold_of(evaluation, place.cleaned_data["row"], *place.names, known.values())
-        _add(request, evaluation, [found])
+        item = item_at(evaluation, place.cleaned_data["row"], *place.names)
+        _add(request, evaluation, [gold_of_item(evaluation, item, known.values())])
     except ValidationError as error:
         known.add_error(None, error)
 
