@@ -36,12 +36,12 @@ _decode_content = msgspec.json.Decoder(_Content).decode
 class Line:
     """A judgement as the list shows it, with the beginnings of its question and its answer.
 
-    `value` is the one in force; `first`: the attempt's own value, or state, where it is overridden, else ''.
+    `value` is the one in force; `own`: the attempt's own value, or state, where it is overridden, else ''.
     """
 
     judgement: Judgement
     value: str
-    first: str
+    own: str
     question: str
     answer: str
 

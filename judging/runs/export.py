@@ -101,7 +101,7 @@ def records(run: Run, filters: Filters = ANYTHING) -> Iterator[dict[str, Any]]:
 
 def record(one: Told) -> dict[str, Any]:
     """All keys, whatever happened; `value` is None unless the state is scored. State, value and reason are those in
-    force: of what a reviewer has overridden, `override` holds the first ones."""
+    force; where a reviewer has overridden them, `override` holds the attempt's own."""
     judgement, judges = one.judgement, one.metric.judges
     verdicts = verdicts_by_place(judgement.verdicts)
     return {
@@ -129,7 +129,7 @@ def record(one: Told) -> dict[str, Any]:
 
 def _override(override: Override, judgement: Judgement) -> dict[str, Any]:
     return {
-        "first": {
+        "own": {
             "state": judgement.state,
             "value": _json(judgement.value or ""),
             "reason": _why(judgement),
@@ -238,7 +238,7 @@ def write_lines(lines: Iterable[bytes], path: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-_OF_OVERRIDE = ("first_state", "first_value", "first_reason", "overridden_by", "override_reason")
+_OF_OVERRIDE = ("own_state", "own_value", "own_reason", "overridden_by", "override_reason")
 """Columns of a run in which a reviewer has overridden something."""
 
 
@@ -283,7 +283,7 @@ def _row(one: Told, form: str, *, overridden: bool) -> Iterator[Any]:
     yield from (judgement.flags, judgement.seconds)
     if overridden:
         override = kept.get("override") or {}
-        yield from (override.get("first", {}).get(name) for name in ("state", "value", "reason"))
+        yield from (override.get("own", {}).get(name) for name in ("state", "value", "reason"))
         yield from (override.get("by"), override.get("reason"))
     if one.people is not None:
         yield from (one.people[name] for name in PEOPLE_COLUMNS)

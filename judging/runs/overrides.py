@@ -74,7 +74,7 @@ def in_force_of(judgements: Iterable[Judgement]) -> dict[int, Override]:
     found = Override.objects.filter(judgement__response__in={key[1] for key in overridden})
     found = found.filter(judgement__run_metric__in={key[0] for key in overridden})
     newest = {_key(one.judgement): one for one in found.select_related("judgement", "by").order_by("pk")}
-    return {pk: newest[key] for key, pk in overridden.items()}
+    return {pk: newest[key] for key, pk in overridden.items() if key in newest}
 
 
 def _key(judgement: Judgement) -> tuple[int, int, int | None, int | None]:

@@ -16,7 +16,7 @@ from judging.runs.models import Run
 
 _WHOLE = ("line", "response", "attempt", "other_response", "shown_first")
 _NUMBERS = ("seconds", "score", "drawn_with")
-_VALUES = ("value", "first_value", "adjudicated")
+_VALUES = ("value", "own_value", "adjudicated")
 
 
 def write_parquet(run: Run, path: Path, filters: Filters = ANYTHING) -> None:

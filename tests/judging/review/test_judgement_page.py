@@ -203,7 +203,7 @@ def test_an_override_is_added_and_the_first_value_stays(
         "It is wrong.",
         "bob",
     )
-    assert "first value: 7" in text(answer)
+    assert "without override: 7" in text(answer)
 
 
 def test_the_newest_override_counts(project: Project, bob: User, client_of: ClientOf) -> None:
@@ -295,7 +295,7 @@ def test_an_override_is_shown_with_every_attempt(
 ) -> None:
     attempts = overridden_then_asked_again(project, bob)
     page = text(client_of(alice).get(address(attempts[place])))
-    own = ("first value: 5", "value of this attempt: 3")[place]
+    own = f"without override: {(5, 3)[place]}"
     for shown in ('<span class="score">7.25</span>', own, "bob set 7.25", "It is right."):
         assert shown in page
     assert address(attempts[place], "withdraw") not in page
@@ -343,7 +343,7 @@ def test_the_list_shows_the_value_in_force_and_the_first_one(
     page = text(
         client_of(bob).get(reverse("runs:judgements", args=("physics", run.pk)), {"overridden": "yes"})
     )
-    for shown in ("<strong>7.25</strong>", "first: unparsed", "overridden", 'data-state="scored"'):
+    for shown in ("<strong>7.25</strong>", "without override: unparsed", "overridden", 'data-state="scored"'):
         assert shown in page
     assert "<strong>5</strong>" not in page
 

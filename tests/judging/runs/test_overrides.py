@@ -237,13 +237,13 @@ def test_figures_that_were_kept_are_worked_out_anew(run: Run, bob: User) -> None
 # —— exports
 
 
-def test_a_record_has_the_value_in_force_and_the_first_one(project: Project, bob: User) -> None:
+def test_a_record_has_the_value_in_force_and_the_attempt_s_own(project: Project, bob: User) -> None:
     run = a_judged_run(project, lambda _: said(None))
     made = set_to(first_of(run), 3, bob)
     overridden, other = list(records(run))[:2]
     assert [overridden[name] for name in ("state", "value", "reason")] == ["scored", 3, None]
     assert overridden["override"] == {
-        "first": {"state": "unparsed", "value": None, "reason": "nothing_offered"},
+        "own": {"state": "unparsed", "value": None, "reason": "nothing_offered"},
         "reason": "seen",
         "by": "bob",
         "at": made.at.isoformat(),
@@ -255,11 +255,11 @@ def table(run: Run) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(b"".join(csv_lines(run)).decode("utf-8-sig"))))
 
 
-def test_a_table_has_the_value_in_force_and_the_first_one(run: Run, bob: User) -> None:
-    assert "first_value" not in table(run)[0]
+def test_a_table_has_the_value_in_force_and_the_attempt_s_own(run: Run, bob: User) -> None:
+    assert "own_value" not in table(run)[0]
     set_to(first_of(run), 3, bob)
     overridden, other = table(run)[:2]
-    names = ("value", "first_state", "first_value", "overridden_by", "override_reason")
+    names = ("value", "own_state", "own_value", "overridden_by", "override_reason")
     assert [overridden[name] for name in names] == ["3", "scored", "7", "bob", "seen"]
     assert [other[name] for name in names] == ["7", "", "", "", ""]
 
@@ -270,7 +270,7 @@ def test_a_parquet_file_has_the_score_in_force(run: Run, bob: User, tmp_path: Pa
     data = (tmp_path / "run.parquet").read_bytes()
     names = [one[4] for one in footer(data)[2][1:]]
     first = dict(zip(names, rows_of(data)[0], strict=True))
-    assert (first["value"], first["score"], first["first_value"]) == ("3", 3.0, "7")
+    assert (first["value"], first["score"], first["own_value"]) == ("3", 3.0, "7")
 
 
 # —— databases of before
