@@ -75,6 +75,7 @@ class Action(models.TextChoices):
     ADJUDICATED = "item.adjudicated", _("Difference between raters decided")
     RATINGS_IMPORTED = "ratings.imported", _("Ratings imported")
     OVERRIDE_ADDED = "override.added", _("Score overridden")
+    OVERRIDE_WITHDRAWN = "override.withdrawn", _("Override withdrawn")
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metric
 from judging.messages import metrics_file_sentences
 from judging.reports.services import report_document
 from judging.runs.export import write_jsonl
+from judging.runs.filters import counts_in_force
 from judging.runs.models import Run, RunState
 from judging.runs.pump import work
 from judging.runs.reconcile import free_dead_leases
@@ -49,15 +50,15 @@ class Evaluation:
 
     def document(self) -> dict[str, Any]:
         """spec: commands, `evaluate --json`."""
-        run = self.run
+        run, counts = self.run, counts_in_force(self.run)
         return {
             "run": run.pk,
             "judgements": run.total,
-            "scored": run.scored,
-            "no_score": run.no_score,
-            "unparsed": run.unparsed,
-            "errors": run.errors,
-            "not_run": run.not_run,
+            "scored": counts["scored"],
+            "no_score": counts["no_score"],
+            "unparsed": counts["unparsed"],
+            "errors": counts["error"],
+            "not_run": counts["not_run"],
             "report": self.report,
         }
 

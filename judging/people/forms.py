@@ -17,7 +17,7 @@ from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
 from judging.core.people.telltales import is_named
 from judging.people.blindness import HIDEABLE
 from judging.people.gathering import Choice
-from judging.people.messages import SCALES, value_label
+from judging.people.messages import SCALES
 from judging.people.models import Order, Scheme
 from judging.people.offers import AS_IT_STANDS, SINGLE, Offer, candidates_of, others, twin_of
 from judging.people.organising import Terms
@@ -377,36 +377,3 @@ def proposed_criteria(compares: bool) -> list[dict[str, Any]]:
     if compares:
         return [{"name": gettext("Preference"), "scale": "steps", "both_bad": True, "required": True}]
     return [{"name": gettext("Quality"), "scale": "five", "required": True}]
-
-
-class GoldForm(forms.Form):
-    """One gold item: the row, the answers, and what is right for each criterion. Or a file of many."""
-
-    row = forms.IntegerField(label=_("Row"), min_value=1, max_value=2**31 - 1, required=False)
-    a = OneCandidate(Candidate.objects.none(), label=_("Answer A of"), required=False, empty_label=None)
-    b = OneCandidate(Candidate.objects.none(), label=_("Answer B of"), required=False, empty_label=None)
-    file = forms.FileField(
-        label=_("Or a file"),
-        required=False,
-        help_text=_(
-            'JSON Lines: {"row": 3, "a": "…", "b": "…", "values": {"…": "A>B"}}; A is the answer called a.'
-        ),
-    )
-
-    def __init__(
-        self, *args: Any, candidates: QuerySet[Candidate], criteria: dict[int, Criterion], **more: Any
-    ) -> None:
-        super().__init__(*args, **more)
-        self.criteria = {f"value_{number}": one for number, one in criteria.items() if one.scale != "text"}
-        for field in ("a", "b"):
-            self.fields[field].queryset = candidates  # type: ignore[attr-defined]
-        for name, one in self.criteria.items():
-            choices = [("", "–"), *((str(place), value_label(one, v)) for place, v in enumerate(one.choices))]
-            self.fields[name] = forms.ChoiceField(label=one.name, choices=choices, required=False)
-        self.initial.setdefault("b", candidates.values_list("pk", flat=True)[1:2].first())
-        self.order_fields(["row", "a", "b", *self.criteria, "file"])
-
-    def values(self) -> dict[str, Any]:
-        """{criterion's name: value} of what was chosen, after is_valid."""
-        chosen = {name: self.cleaned_data[name] for name in self.criteria if self.cleaned_data[name]}
-        return {self.criteria[name].name: self.criteria[name].choices[int(at)] for name, at in chosen.items()}

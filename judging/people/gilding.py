@@ -102,11 +102,21 @@ def gold_of(
 
     Raises ValidationError with a sentence.
     """
+    return gold_of_item(evaluation, item_at(evaluation, line, a, b, answer), values)
+
+
+def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) -> Gold:
+    """An item with {criterion's name: value}. Raises ValidationError with a sentence."""
+    thing = Thing(item.row_id, item.response_id, item.other_response_id)
+    return Gold(thing, _known(criteria_of(evaluation), values))
+
+
+def item_at(evaluation: Evaluation, line: Any, a: Any, b: Any, answer: Any = 1) -> Item:
+    """The item of a row and its answers, not stored. Raises ValidationError with a sentence."""
     row = _row(evaluation, line)
     first = _response(evaluation, row, a, answer)
     other = _response(evaluation, row, b, 1) if evaluation.scheme else None
-    criteria = criteria_of(evaluation)
-    return Gold(Thing(row.pk, first.pk, other.pk if other else None), _known(criteria, values))
+    return Item(evaluation=evaluation, row=row, response=first, other_response=other)
 
 
 def _row(evaluation: Evaluation, line: Any) -> Row:

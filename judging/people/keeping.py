@@ -13,6 +13,7 @@ from judging.core.values import NO_SCORE, SCORED, Value
 from judging.people.looking import criteria_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Rating
 from judging.runs.models import Judgement, Run
+from judging.runs.overrides import carry_over, metrics_lock
 from judging.runs.plain import storable
 
 
@@ -25,7 +26,11 @@ def judgements_add(
     metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
     first = evaluation.next_position
     made = judgements_made(evaluation, criteria_of(evaluation), metrics, assignment, rating, values)
+    if rating.attempt > 1:
+        metrics_lock(evaluation.run_id)
     Judgement.objects.bulk_create(made)
+    if rating.attempt > 1:
+        carry_over(evaluation.run_id, Judgement.objects.filter(pk__in=[one.pk for one in made]))
     evaluation.next_position = first + len(made)
     evaluation.save(update_fields=["next_position"])
     rating.first_position = first
@@ -84,9 +89,11 @@ def judgements_restore(evaluation: Evaluation, rating: Rating) -> None:
 def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
     if rating.first_position is None:
         return
+    metrics_lock(evaluation.run_id)
     found = judgements_of(evaluation, rating)
     states = Counter(found.values_list("state", flat=True))
     found.update(current=current)
+    carry_over(evaluation.run_id, found)
     count(evaluation, states, 1 if current else -1, extra=rating.extra)
 
 

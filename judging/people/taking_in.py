@@ -32,6 +32,7 @@ from judging.people.models import (
     RatingsImport,
 )
 from judging.runs.models import Judgement
+from judging.runs.overrides import carry_over, metrics_lock
 from judging.runs.plain import storable
 
 _NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # where keys of lines without one come from
@@ -282,7 +283,10 @@ class Batch:
         )
         touched = [one.assignment_id for one in made.ratings]
         Assignment.objects.filter(pk__in=touched).update(rating=Subquery(ratings.values("pk")[:1]))
+        metrics_lock(self.evaluation.run_id)
         Judgement.objects.bulk_create(made.judgements)
+        again = [one.pk for one in made.judgements if one.attempt > 1]
+        carry_over(self.evaluation.run_id, Judgement.objects.filter(pk__in=again))
         self.evaluation.save(update_fields=["next_position"])
         for extra, states in made.states.items():
             if states:

@@ -16,6 +16,7 @@ from judging.metrics.models import MetricVersion
 from judging.runs import planning, tasks
 from judging.runs.filters import CURRENT, Filters, matching
 from judging.runs.models import Judgement, JudgementState, Reading, Run, RunMetric, RunState
+from judging.runs.overrides import run_lock
 from judging.runs.rereading import count_again, definition_now, set_going_again
 from judging.runs.services import allow_budget, budget_of, frozen, price_list
 
@@ -71,7 +72,7 @@ def run_judge_again(
     `version`: judge by this version of the only metric that is meant. Raises ValidationError where the run's budget is
     spent.
     """
-    locked = Run.objects.select_for_update().get(pk=run.pk)
+    locked = run_lock(run.pk)
     if locked.state not in MAY_AGAIN:
         return 0
     allow_budget(locked, budget_of(locked))

@@ -42,10 +42,12 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         else:
             _tell(request, run, made)
             return redirect("runs:detail", slug, pk)
-    count = meant.of(run).count()
+    found = meant.of(run)
+    count = found.count()
     context: dict[str, Any] = {
         "run": run,
         "count": count,
+        "overridden": found.filter(override_value__isnull=False).count(),
         "several_metrics": len(metrics) > 1,
         "metric": metrics[0] if len(metrics) == 1 else None,
         "versions": versions,

@@ -22,6 +22,7 @@ from judging.metrics.models import Endpoint, MetricVersion
 from judging.runs import planning, store, tasks
 from judging.runs.asking import Trouble
 from judging.runs.budget import Budget, Spent
+from judging.runs.filters import overridden_states
 from judging.runs.inferring import candidates_create, refuse_impossible_candidates
 from judging.runs.models import (
     INFER,
@@ -34,6 +35,7 @@ from judging.runs.models import (
     RunMetric,
     RunState,
 )
+from judging.runs.overrides import run_lock
 from judging.runs.resting import rested
 
 RETRYABLE = (JudgementState.ERROR, JudgementState.UNPARSED)
@@ -321,15 +323,18 @@ def run_cancel(run: Run) -> bool:
 def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> int:
     """New attempts at what failed; the old ones are kept. How many; 0 while the run is under way. One that was paused
     because of an endpoint goes on with them."""
-    locked = Run.objects.select_for_update().get(pk=run.pk)
+    locked = run_lock(run.pk)
     chosen = tuple(state for state in states if state in RETRYABLE)
     if not (locked.ended or in_trouble(locked)) or not chosen:
         return 0
     stopped = locked.state != RunState.FINISHED
     made = planning.plan_again(locked, chosen)
     if made:
-        locked.errors = 0 if JudgementState.ERROR in chosen else locked.errors
-        locked.unparsed = 0 if JudgementState.UNPARSED in chosen else locked.unparsed
+        left = overridden_states(locked)
+        locked.errors = left[JudgementState.ERROR] if JudgementState.ERROR in chosen else locked.errors
+        locked.unparsed = (
+            left[JudgementState.UNPARSED] if JudgementState.UNPARSED in chosen else locked.unparsed
+        )
         locked.state, locked.finished_at, locked.only_worker = RunState.RUNNING, None, ""
         locked.problem = locked.problem_detail = ""
         locked.revision += 1

@@ -27,7 +27,14 @@ from judging.runs import selectors, services
 from judging.runs.access import get_run
 from judging.runs.budget_forms import raising
 from judging.runs.circuits import down_endpoints, trouble_of
-from judging.runs.filters import Filters, common_details, failed_answers, reasons
+from judging.runs.filters import (
+    Filters,
+    common_details,
+    counts_in_force,
+    counts_of_runs,
+    failed_answers,
+    reasons,
+)
 from judging.runs.forms import RunForm
 from judging.runs.inferring import asked_of, source_of
 from judging.runs.lint_notes import lint_notes
@@ -44,7 +51,8 @@ def runs(request: HttpRequest, slug: str) -> HttpResponse:
     before = _number(request, "before", int)
     found, further = selectors.runs_page(project, before)
     obstacle = selectors.workers_missing(run for run in found if not run.only_worker)
-    context = {"runs": found, "further": further, "before": before, "worker_missing": obstacle}
+    counted = counts_of_runs(found)
+    context = {"runs": counted, "further": further, "before": before, "worker_missing": obstacle}
     return render(request, "runs/list.html", context)
 
 
@@ -174,6 +182,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
     return {
         "run": run,
         "progress": progress,
+        "counts": counts_in_force(run),
         "problem": reason_sentence(problem, run.problem_detail) if problem else "",
         "worker_missing": worker_missing,
         "down": [] if worker_missing else down_endpoints(run),  # without a worker nobody tries them

@@ -25,7 +25,7 @@ from judging.people.models import RatingsImport
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
 from tests.judging.judged import a_judged_run
-from tests.judging.people.make import give, make_evaluation
+from tests.judging.people.make import give, legacy, make_evaluation
 from tests.make import a_metric
 from tests.routes import routes
 
@@ -128,12 +128,12 @@ table(POST, "rita", "desk:verdict desk:skip desk:draft", superuser="404")
 table(
     GET,
     WORK,
-    "people:new people:gold people:import people:taken_in",
+    "people:new people:gold people:import people:taken_in people:rename_sides",
 )
 table(
     POST,
     WORK,
-    "people:close people:reopen people:archive people:restore people:add_raters people:leave people:reassign "
+    "people:close people:reopen people:archive people:restore people:add_raters people:leave people:reassign people:gild "
     "people:stop_import",
 )
 table(GET, READ, "people:list people:detail people:items people:item people:export")
@@ -145,7 +145,7 @@ table(
 )
 table(GET, WORK, "runs:new runs:read_again runs:judge_again")
 table(POST, WORK, "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers")
-table(POST, REVIEW, "runs:override")
+table(POST, REVIEW, "runs:override runs:withdraw")
 
 
 @pytest.fixture
@@ -172,6 +172,10 @@ def places(
     MetricVersion.objects.create(metric=metric, number=1, definition=definition)
     run = a_judged_run(project)
     evaluation = make_evaluation(project, [rita, cast["adam"]], rows=2, overlap=2)
+    here, there = (legacy(project, False, name) for name in ("one", "two"))
+    files = make_evaluation(
+        project, version=here, scheme="versions", choice={"candidates": (), "other_version": there}
+    )
     first, second = desk.claim(evaluation=evaluation, user=rita, count=2)
     give(first, "A>B")
     (other,) = desk.claim(evaluation=evaluation, user=cast["adam"], count=1)
@@ -195,6 +199,7 @@ def places(
         "datasets": {**in_version, "line": 1, "attachment": attachment.pk},
         "endpoints": {"endpoint": endpoint.pk},
         "metrics": {"metric": metric.pk, "number": 1},
+        "people:rename_sides": {"pk": files.run_id},
         "people:reassign": {"number": second.item.number, "fields": {"assignment": second.pk}},
         "people:taken_in": {"number": imported.pk},
         "people:stop_import": {"number": imported.pk},

@@ -1,40 +1,31 @@
-"""A new human evaluation, and its gold items."""
+"""A new human evaluation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from datasets.models import Candidate, Version
 from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
-from judging.core.people.criteria import Criterion
-from judging.people.access import get_evaluation
 from judging.people.blindness import HIDEABLE, Blindness, blindness
 from judging.people.forms import (
     CriteriaForms,
     EvaluationForm,
-    GoldForm,
     names_a_model,
     names_in,
     proposed_criteria,
 )
-from judging.people.gilding import LONGEST_FILE, Wrong, gold_add, gold_of, gold_read
-from judging.people.looking import criteria_of
-from judging.people.messages import value_label, values_of
-from judging.people.models import Evaluation, Item, Scheme
+from judging.people.models import Evaluation, Scheme
 from judging.people.offers import candidates_of, look, offers
 from judging.people.organising import evaluation_create
-from judging.people.selectors import items_page, possible_raters
+from judging.people.selectors import possible_raters
 from judging.runs.once import made_once
 from judging.runs.selectors import unusable_versions
 from judging.runs.services import free_name
@@ -179,57 +170,3 @@ def _create(request: HttpRequest, project: Project, form: EvaluationForm, criter
         ),
         lambda: mine.filter(seed=sent["seed"], run__version=form.version).first(),
     )
-
-
-@login_required
-def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Gold items of an evaluation: those there are, one more, or a file of them."""
-    evaluation = get_evaluation(request, slug, pk, May.RUN)
-    criteria = criteria_of(evaluation)
-    taking_part = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
-    form = GoldForm(
-        request.POST or None,
-        request.FILES or None,
-        candidates=taking_part.order_by("pk"),  # as they stand in the items, A first
-        criteria=criteria,
-    )
-    if not evaluation.scheme:
-        del form.fields["b"]
-        form.fields["a"].label = _("Answer of")
-    wrong: list[Wrong] = []
-    if request.method == "POST" and form.is_valid():
-        wrong = _gild(request, evaluation, form)
-        if not wrong and not form.errors:
-            return redirect("people:gold", slug, pk)
-    known, further = items_page(evaluation, "gold")
-    context = {"evaluation": evaluation, "form": form, "wrong": wrong, "further": further}
-    context["items"] = [(item, _told(criteria, item)) for item in known]
-    return render(request, "people/gold.html", context, status=422 if form.errors or wrong else 200)
-
-
-def _told(criteria: dict[int, Criterion], item: Item) -> list[tuple[str, str]]:
-    known = values_of(item.gold)
-    return [(criteria[number].name, value_label(criteria[number], value)) for number, value in known.items()]
-
-
-def _gild(request: HttpRequest, evaluation: Evaluation, form: GoldForm) -> list[Wrong]:
-    """Add what the form holds; of a file all or nothing, so that a mended one can be sent again."""
-    sent = form.cleaned_data
-    try:
-        if sent["file"]:
-            found, wrong = gold_read(
-                evaluation, sent["file"].read(LONGEST_FILE).decode("utf-8-sig", "replace")
-            )
-            if wrong:
-                return wrong
-        else:
-            names = [sent[side].name if sent.get(side) else "" for side in ("a", "b")]
-            found = [gold_of(evaluation, sent["row"], names[0], names[1], form.values())]
-        count = gold_add(evaluation=evaluation, gold=found, by=access.signed_in(request))
-    except ValidationError as error:
-        form.add_error(None, error)
-        return []
-    messages.success(
-        request, ngettext("%(n)s gold item is there.", "%(n)s gold items are there.", count) % {"n": count}
-    )
-    return []

@@ -20,6 +20,7 @@ from judging.people.access import get_evaluation
 from judging.people.blindness import HIDEABLE
 from judging.people.desk_words import skip_reasons
 from judging.people.forms import SidesForm
+from judging.people.gold_forms import KnownForm
 from judging.people.looking import criteria_of
 from judging.people.messages import SCALES, value_label, values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Rating
@@ -182,10 +183,10 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """One item: what it shows, who has it, and all that was said of it."""
     evaluation = get_evaluation(request, slug, pk, SEE)
-    return render(request, "people/item.html", _item_shown(evaluation, _item_of(evaluation, number)))
+    return render(request, "people/item.html", _item_shown(evaluation, item_of(evaluation, number)))
 
 
-def _item_of(evaluation: Evaluation, number: int) -> Item:
+def item_of(evaluation: Evaluation, number: int) -> Item:
     parts = ("row", "response__candidate", "other_response__candidate", "repeat_of")
     found = (
         Item.objects.filter(evaluation=evaluation, number=number) if number < 2**31 else Item.objects.none()
@@ -213,7 +214,12 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
             (one, told(criteria, one.values, names), skipped.get(one.reason))
             for one in ratings.order_by("pk")
         ],
+        "decisions": [
+            (one, told(criteria, one.values, names))
+            for one in found.adjudications.select_related("by").order_by("-pk")
+        ],
         "gold": told(criteria, found.gold, names),
+        "known": KnownForm(None, criteria=criteria) if found.counts and not found.dealt else None,
         "others": active.exclude(assignments__item=found).select_related("user"),
     }
 
@@ -232,7 +238,7 @@ def told(criteria: dict[int, Criterion], text: str, names: list[str]) -> list[tu
 def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """Take an item out of a rater's hands: for another one, or for whoever comes."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    found = _item_of(evaluation, number)
+    found = item_of(evaluation, number)
     held = get_object_or_404(found.assignments, pk=_number(request.POST.get("assignment", "")) or 0)
     to = evaluation.raters.filter(pk=_number(request.POST.get("to", "")) or 0, left_at=None).first()
     try:
