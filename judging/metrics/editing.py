@@ -20,7 +20,7 @@ from judging.core.replies import ParserError, make_parser
 from judging.messages import FILE_PROBLEMS, reason_sentence
 from judging.metrics import samples, trying
 from judging.metrics.forms import MetricForms, starting_definition, typed_definition
-from judging.metrics.judge_forms import failure_sentence
+from judging.metrics.judge_forms import prompt_sentence, script_sentence
 from judging.metrics.models import Endpoint, Metric, MetricVersion
 from judging.metrics.preview import Prompt, preview_prompt
 from judging.metrics.samples import Offered, Sample
@@ -51,13 +51,13 @@ class Look:
     def error(self) -> str:
         """Why the template gives no prompt."""
         failure = self.prompt.shown.error if self.prompt else None
-        return failure_sentence("prompt", failure) if failure else ""
+        return prompt_sentence(failure) if failure else ""
 
     @property
     def script_error(self) -> str:
         """Why preprocess failed on this row."""
         failure = self.prompt.preprocess.failure if self.prompt and self.prompt.preprocess else None
-        return failure_sentence("script", failure) if failure else ""
+        return script_sentence("preprocess", failure) if failure else ""
 
     @property
     def names(self) -> list[Offered]:

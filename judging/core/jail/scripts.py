@@ -275,8 +275,12 @@ def named_result(result: Any) -> str:
         return f"a text {wrong}"
     if isinstance(result, int):
         return "an integer beyond 64 bits"
-    shown = repr(result)
-    return without_places(f"{type(result).__name__} {shown[:100]}{'…' if len(shown) > 100 else ''}")
+    return _type_and_value(result)
+
+
+def _type_and_value(value: Any) -> str:
+    shown = repr(value)
+    return without_places(f"{type(value).__name__} {shown[:100]}{'…' if len(shown) > 100 else ''}")
 
 
 def _is_plain(text: str) -> bool:
@@ -324,7 +328,7 @@ class Before:
 def _checked_key(key: Any, name: str) -> str:
     if isinstance(key, str):
         return str.__str__(key)
-    raise Failed("result", f"{name} has a key that is no text: {named_result(key)}")
+    raise Failed("result", f"{name} has a key that is no text: {_type_and_value(key)}")
 
 
 def as_json(value: Any, path: str, depth: int) -> Any:

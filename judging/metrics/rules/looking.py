@@ -27,7 +27,7 @@ from judging.core.rules.story import evaluate, reference_for
 from judging.core.rules.values import from_python, text_of
 from judging.core.scripts import run_preprocess
 from judging.metrics import samples
-from judging.metrics.judge_forms import failure_sentence, unified
+from judging.metrics.judge_forms import script_sentence, unified
 from judging.metrics.preview import shared_jail
 from judging.metrics.rules.hits import ENDED, Hits, count_hits
 from judging.metrics.rules.rows import fields_seen, items_of, references_of
@@ -184,7 +184,7 @@ def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
         for item, outcome in zip(items, outcomes, strict=True)
         if outcome.failure is None
     ]
-    return prepared, failure_sentence("script", failures[0]) if failures else ""
+    return prepared, script_sentence("preprocess", failures[0]) if failures else ""
 
 
 def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
