@@ -36,6 +36,7 @@ MESSAGES = (
     gettext_noop("its process was ended before it began"),
     gettext_noop("the worker did not answer as agreed: %(why)s"),
     gettext_noop("'%(name)s' is undefined"),
+    gettext_noop("too deeply nested"),
 )
 
 

@@ -11,7 +11,6 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -28,7 +27,7 @@ from judging.metrics.rules.forms import RuleForm, new_rules
 from judging.metrics.rules.guiding import chosen_lines, guide, program_text
 from judging.metrics.rules.lint_shown import lint_shown
 from judging.metrics.rules.looking import look
-from judging.rule_messages import ARGUMENTS, HELP
+from judging.rule_messages import ARGUMENTS, HELP, spoken
 
 _LOOKING = ("go", "look")
 _PAGES = {"zh": "rules.zh.md", "en": "rules.md"}
@@ -36,11 +35,6 @@ BLANK = {
     "zh": "# DSL\n@全部字段:精确匹配\n@聚合方式:mean\n@格式限制:JSON\n",
     "en": "# DSL\n@all:exact_match\n@aggregate:mean\n@format:JSON\n",
 }
-
-
-def spoken() -> str:
-    """The language's word for the reader's language."""
-    return "zh" if (get_language() or "").startswith("zh") else "en"
 
 
 @login_required
