@@ -29,6 +29,7 @@ from judging.metrics.trying import Text, Trial
 from judging.runs.budget import MILLION, cost_of_reply
 from judging.runs.past_replies import PastReply, tried_on_metric
 from judging.runs.trials import Waits
+from judging.sandbox_messages import localized
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,5 +207,5 @@ def past_replies(metric: Metric | None, before: MetricDefinition, typed: QueryDi
             {kind: pattern} if kind in ("regex", "json_path") else kind, scale.min_score, scale.max_score
         )
     except ParserError as error:
-        return Past(number, [], str(FILE_PROBLEMS[error.code]) % {"detail": error.detail})
+        return Past(number, [], str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)})
     return Past(number, tried_on_metric(metric, number, parser) if number < len(before.judges) else [])

@@ -154,7 +154,7 @@ class JudgeForm(forms.Form):
         try:
             make_parser(self.parser(), 1, 10)
         except ParserError as error:
-            self.add_error("pattern", str(FILE_PROBLEMS[error.code]) % {"detail": error.detail})
+            self.add_error("pattern", str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)})
         return self.cleaned_data
 
     def result(self) -> JudgeModel:

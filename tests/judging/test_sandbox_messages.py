@@ -68,6 +68,22 @@ def test_what_python_says_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "chinese"),
+    [
+        ("SyntaxError: '(' was never closed", "SyntaxError: “(”没有闭合"),
+        ("IndentationError: unexpected indent", "IndentationError: 多余的缩进"),
+        ("expected token 'end of print statement', got 'x'", "应为“end of print statement”，实际是“x”"),
+        ("Expecting ',' delimiter", "缺少逗号"),
+        ("missing ), unterminated subpattern at position 0", "位置 0 的括号没有闭合"),
+    ],
+)
+def test_frequent_syntax_errors_are_translated(message: str, chinese: str) -> None:
+    with translation.override("zh-hans"):
+        assert localized(message) == chinese
+    assert localized(message) == message
+
+
+@pytest.mark.parametrize(
     ("source", "code", "line"),
     [
         ("def preprocess(data:", "syntax", 1),
