@@ -18,6 +18,7 @@ from judging.core.scripts import ScriptKind
 from judging.messages import reason_sentence
 from judging.metrics import preview
 from judging.metrics.judge_forms import CodeField, JudgeForm, judge_numbers, script_sentence, unified
+from judging.metrics.recommending import Offer, offers
 
 MAX_SCRIPT = 200_000  # characters
 
@@ -79,6 +80,11 @@ class MetricForm(forms.Form):
             "what it returns is the score."
         ),
     )
+
+    @property
+    def offers(self) -> dict[ScriptKind, list[Offer]]:
+        """The recommended scripts of each kind."""
+        return offers()
 
     def clean_preprocess(self) -> str:
         return self._script("preprocess")

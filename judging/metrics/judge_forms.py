@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite.accounts.models import Project
+from judging.core.builtin import BUILTINS
 from judging.core.jail.job import Failure
 from judging.core.metrics_file import MAX_REPEATS
 from judging.core.pipeline import JudgeModel, ParserSpec
@@ -201,6 +202,10 @@ def with_change(typed: QueryDict, before: int) -> QueryDict:
         place = numbers.index(number) + 1 if number in numbers else len(numbers)
         numbers.insert(place, free)
         _fill(changed, number if action == "copy" else None, free)
+        builtin = BUILTINS.get(typed.get("add_from", "")) if action == "add" else None
+        if builtin is not None:
+            changed[f"judge-{free}-template"] = builtin.source
+            changed[f"judge-{free}-parse"] = builtin.parse
     elif number in numbers:
         place = numbers.index(number)
         numbers.remove(number)

@@ -13,6 +13,7 @@ from typing import Any
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import JailRefused
 from judging.core.judges.settings import JudgeSettings, build_request
+from judging.core.pasted import Repair, repaired
 from judging.core.pipeline import AskedJudge, Context, MetricDefinition, with_changes
 from judging.core.prompts import render
 from judging.core.scripts import KINDS, ScriptKind, ScriptOutcome, run_postprocess, run_preprocess
@@ -36,6 +37,7 @@ class ScriptRun:
     outcome: ScriptOutcome | None = None
     reply: str = ""
     reply_from: str = ""  # typed, stored, example
+    repair: Repair | None = None
 
     @property
     def result_json(self) -> str:
@@ -60,7 +62,8 @@ def script_runs(
 ) -> dict[str, ScriptRun]:
     """What each script that there is does to the sample row, by its name."""
     try:
-        return _runs(definition, sample, metric, typed_reply)
+        runs = _runs(definition, sample, metric, typed_reply)
+        return {kind: replace(run, repair=repaired(getattr(definition, kind))) for kind, run in runs.items()}
     except (JailRefused, JailBroken):
         sentence = reason_sentence("script_refused")
         kinds = [kind for kind in KINDS if getattr(definition, kind).strip()]

@@ -1,5 +1,6 @@
 // The editor of rules: errors marked at their lines, what may stand at the caret, blocks put in by a button.
 import "./code-editor.js";
+import "./recommended.js";
 import "./typed.js";
 
 const form = document.getElementById("metric-form");

@@ -23,13 +23,14 @@ from judging.core.rules.functions import FUNCTIONS
 from judging.markdown import html_of
 from judging.metrics import editing, samples, services
 from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.recommending import with_script
 from judging.metrics.rules.forms import RuleForm, new_rules
 from judging.metrics.rules.guiding import chosen_lines, guide, program_text
 from judging.metrics.rules.lint_shown import lint_shown
 from judging.metrics.rules.looking import look
 from judging.rule_messages import ARGUMENTS, HELP, spoken
 
-_LOOKING = ("go", "look")
+_LOOKING = ("go", "look", "change")
 _PAGES = {"zh": "rules.zh.md", "en": "rules.md"}
 BLANK = {
     "zh": "# DSL\n@全部字段:精确匹配\n@聚合方式:mean\n@格式限制:JSON\n",
@@ -120,7 +121,7 @@ class EditorPage:
     newest: MetricVersion | None = None
 
     def __post_init__(self) -> None:
-        post = self.request.POST
+        post = with_script(self.request.POST)
         self.typed = post if "rules" in post else None  # the guided form sends something else
         self.form = RuleForm(self.typed, project=self.project, before=self.before)
 
@@ -143,7 +144,7 @@ class EditorPage:
             "began": self.newest.number if self.newest else "",
             "seen": stale.number if stale else self.seen,
             "stale": stale,
-            "look": look(self.project, self.before, self.request.POST),
+            "look": look(self.project, self.before, self.typed or self.request.POST),
             "failed": failed,
             "functions": [(one, HELP[one.code], ARGUMENTS[one.argument]) for one in FUNCTIONS],
             "spoken": spoken(),
