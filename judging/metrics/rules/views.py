@@ -25,7 +25,7 @@ from judging.metrics import editing, samples, services
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.recommending import with_script
 from judging.metrics.rules.forms import RuleForm, new_rules
-from judging.metrics.rules.guiding import chosen_lines, guide, program_text
+from judging.metrics.rules.guiding import chosen_lines, field_rules, guide, program_text
 from judging.metrics.rules.lint_shown import lint_shown
 from judging.metrics.rules.looking import look
 from judging.rule_messages import ARGUMENTS, HELP, spoken
@@ -45,14 +45,16 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     typed = request.POST or request.GET
     version = samples.chosen_version(project, {name: str(typed[name]) for name in typed})
     found = guide(version) if version else None
-    if request.method == "POST" and found and "build" in request.POST:
-        texts = {name: str(request.POST[name]) for name in request.POST}
-        aggregate = texts.get("aggregate", "")
-        aggregate = aggregate if aggregate in words.AGGREGATES else "mean"
-        program = program_text(chosen_lines(texts, found, spoken()), aggregate, found.form, spoken())
+    fields = field_rules(found, request.POST) if found else []
+    aggregate = request.POST.get("aggregate", "")
+    aggregate = aggregate if aggregate in words.AGGREGATES else "mean"
+    if found and "build" in request.POST:
+        program = program_text(chosen_lines(fields, spoken()), aggregate, found.form, spoken())
         return EditorPage(request, project, new_rules(program, _("Fields"))).render()
     context = {
         "guide": found,
+        "fields": fields,
+        "aggregate": aggregate,
         "versions": samples.versions_offered(project),
         "functions": [(one.code, one.name.in_language(spoken()), HELP[one.code]) for one in FUNCTIONS],
         "aggregates": words.AGGREGATES,

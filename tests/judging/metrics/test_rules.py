@@ -258,6 +258,23 @@ def test_the_guided_form_writes_the_program(analyst: Client, labels: Version) ->
     assert "The program has no errors." in text
 
 
+def test_a_field_of_the_guided_form_may_have_several_rules(analyst: Client, labels: Version) -> None:
+    typed = {"row_version": labels.pk, "function-0": "", "function-1": ["fuzzy_match"], "argument-1": [""]}
+    page = analyst.post(f"{BASE}rules/start/", {**typed, "more": "1", "aggregate": "min"})
+    assert [field.rules for field in page.context["fields"]] == [[("", "")], [("fuzzy_match", ""), ("", "")]]
+    assert "<option selected>min</option>" in page.content.decode()
+    typed |= {"function-1": ["fuzzy_match", "length", ""], "argument-1": ["", "60", ""]}
+    text = analyst.post(f"{BASE}rules/start/", {**typed, "build": "1"}).content.decode()
+    assert "# DSL\n主题:fuzzy_match\n主题:length:60\n@aggregate:mean\n@format:JSON\n" in text
+
+
+def test_two_rules_in_words_of_a_field_get_a_block_each(analyst: Client, labels: Version) -> None:
+    typed = {"row_version": labels.pk, "function-0": ["rule", "rule"], "function-1": "", "build": "1"}
+    text = analyst.post(f"{BASE}rules/start/", typed).content.decode()
+    assert "标签:rule:rule1\n标签:rule:rule2\n" in text
+    assert "The program has no errors." in text
+
+
 def test_the_guided_form_speaks_chinese_to_a_chinese_reader(analyst: Client, labels: Version) -> None:
     chosen = {"function-0": "exact_match", "function-1": "length", "argument-1": "60", "build": "1"}
     page = analyst.post(
