@@ -109,6 +109,7 @@ class Tried:
     sentence: str
     money: float | None = None  # None where the endpoint has no prices
     currency: str = ""
+    about: str = ""  # which line of a rule program
 
     @property
     def request_json(self) -> str:
@@ -134,15 +135,15 @@ def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Waits | Trial]:
 
 def tried(look: Look, trial: Trial) -> Tried:
     sentence = reason_sentence(trial.code, trial.detail) if trial.code else ""
-    money, currency = _cost(look, trial)
+    asked = look.definition.judges[look.judge].endpoint if look.definition.judges else None
+    money, currency = cost_of(trial, asked)
     return Tried(trial, look.sample, sentence, money, currency)
 
 
-def _cost(look: Look, trial: Trial) -> tuple[float | None, str]:
+def cost_of(trial: Trial, asked: int | None) -> tuple[float | None, str]:
     """What the reply has cost by the prices of the endpoint that was asked, and their currency."""
     if trial.asked is None or trial.asked.reply is None:
         return None, ""
-    asked = look.definition.judges[look.judge].endpoint
     endpoint = Endpoint.objects.filter(pk=asked).first() if asked else None
     if endpoint is None or endpoint.price_read is None or endpoint.price_written is None:
         return None, ""

@@ -18,6 +18,7 @@ urlpatterns = [
     path("rules/start/", rule_views.start, name="rules_start"),
     path("rules/new/", rule_views.new, name="rules_new"),
     path("rules/look/", rule_views.looked, name="rules_look"),
+    path("rules/try/", rule_views.try_row, name="rules_try"),
     path("rules/lint/", rule_views.lint, name="rules_lint"),
     path("rules/reference/", rule_views.reference, name="rules_reference"),
     path("import/", transfer_views.import_file, name="import"),

@@ -89,6 +89,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if (button.dataset.block) insertBlock(button.dataset.block);
+  if ("dismiss" in button.dataset) document.getElementById("trial").replaceChildren();
   if (button.dataset.insert) insertWord(button.dataset.insert);
   if (button.dataset.goto) editor.goTo?.(Number(button.dataset.goto), Number(button.dataset.column ?? 1));
 });

@@ -52,6 +52,7 @@ class ToldLine:
     judged: bool
     lowest: int = 0
     counted: int = 0
+    question: int | None = None  # its number, where the judge model can be asked about it
 
 
 @dataclass
@@ -149,7 +150,8 @@ class RuleLook:
     def lines(self) -> list[ToldLine]:
         """The sample's lines with what each does over the sample of rows."""
         counts = self.hits.lines if self.hits else {}
-        return [_told(line, counts) for line in self.result.lines] if self.result else []
+        lines = self.result.lines if self.result else ()
+        return [_told(number, line, counts) for number, line in enumerate(lines)]
 
     @property
     def words(self) -> str:
@@ -198,19 +200,18 @@ def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
     return found
 
 
-def _told(line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> ToldLine:
+def _told(index: int, line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> ToldLine:
     number, judged = line.rule.place.line, line.rule.function.by == "judge"
     lowest, counted = counts.get((number, line.name), (0, 0))
     if line.reason.code in (TO_BE_ASKED, NOT_ASKED):
-        reason = (
-            _("The judge model is asked in a run; here it is neither asked nor counted.")
-            if judged
-            else _("Not tried here.")
-        )
+        reason = _("Scored by the judge model in a run.") if judged else _("Not tried here.")
     else:
         reason = reason_sentence(line.reason)
     answer = "" if line.reason.code == ANSWER_LACKS else text_of(line.answer)[:_CUT]
-    return ToldLine(number, line.name, line.rule.word, line.score, reason, answer, judged, lowest, counted)
+    question = index if line.reason.code == TO_BE_ASKED else None
+    return ToldLine(
+        number, line.name, line.rule.word, line.score, reason, answer, judged, lowest, counted, question
+    )
 
 
 def language_words() -> dict[str, Any]:

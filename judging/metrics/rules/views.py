@@ -28,9 +28,10 @@ from judging.metrics.rules.forms import RuleForm, new_rules
 from judging.metrics.rules.guiding import chosen_lines, field_rules, guide, program_text
 from judging.metrics.rules.lint_shown import lint_shown
 from judging.metrics.rules.looking import look
+from judging.metrics.rules.trying import try_line
 from judging.rule_messages import ARGUMENTS, HELP, spoken
 
-_LOOKING = ("go", "look", "change")
+_LOOKING = ("go", "look", "change", "try")
 _PAGES = {"zh": "rules.zh.md", "en": "rules.md"}
 BLANK = {
     "zh": "# DSL\n@全部字段:精确匹配\n@聚合方式:mean\n@格式限制:JSON\n",
@@ -139,6 +140,8 @@ class EditorPage:
 
     def render(self, stale: MetricVersion | None = None) -> HttpResponse:
         failed = self.wants_saving and bool(self.form.errors)
+        shown = look(self.project, self.before, self.typed or self.request.POST)
+        tried = try_line(shown, self.form, self.typed["try"]) if self.typed and "try" in self.typed else None
         context: dict[str, Any] = {
             "metric": self.metric,
             "newest": self.newest,
@@ -146,7 +149,8 @@ class EditorPage:
             "began": self.newest.number if self.newest else "",
             "seen": stale.number if stale else self.seen,
             "stale": stale,
-            "look": look(self.project, self.before, self.typed or self.request.POST),
+            "look": shown,
+            "tried": tried,
             "failed": failed,
             "functions": [(one, HELP[one.code], ARGUMENTS[one.argument]) for one in FUNCTIONS],
             "spoken": spoken(),
@@ -162,6 +166,18 @@ def looked(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, May.METRICS)
     context = {"look": look(project, MetricDefinition(name=""), request.POST)}
     return render(request, "metrics/_rules_look.html", context)
+
+
+@login_required
+@require_POST
+def try_row(request: HttpRequest, slug: str) -> HttpResponse:
+    """The judge model asked about one line on the sample row, as a fragment; nothing is stored."""
+    project = access.get_project(request, slug, May.METRICS)
+    typed = request.POST
+    before = editing.definition_at(project, typed.get("metric", ""), typed.get("began", ""))
+    form = RuleForm(typed, project=project, before=before)
+    tried = try_line(look(project, before, typed), form, typed.get("try", ""))
+    return render(request, "metrics/_trial.html", {"tried": tried})
 
 
 @login_required
