@@ -25,7 +25,7 @@ _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 _encode = make_encoder(allow_nan=True)
 _OF_DATA = ("messages", "ref_answer", "gt", "question", "history")
 _INT64 = range(-(2**63), 2**63)
-_GIVEN = {
+GIVEN = {
     "preprocess": ("data", "resp"),
     "postprocess": (
         "judge_reqs",
@@ -214,7 +214,7 @@ def filled(item: dict[str, Any], kind: str) -> dict[str, Any]:
 
 def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, Any]], Any]:
     """Calls the function with the parameters that it declares; Failed where it wants one that there is not."""
-    given = _GIVEN[kind]
+    given = GIVEN[kind]
     if kind == "preprocess" and _declares_just(function, given):  # `inspect` would take longer than a call
         return lambda values: function(values["data"], values["resp"])
     positional: list[str] = []
