@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.access import May, signed_in
@@ -20,7 +19,6 @@ from evalsite.accounts.models import Project
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules import words
 from judging.core.rules.functions import FUNCTIONS
-from judging.markdown import html_of
 from judging.metrics import editing, samples, services
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.recommending import with_script
@@ -32,7 +30,6 @@ from judging.metrics.rules.trying import try_line
 from judging.rule_messages import ARGUMENTS, HELP, spoken
 
 _LOOKING = ("go", "look", "change", "try")
-_PAGES = {"zh": "rules.zh.md", "en": "rules.md"}
 BLANK = {
     "zh": "# DSL\n@全部字段:精确匹配\n@聚合方式:mean\n@格式限制:JSON\n",
     "en": "# DSL\n@all:exact_match\n@aggregate:mean\n@format:JSON\n",
@@ -190,17 +187,3 @@ def lint(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, May.METRICS)
     shown = lint_shown(project, request.POST, check="check" in request.POST)
     return render(request, "metrics/_rules_lint.html", {"lint": shown})
-
-
-@login_required
-@require_GET
-def reference(request: HttpRequest, slug: str) -> HttpResponse:
-    """The language's reference page in the reader's language; the page in the other one is a link in it."""
-    access.get_project(request, slug, May.METRICS)
-    wanted = request.GET.get("in", "")
-    name = _PAGES[wanted if wanted in _PAGES else spoken()]
-    title, _newline, text = (settings.BASE_DIR / "docs" / name).read_text(encoding="utf-8").partition("\n")
-    for language, other in _PAGES.items():
-        text = text.replace(f"({other})", f"(?in={language})")
-    context = {"title": title.removeprefix("# "), "html": html_of(text)}
-    return render(request, "metrics/rules_reference.html", context)
