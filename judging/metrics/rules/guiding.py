@@ -14,6 +14,7 @@ from judging.core.rules.check import read_program
 from judging.core.rules.functions import FUNCTIONS, Function
 from judging.core.rules.program import Format
 from judging.metrics.rules.rows import Seen, fields_seen, guessed_format, references_of
+from judging.rule_messages import spoken
 
 BY_CODE = {function.code: function for function in FUNCTIONS}
 MAX_RULES = 20  # of one field
@@ -50,7 +51,7 @@ class Guide:
 
     @property
     def format_text(self) -> str:
-        return write_format(self.form, "en")
+        return write_format(self.form, spoken())
 
     @property
     def whole(self) -> bool:

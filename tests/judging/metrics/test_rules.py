@@ -261,6 +261,11 @@ def test_the_guided_form_writes_the_program(analyst: Client, labels: Version) ->
     assert "The program has no errors." in text
 
 
+def test_the_format_is_named_in_the_readers_language(analyst: Client, version: Version) -> None:
+    page = analyst.get(f"{BASE}rules/start/", headers={"accept-language": "zh-hans"})
+    assert "格式为 字符串" in page.content.decode()
+
+
 def test_a_field_of_the_guided_form_may_have_several_rules(analyst: Client, labels: Version) -> None:
     typed = {"row_version": labels.pk, "function-0": "", "function-1": ["fuzzy_match"], "argument-1": [""]}
     page = analyst.post(f"{BASE}rules/start/", {**typed, "more": "1", "aggregate": "min"})
