@@ -6,6 +6,8 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   field.focus();
   field.select();
+  // Deleted first: the editor's history joins insertions that follow each other, and the old text would be lost in one.
+  document.execCommand("delete");
   // execCommand keeps the editor's undo; where it is gone the text is set directly.
   if (!document.execCommand("insertText", false, button.dataset.source)) {
     field.setRangeText(button.dataset.source, 0, field.value.length, "end");

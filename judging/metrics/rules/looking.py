@@ -204,7 +204,11 @@ def _told(index: int, line: Line, counts: dict[tuple[int, str], tuple[int, int]]
     number, judged = line.rule.place.line, line.rule.function.by == "judge"
     lowest, counted = counts.get((number, line.name), (0, 0))
     if line.reason.code in (TO_BE_ASKED, NOT_ASKED):
-        reason = _("Scored by the judge model in a run.") if judged else _("Not tried here.")
+        reason = (
+            _("The judge model is asked in a run; here only when you try it.")
+            if judged
+            else _("Not tried here.")
+        )
     else:
         reason = reason_sentence(line.reason)
     answer = "" if line.reason.code == ANSWER_LACKS else text_of(line.answer)[:_CUT]

@@ -138,7 +138,11 @@ class EditorPage:
     def render(self, stale: MetricVersion | None = None) -> HttpResponse:
         failed = self.wants_saving and bool(self.form.errors)
         shown = look(self.project, self.before, self.typed or self.request.POST)
-        tried = try_line(shown, self.form, self.typed["try"]) if self.typed and "try" in self.typed else None
+        tried = (
+            try_line(shown, self.form, self.typed.get("try", ""))
+            if self.typed and "try" in self.typed
+            else None
+        )
         context: dict[str, Any] = {
             "metric": self.metric,
             "newest": self.newest,
