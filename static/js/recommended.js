@@ -5,12 +5,9 @@ document.addEventListener("click", (event) => {
   if (!field) return;
   event.preventDefault();
   field.focus();
-  field.select();
-  // Deleted first: the editor's history joins insertions that follow each other, and the old text would be lost in one.
-  document.execCommand("delete");
-  // execCommand keeps the editor's undo; where it is gone the text is set directly.
-  if (!document.execCommand("insertText", false, button.dataset.source)) {
-    field.setRangeText(button.dataset.source, 0, field.value.length, "end");
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-  }
+  // The editor's history learns of a change by these two events.
+  const change = { inputType: "insertReplacementText", data: button.dataset.source, bubbles: true };
+  field.dispatchEvent(new InputEvent("beforeinput", change));
+  field.setRangeText(button.dataset.source, 0, field.value.length, "end");
+  field.dispatchEvent(new InputEvent("input", change));
 });

@@ -71,7 +71,6 @@ def test_a_recommended_script_is_inserted_by_a_click_and_taken_back(editor: Page
     expect(editor.locator("#id_postprocess")).to_have_value(RECOMMENDED["comparison"].source)
     expect(editor.locator("#postprocess-run dd").first).to_be_visible()
     editor.locator("#id_postprocess").press("Control+z")
-    editor.locator("#id_postprocess").press("Control+z")
     expect(editor.locator("#id_postprocess")).to_have_value("x = 1")
 
 
