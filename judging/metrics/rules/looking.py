@@ -205,7 +205,7 @@ def _told(index: int, line: Line, counts: dict[tuple[int, str], tuple[int, int]]
     lowest, counted = counts.get((number, line.name), (0, 0))
     if line.reason.code in (TO_BE_ASKED, NOT_ASKED):
         reason = (
-            _("The judge model is asked in a run; here only when you try it.")
+            _("The judge model is asked in a run; here it is neither asked nor counted.")
             if judged
             else _("Not tried here.")
         )
