@@ -26,7 +26,7 @@ from judging.runs.filters import counts_in_force
 from judging.runs.models import Run, RunState
 from judging.runs.pump import work
 from judging.runs.reconcile import free_dead_leases
-from judging.runs.services import ChosenMetric, run_create, run_resume
+from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_create, run_resume
 
 PROJECT = "command-line"
 # A command ends, though its judge is down or its key is wrong; a run in the browser waits for whoever mends it.
@@ -68,9 +68,10 @@ def begin(file: Path, metrics_path: Path, name: str) -> Run:
     if name and Run.objects.filter(name=name).exists():
         raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
     asked_for = read_metrics(metrics_path)
-    project, _ = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
-    version = upload(project, file, asked_for.data_name)
     try:
+        refuse_broken_scripts(asked_for.metrics)
+        project, _ = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
+        version = upload(project, file, asked_for.data_name)
         return run_create(
             project=project,
             name=name,
@@ -82,7 +83,7 @@ def begin(file: Path, metrics_path: Path, name: str) -> Run:
             only_worker=engine.owner(),
         )
     except ValidationError as error:
-        raise CannotStart(" ".join(error.messages)) from None
+        raise CannotStart("\n".join(error.messages)) from None
 
 
 def read_metrics(path: Path) -> MetricsFile:

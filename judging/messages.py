@@ -13,6 +13,7 @@ from judging.core.metrics_file import MetricsFileError
 from judging.core.rules.program import Place
 from judging.core.rules.program import Problem as RuleProblem
 from judging.core.yaml_tree import Problem
+from judging.sandbox_messages import localized
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
@@ -161,7 +162,7 @@ REASONS: dict[str, StrPromise] = {
     ),
     # a script
     "script_syntax": gettext_lazy("The script has a syntax error. Correct it at the line named."),
-    "script_load": gettext_lazy("The script could not be loaded. Correct it at the line named."),
+    "script_load": gettext_lazy("The script cannot be loaded. Correct it."),
     "script_exception": gettext_lazy("The script failed on this item. Correct it at the line named."),
     "script_timeout": gettext_lazy("The script took too long on this item and was ended."),
     "script_memory": gettext_lazy("The script needed more memory than an item may use."),
@@ -375,10 +376,9 @@ def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:
     if code in Held.codes:  # its detail is seconds
         told = _("%(sentence)s The next turn is in %(time)s.")
         return told % {"sentence": sentence, "time": duration(detail)}
-    words = {"sentence": sentence, "detail": detail}
     if code in ERROR_CODES:
-        return _("%(sentence)s Details: %(detail)s") % words
-    return _("%(sentence)s (%(detail)s)") % words
+        return _("%(sentence)s Details: %(detail)s") % {"sentence": sentence, "detail": detail}
+    return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": localized(detail)}
 
 
 WHILE_DOWN: dict[str, StrPromise] = {

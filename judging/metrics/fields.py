@@ -9,6 +9,8 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from judging.sandbox_messages import localized
+
 MAX_PARAMS = 20_000  # characters
 
 
@@ -40,7 +42,7 @@ def json_object(text: str) -> dict[str, Any]:
         value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         sentence = _("This is not JSON: %(problem)s, line %(line)s, column %(column)s.")
-        place = {"problem": error.msg, "line": error.lineno, "column": error.colno}
+        place = {"problem": localized(error.msg), "line": error.lineno, "column": error.colno}
         raise forms.ValidationError(sentence % place, code="json") from None
     except (RecursionError, ValueError) as error:
         raise forms.ValidationError(

@@ -26,6 +26,7 @@ from judging.metrics.forms import MetricForms, metric_forms, starting_definition
 from judging.metrics.judge_forms import with_change
 from judging.metrics.lint_views import LintShown, lint_shown
 from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.recommending import with_script
 from judging.metrics.rules import views as rule_views
 
 _SHOWING = ("go", "look", "change", "read", "check")  # buttons that neither save nor ask that all be right
@@ -106,7 +107,7 @@ class EditorPage:
     def __post_init__(self) -> None:
         self.typed: QueryDict = self.request.POST
         if "change" in self.typed:
-            self.typed = with_change(self.typed, len(self.before.judges))
+            self.typed = with_script(with_change(self.typed, len(self.before.judges)))
         checked = not any(name in self.typed for name in _SHOWING)
         self.forms: MetricForms = metric_forms(self.typed or None, self.project, self.before, checked=checked)
 
@@ -137,6 +138,7 @@ class EditorPage:
             "lint": self._lint(),
             "past": editing.past_replies(self.metric, self.before, self.typed),
             "failed": failed,
+            "templates": [(one.name, template_label(one)) for one in starts()],
         }
         return render(
             self.request, "metrics/edit.html", context, status=409 if stale else 422 if failed else 200
@@ -191,6 +193,17 @@ def _before(request: HttpRequest, project: Project) -> MetricDefinition:
 def starts() -> list[Builtin]:
     """The built-in templates in the reader's language."""
     return [builtin for builtin in BUILTINS.values() if builtin.language == _language()]
+
+
+def template_label(builtin: Builtin) -> str:
+    """What a built-in template is called in a list."""
+    kinds = {
+        "score": _("Score"),
+        "comparison": _("Compare with the reference"),
+        "reference": _("Score against the reference"),
+    }
+    turns = _("single turn") if builtin.name.startswith("single_turn") else _("multi-turn")
+    return f"{kinds[builtin.kind]} · {turns}"
 
 
 def start_name(start: str) -> str:

@@ -242,7 +242,9 @@ def _script(source: str, kept: str) -> Script | None:
     seen = script_seen(kept)
     changed = {side: _pretty(fields) for side, fields in seen["changed"].items() if fields}
     result = "" if seen["error"] else _pretty(seen["result"])
-    return Script(source, bool(kept), result, changed, seen["printed"], seen["error"] or "")
+    code, _colon, detail = (seen["error"] or "").partition(": ")
+    error = reason_sentence(code, detail) if code else ""
+    return Script(source, bool(kept), result, changed, seen["printed"], error)
 
 
 def shown(value: Any) -> str:

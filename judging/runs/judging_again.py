@@ -18,7 +18,7 @@ from judging.runs.filters import CURRENT, Filters, matching
 from judging.runs.models import Judgement, JudgementState, Reading, Run, RunMetric, RunState
 from judging.runs.overrides import run_lock
 from judging.runs.rereading import count_again, definition_now, set_going_again
-from judging.runs.services import allow_budget, budget_of, frozen, price_list
+from judging.runs.services import allow_budget, budget_of, frozen, price_list, refuse_broken_scripts
 
 MAY_AGAIN = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
 """While a run is under way its last chunk might end, and the run with it, just as further ones are made."""
@@ -109,6 +109,7 @@ def run_judge_again(
 def _reading(run: Run, meant: Meant, version: MetricVersion, user: User | None) -> Reading:
     (run_metric,) = meant.metrics(run)
     definition = frozen(MetricDefinition.from_json(version.definition))
+    refuse_broken_scripts([definition])
     prices = price_list([definition])
     if prices.currency and prices.currency == run.currency:
         run.prices = {**prices.prices, **run.prices}

@@ -42,6 +42,7 @@ from judging.runs.models import PEOPLE, JudgementState, Run
 from judging.runs.once import made_once
 from judging.runs.preflight import preflight, unproven_endpoints
 from judging.runs.spending import money_shown
+from judging.sandbox_messages import localized
 
 
 @login_required
@@ -221,7 +222,7 @@ def _failed_answers(run: Run) -> list[tuple[str, int]]:
 
 
 def _most_often(code: str, detail: str) -> str:
-    return why_no_answer(detail)[:500] if code == "answer_failed" and detail else detail[:300]
+    return why_no_answer(detail)[:500] if code == "answer_failed" and detail else localized(detail)[:300]
 
 
 def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> Any:

@@ -133,8 +133,8 @@ table(
 table(
     POST,
     WORK,
-    "people:close people:reopen people:archive people:restore people:add_raters people:leave people:reassign people:gild "
-    "people:stop_import",
+    "people:close people:reopen people:archive people:restore people:add_raters people:leave people:reassign "
+    "people:gild people:stop_import",
 )
 table(GET, READ, "people:list people:detail people:items people:item people:export")
 table(GET, REVIEW, "people:inbox people:adjudicate")

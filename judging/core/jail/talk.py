@@ -43,7 +43,7 @@ class Talk:
     ) -> None:
         self._keeper, self._job, self._batch, self._limits = keeper, job, batch, limits
         self._careful = careful
-        longest = limits.output_characters + limits.printed_characters + max(map(len, batch))
+        longest = limits.output_characters + limits.printed_characters + max(map(len, batch), default=0)
         self._frames = Frames(longest * _BYTES_A_CHARACTER + _SLACK_BYTES)
         self._spent = 0.0
 

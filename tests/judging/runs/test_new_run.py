@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -318,3 +319,31 @@ def test_an_endpoint_of_another_project_cannot_be_asked(
     foreign = Endpoint.objects.create(project=a_project("Other"), name="x", url=JUDGE_URL, model="m")
     answer = client_of(alice).post(ADDRESS, sent(version, metric) | asking(foreign))
     assert (answer.status_code, Run.objects.count()) == (422, 0)
+
+
+BROKEN = {
+    "its syntax": ("postprocess", "def postprocess(:", "line 1 of the postprocess script: SyntaxError"),
+    "no function": ("postprocess", "def preprocess(data): ...", "there is no function"),
+    "an import": (
+        "preprocess",
+        "\nimport numpy\ndef preprocess(data): ...",
+        "line 2 of the preprocess script",
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "source", "why"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_script_that_cannot_be_loaded_is_refused_before_the_run(
+    kind: str,
+    source: str,
+    why: str,
+    alice: User,
+    client_of: ClientOf,
+    version: Version,
+    metric: MetricVersion,
+) -> None:
+    metric.definition = a_metric(JUDGE_URL, **{kind: source}).to_json()
+    metric.save()
+    page = client_of(alice).post(ADDRESS, sent(version, metric))
+    assert (page.status_code, Run.objects.count()) == (422, 0)
+    assert why in unescape(text(page))
