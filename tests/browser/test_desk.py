@@ -198,6 +198,28 @@ def test_several_criteria_are_filled_one_after_the_other(desk: Callable[..., Pag
     assert json.loads(Rating.objects.get().values) == {"0": 4, "1": 10}
 
 
+def test_digits_fill_a_reopened_item_from_its_first_criterion(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2, side_by_side=False, criteria=[QUALITY, QUALITY.__class__(name="tone", scale="ten")])
+    give(page, "4", "9", "Enter")
+    page.keyboard.press("u")
+    active = page.locator(".criterion[aria-current=true]")
+    expect(active).to_contain_text("quality")
+    page.keyboard.press("2")
+    expect(active).to_contain_text("tone")
+    expect(active).to_be_focused()
+    give(page, "7", "Enter")
+    sent(page)
+    counted = Assignment.objects.get(state="given").rating
+    assert counted and json.loads(counted.values) == {"0": 2, "1": 7}
+
+
+def test_the_active_criterion_is_marked_by_a_sign_beside_its_name(desk: Callable[..., Page]) -> None:
+    page = desk(rows=1, side_by_side=False, criteria=[QUALITY, QUALITY.__class__(name="tone", scale="ten")])
+    sign = "(legend) => getComputedStyle(legend, '::before').visibility"
+    signs = [one.evaluate(sign) for one in page.locator(".criterion legend").all()]
+    assert signs == ["visible", "hidden"]
+
+
 def test_an_earlier_verdict_is_changed_and_the_first_one_stays_in_the_history(
     desk: Callable[..., Page],
 ) -> None:
