@@ -1,6 +1,6 @@
 // The rating desk: an item, its verdict, and the next one is there. Without this module the page's forms do the same.
 import { keep } from "./keys.js";
-import { toast } from "./site.js";
+import { toast } from "./toasts.js";
 import * as clock from "./desk/clock.js";
 import { VerdictForm } from "./desk/form.js";
 import { Outbox } from "./desk/outbox.js";
