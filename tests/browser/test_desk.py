@@ -210,7 +210,8 @@ def test_digits_fill_a_reopened_item_from_its_first_criterion(desk: Callable[...
     give(page, "7", "Enter")
     sent(page)
     counted = Assignment.objects.get(state="given").rating
-    assert counted and json.loads(counted.values) == {"0": 2, "1": 7}
+    assert counted
+    assert json.loads(counted.values) == {"0": 2, "1": 7}
 
 
 def test_the_active_criterion_is_marked_by_a_sign_beside_its_name(desk: Callable[..., Page]) -> None:

@@ -46,7 +46,8 @@ def test_on_the_desk_a_toast_leaves_the_whole_form_free(
     assert page.evaluate(COVERED) == []
     notices = page.locator("#toasts").bounding_box()
     form = page.locator("#verdict").bounding_box()
-    assert notices and form
+    assert notices
+    assert form
     assert notices["y"] + notices["height"] <= form["y"]
 
 
