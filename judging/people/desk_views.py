@@ -269,6 +269,7 @@ def _page(
         "skip_reasons": skip_reasons(),
         "key": uuid.uuid4(),
         "compares": any(one.compares for one in criteria.values()),
+        "until": max(one.lease_until for one in found).isoformat() if found else "",
     }
     return render(request, "people/desk.html", context, status=status)
 

@@ -6,6 +6,7 @@ const holder = document.getElementById("toasts");
 let looking = 0;
 
 export function toast(text, kind = "success") {
+  if ([...holder.querySelectorAll("p")].some((line) => line.textContent === text)) return; // it is there already
   const notice = document.createElement("div");
   notice.className = "notice";
   notice.dataset.kind = kind;

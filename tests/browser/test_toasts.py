@@ -42,7 +42,7 @@ def test_on_the_desk_a_toast_leaves_the_whole_form_free(
     evaluation = make_evaluation(project, [rita], side_by_side=False, criteria=criteria)
     page = enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    toasted(page, LONG, LONG)
+    toasted(page, LONG, "Saved.")
     assert page.evaluate(COVERED) == []
     notices = page.locator("#toasts").bounding_box()
     form = page.locator("#verdict").bounding_box()
