@@ -56,9 +56,10 @@ def claim(
     limit = _most_held(evaluation, rater)
     _release_excess(rater, limit, given)
     held = _renewed(evaluation, rater)
-    wanted = min(limit - len(held), count - len([pk for pk in held if pk not in {*known, *given}]))
-    if wanted > 0:
-        wanted -= _take_back(evaluation, rater, wanted)
+    on_page = _take_back(evaluation, rater, limit - len(held), of=known)
+    fresh = len([pk for pk in held if pk not in {*known, *given}])
+    wanted = min(limit - len(held) - on_page, count - fresh)
+    wanted -= _take_back(evaluation, rater, wanted)
     for item in _next_items(evaluation, rater, wanted) if wanted > 0 else []:
         assign(evaluation, rater, item)
     found = list(_leased(rater).exclude(pk__in=[*known, *given]).select_related(*_SHOWN)[:count])
@@ -158,10 +159,17 @@ def _renewed(evaluation: Evaluation, rater: EvaluationRater) -> list[int]:
     return held
 
 
-def _take_back(evaluation: Evaluation, rater: EvaluationRater, count: int) -> int:
-    """What this rater held once and nobody else has taken since comes first: there may be a draft. How many."""
+def _take_back(
+    evaluation: Evaluation, rater: EvaluationRater, count: int, of: Collection[int] | None = None
+) -> int:
+    """What this rater held once (`of` these) and nobody else has taken since comes first: there may be a draft.
+    How many."""
+    if count <= 0:
+        return 0
     there = Q(item__free__gt=0) | Q(item__needed=0)  # gold and repeats have no seats that others could take
     left = Assignment.objects.filter(there, rater=rater, state=AssignmentState.RELEASED)
+    if of is not None:
+        left = left.filter(pk__in=of)
     taken = [one.pk for one in left.order_by("place")[:count] if take_seat(one)]
     Assignment.objects.filter(pk__in=taken).update(
         state=AssignmentState.LEASED, lease_until=lease_end(evaluation)

@@ -4,7 +4,7 @@ import { toast } from "./toasts.js";
 import * as clock from "./desk/clock.js";
 import { VerdictForm } from "./desk/form.js";
 import { Outbox, whyNot } from "./desk/outbox.js";
-import { attend, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether } from "./desk/reading.js";
+import { attend, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
 
 const LOOK_AGAIN = 30000;
 const STAY_LEASED = 240000;
@@ -132,7 +132,11 @@ function heard(said) {
 function openOrClose(isOpen) {
   const closing = open && !isOpen;
   open = isOpen;
-  if (!closing) return;
+  if (closing) putAway();
+}
+
+/** Takes everything from the desk: nobody rates any more, and the page says so. */
+function putAway() {
   for (const article of queue.splice(0)) article.remove();
   show(null);
 }
@@ -154,7 +158,7 @@ function recovered() {
 function report() {
   if (trouble) {
     status.dataset.tone = "warn";
-    status.textContent = `${counted(trouble)} ${status.dataset[`${trouble}Help`]}`;
+    status.textContent = current ? `${counted(trouble)} ${status.dataset[`${trouble}Help`]}` : ""; // else it stands below
   }
   const done = document.getElementById("done");
   const why = trouble || (outbox.entries.length && "sending");
@@ -240,7 +244,8 @@ function refused(entry, said) {
     show(gone.article, gone.values, gone.comment);
     form.problems(said.errors);
   }
-  toast(said.sentence ?? document.body.dataset.failed, "error");
+  if (said.code === "closed") putAway();
+  else toast(said.sentence ?? document.body.dataset.failed, "error");
 }
 
 function empty() {
@@ -381,7 +386,9 @@ function showGuideline(shown) {
   const button = document.querySelector("[aria-controls=guideline]");
   if (panel.hidden === !shown) return;
   const leaves = panel.contains(document.activeElement);
-  panel.hidden = !shown;
+  const change = () => (panel.hidden = !shown);
+  if (current) withLastQuestion(current, change);
+  else change();
   button.setAttribute("aria-expanded", String(shown));
   if (shown) panel.focus({ preventScroll: true });
   else if (leaves) button.focus();

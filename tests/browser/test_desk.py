@@ -6,14 +6,17 @@ import json
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
+from django.test import Client
 from playwright.sync_api import Page, Route, expect
 
 from datasets.models import Row
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import Project, Role, User
 from judging.people.models import Assignment, Evaluation, Rating
 from judging.people.running import evaluation_close
 from judging.runs.models import Judgement
 from tests.browser.waiting import until
+from tests.conftest import member
 from tests.judging.people.make import QUALITY, make_evaluation
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -196,6 +199,24 @@ def test_a_lost_session_loses_no_verdict(
     )  # its reader comes back from the tab of signing in
     expect(page.locator("#status")).to_contain_text("All verdicts are sent")
     assert Rating.objects.count() == 1
+    console.clear()
+
+
+def test_what_is_given_while_somebody_else_is_signed_in_waits_for_its_rater(
+    desk: Callable[..., Page], enter: Enter, project: Project, rita: User, console: list[str]
+) -> None:
+    page = desk(rows=4)
+    mine, name = page.context.cookies(), settings.SESSION_COOKIE_NAME
+    other = Client()
+    other.force_login(member("ravi", project, Role.RATER))
+    theirs = [{**one, "value": other.cookies[name].value} for one in mine if one["name"] == name]
+    page.context.add_cookies(theirs)  # type: ignore[arg-type]
+    give(page, "2", "Enter")
+    expect(page.locator("#status")).to_contain_text("No access with this account, 1 verdict waiting")
+    page.context.add_cookies(mine)  # type: ignore[arg-type]
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    sent(page)
+    assert Rating.objects.get().rater.user == rita
     console.clear()
 
 

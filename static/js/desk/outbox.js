@@ -118,7 +118,7 @@ export class Outbox {
     }
     const why = whyNot(response);
     // Somebody else may have signed in meanwhile; an item that its own rater cannot reach is gone.
-    if (why && (why !== "unavailable" || (await this.freshToken(entry)) === why)) return { wait: why };
+    if (why && (response.status !== 404 || (await this.freshToken(entry)) === why)) return { wait: why };
     const said = await response.json().catch(() => ({}));
     this.token = said.token ?? this.token;
     return { ok: response.ok, said };
@@ -140,8 +140,8 @@ export class Outbox {
 export function whyNot(response) {
   if (!response) return "offline";
   if (response.type === "opaqueredirect" || response.status === 401) return "signedOut";
-  if (response.status === 404) return "unavailable";
-  return response.status >= 500 || response.status === 403 || response.status === 429 ? "refused" : "";
+  if (response.status === 403 || response.status === 404) return "unavailable";
+  return response.status >= 500 || response.status === 429 ? "refused" : "";
 }
 
 let last = 0;

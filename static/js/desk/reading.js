@@ -14,9 +14,23 @@ export function attend(article) {
 
 /** Scrolls the conversation to its last turn by the user: the one that was answered. */
 export function toLastQuestion(article) {
+  const { conversation, below } = lastQuestion(article);
+  conversation.scrollTop += below;
+}
+
+/** Changes the layout; a last question that was in sight stays so. */
+export function withLastQuestion(article, change) {
+  const { conversation, below } = lastQuestion(article);
+  const inSight = below > -2 && below < conversation.clientHeight;
+  change();
+  if (inSight) toLastQuestion(article);
+}
+
+/** How far its top is below that of the conversation's window; 0 where nobody asked. */
+function lastQuestion(article) {
   const conversation = article.querySelector(".desk-question");
-  const turn = [...conversation.querySelectorAll(".turn[data-role=user]")].at(-1);
-  if (turn) conversation.scrollTop += turn.getBoundingClientRect().top - conversation.getBoundingClientRect().top;
+  const turn = [...conversation.querySelectorAll(".turn[data-role=user]")].at(-1) ?? conversation;
+  return { conversation, below: turn.getBoundingClientRect().top - conversation.getBoundingClientRect().top };
 }
 
 function follow(side, others) {

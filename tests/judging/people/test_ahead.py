@@ -98,6 +98,16 @@ def test_what_another_page_has_renewed_since_is_not_given_back(
     assert held(rita) == there
 
 
+def test_a_page_takes_up_again_all_that_another_one_gave_back(
+    project: Project, rita: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=12)
+    there = fill(evaluation, rita)
+    close_page(client_of(rita), evaluation, there, until(rita))
+    assert desk.claim(evaluation=evaluation, user=rita, count=5, known=there) == []
+    assert held(rita) == there
+
+
 def test_nobody_gives_back_what_another_holds(
     project: Project, rita: User, ravi: User, client_of: ClientOf
 ) -> None:
