@@ -91,20 +91,17 @@ def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], unt
 
 def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
     """How many items this rater may hold now."""
+    usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
+    free = usual.aggregate(free=Sum("free", default=0))["free"]
     waiting = Assignment.objects.filter(
         evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0, extra=False
     )
-    usual = Item.objects.filter(evaluation=evaluation, needed__gt=0).aggregate(
-        items=Count("pk"), free=Sum("free", default=0)
-    )
     over = (AssignmentState.GIVEN, AssignmentState.SKIPPED, AssignmentState.TAKEN_AWAY)
     had = Count("assignments", filter=Q(assignments__item__needed__gt=0, assignments__state__in=over))
-    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
-    could = {
-        pk: max(0, usual["items"] - done) for pk, done in raters.annotate(had=had).values_list("pk", "had")
-    }
+    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None).annotate(had=had)
+    could = {one.pk: max(0, evaluation.items_count - one.had) for one in raters}
     mine = could.pop(rater.pk)
-    return most_held(pace(rater), fair_share(usual["free"] + waiting.count(), mine, list(could.values())))
+    return most_held(pace(rater), fair_share(free + waiting.count(), mine, list(could.values())))
 
 
 def _release_excess(rater: EvaluationRater, limit: int, given: Collection[int]) -> None:
