@@ -165,6 +165,7 @@ function report() {
   done.hidden = Boolean(current) || (Boolean(fetching) && !why && open);
   const shown = !open ? "closed" : why ? "waiting" : "nothing";
   for (const one of done.querySelectorAll("[data-case]")) one.hidden = one.dataset.case !== shown;
+  done.querySelector("[data-undo-form]").hidden = !open;
   if (shown !== "waiting") return;
   done.querySelector("[data-case=waiting] > h2").textContent = counted(why);
   done.querySelector("[data-case=waiting] > p").textContent = status.dataset[`${why}Help`];
@@ -175,10 +176,10 @@ function counted(why) {
   return status.dataset[`${why}${count === 1 ? "One" : "Many"}`].replace("{n}", count);
 }
 
-/** Tries at once what would be tried again in a while: the connection is back, or its reader from another tab. */
+/** The connection is back, or its reader from another tab, where somebody signed in or a page gave items back. */
 function recover() {
   outbox.flush();
-  if (trouble || !current) lookForMore();
+  lookForMore();
 }
 
 window.addEventListener("online", recover);

@@ -154,6 +154,7 @@ def test_an_evaluation_that_is_closed_meanwhile_says_so_and_keeps_what_was_given
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="This evaluation was closed")).to_be_visible()
     expect(page.locator("#verdict")).to_be_hidden()
+    expect(page.get_by_role("button", name="Undo")).to_be_hidden()
     expect(page.get_by_text("Nothing is left")).to_be_hidden()
     assert json.loads(Assignment.objects.get(pk=late).draft)["values"] == {"0": "B>A"}
     console.clear()
