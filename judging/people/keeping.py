@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 from django.db.models import F, QuerySet
 
+from datasets.core.variables import response_data
+from judging.core.candidates import flags_of
 from judging.core.people.criteria import Criterion, outcome_of
 from judging.core.values import NO_SCORE, SCORED, Value
 from judging.people.looking import criteria_of
@@ -48,6 +50,8 @@ def judgements_made(
 ) -> list[Judgement]:
     """The judgements of a rating, from `evaluation.next_position` on; `metrics` {criterion number: its RunMetric}."""
     item = assignment.item
+    answers = [one for one in (item.response, item.other_response) if one is not None]
+    flags = dict.fromkeys(flag for one in answers for flag in flags_of(response_data(one.raw)))
     made = []
     for place, number in enumerate(sorted(criteria)):
         outcome = outcome_of(criteria[number], values.get(number))
@@ -69,6 +73,7 @@ def judgements_made(
                 score=outcome.score,
                 reason=outcome.reason,
                 detail=storable(outcome.detail) or "",
+                flags=",".join(flags),
                 seconds=rating.seconds,
                 finished_at=time.time(),
             )

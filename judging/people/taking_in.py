@@ -107,8 +107,7 @@ class Batch:
         """{number: item} of all that the lines may be about."""
         numbers = {line.item for line in self.lines if line.item is not None}
         parts = ("row", "response__candidate", "other_response__candidate")
-        texts = ("row__raw", "response__raw", "other_response__raw")
-        known = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer(*texts)
+        known = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer("row__raw")
         answers = self._answers()
         named = known.filter(Q(response__in=answers) | Q(other_response__in=answers))
         return {item.number: item for item in [*known.filter(number__in=numbers), *named]}

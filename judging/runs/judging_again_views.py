@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from evalsite import access
 from evalsite.access import May, signed_in
 from judging.review.forms import FilterForm
 from judging.runs.access import get_run
@@ -25,7 +26,10 @@ from judging.runs.rereading import definition_now
 @login_required
 def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The filter, or the one item, stands in the address as on the list."""
-    run = get_run(request, slug, pk, May.RUN)
+    access.get_project(request, slug, May.RUN)
+    run = get_run(request, slug, pk)
+    if run.by_people:
+        return render(request, "runs/judged_by_people.html", {"run": run}, status=409)
     only = request.GET.get("only", "")
     meant = Meant(FilterForm(request.GET, run).filters, int(only) if only.isdecimal() else None)
     metrics = meant.metrics(run)

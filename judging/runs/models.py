@@ -121,6 +121,11 @@ class Run(models.Model):
         return self.state not in NOT_ENDED
 
     @property
+    def by_people(self) -> bool:
+        """Do raters make its judgements, so that no model can be asked again?"""
+        return self.kind == PEOPLE
+
+    @property
     def rests(self) -> bool:
         """Nobody works on it: it has ended, or is paused."""
         return self.state not in WORKED_ON

@@ -258,8 +258,7 @@ class Pump:
         return (leased, *self._load(run, leased)) if leased else None
 
     def _load(self, run: ActiveRun, leased: store.Leased) -> tuple[list[store.ToJudge], list[store.Judged]]:
-        inferred = run.answers.candidates if run.answers else ()
-        items = store.load(leased, run.form, inferred, lambda key: self._tools(run, key).seen)
+        items = store.load(leased, run.form, lambda key: self._tools(run, key).seen)
         alone = {key: self._tools(run, key).alone for key in {item.metric for item in items}}
         judged, others = [], []
         for item in items:

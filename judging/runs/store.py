@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -101,7 +101,6 @@ class ToJudge(msgspec.Struct, frozen=True):
     metric: MetricKey
     item: Item
     heard: Heard | None = None  # replies to be read again: nobody is asked
-    inferred: bool = False  # a run asked for the answer
     asks: Unanswered | None = None  # what is to be answered first; `item` has no answer yet
     generated: Generated | None = None  # the try that gave the answer, if this process made it
 
@@ -139,11 +138,9 @@ def release(chunks: Iterable[int], owner: str) -> None:
 def load(
     leased: Leased,
     form: Format,
-    inferred: Collection[int] = (),
     seen: Callable[[MetricKey], Seen] = lambda _key: "plain",
 ) -> list[ToJudge]:
-    """What is still to be judged of a chunk. `inferred`: the candidates whose answers the run asks for; `seen`: as what
-    a metric wants to see numbers."""
+    """What is still to be judged of a chunk. `seen`: as what a metric wants to see numbers."""
     with connection.cursor() as cursor:
         cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
         found = cursor.fetchall()
@@ -157,7 +154,6 @@ def load(
             (metric, reading),
             rows.item(row_id, raw, answer, seen((metric, reading))),
             earlier.get(asked_by),
-            candidate in inferred,
             None if answer else Unanswered(response, candidate, number),
         )
         for judgement, metric, reading, asked_by, candidate, response, number, row_id, raw, answer in found

@@ -1,27 +1,7 @@
 // What every page does beyond links and forms. Pages work without it.
 import { keep, press } from "./keys.js";
 import "./stay.js";
-
-export function toast(text, kind = "success") {
-  const notice = document.createElement("div");
-  notice.className = "notice";
-  notice.dataset.kind = kind;
-  const line = document.createElement("p");
-  line.textContent = text;
-  notice.append(line, closeButton());
-  document.getElementById("toasts").append(notice);
-  if (kind !== "error") setTimeout(() => notice.remove(), 6000);
-}
-
-function closeButton() {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "close";
-  button.dataset.close = "";
-  button.setAttribute("aria-label", document.body.dataset.close);
-  button.textContent = "×";
-  return button;
-}
+import { toast } from "./toasts.js";
 
 // Clicks that stand for the whole site, by delegation: they also reach what htmx brings later.
 document.addEventListener("click", async (event) => {
