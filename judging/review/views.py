@@ -20,7 +20,7 @@ from evalsite.access import May
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import number
 from judging.core.pipeline import MetricDefinition
-from judging.markdown import html_of
+from judging.markdown import Budget, html_of
 from judging.people.beside import said_of
 from judging.review import selectors, services
 from judging.review.forms import FLAGS, FilterForm, OverrideForm
@@ -194,11 +194,15 @@ def _as_typed(value: str) -> str:
 
 
 def _rendered(story: Any) -> dict[str, Any]:
+    budget = (
+        Budget()
+    )  # what is judged comes first: it is formatted before the conversation uses the budget up
+    answer, reference = html_of(story.answer, budget), html_of(story.reference, budget)
     return {
-        "turns": [(message["role"], html_of(message["content"])) for message in story.messages],
-        "reference_html": html_of(story.reference),
-        "answer_html": html_of(story.answer),
-        "words": [(one, html_of(one.reply.content or "")) for one in story.asked],
+        "turns": [(message["role"], html_of(message["content"], budget)) for message in story.messages],
+        "reference_html": reference,
+        "answer_html": answer,
+        "words": [(one, html_of(one.reply.content or "", budget)) for one in story.asked],
     }
 
 
