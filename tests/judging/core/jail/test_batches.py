@@ -96,7 +96,8 @@ def test_a_long_item_lets_no_other_one_reply_at_length(jail: Jail) -> None:
     assert [one.failure.code if one.failure else one.result for one in outcomes] == ["protocol", 1]
 
 
-def test_many_long_replies_are_taken_from_several_workers(jail: Jail) -> None:
+def test_many_long_replies_are_taken_from_several_workers() -> None:
     """Together they are longer than what the parent holds of one worker."""
-    outcomes = run(jail, script('data.text = "字" * 250_000\nreturn data.n'), 95)
+    with Jail() as jail:
+        outcomes = run(jail, script('data.text = "字" * 250_000\nreturn data.n'), 95)
     assert [one.result for one in outcomes] == list(range(95))
