@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 
 from judging.core.jail.job import Failure, Job
+from judging.core.json_size import TooLarge, check_json_size
 
 MOST_DEPTH = 200
 MOST_REPLY_BYTES = 64 << 20  # also of all replies of one worker together, but for the last
@@ -23,10 +24,6 @@ MOST_MARKS = 500_000  # texts, commas and brackets of a reply
 MOST_MESSAGE = 2000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: it is not cheap
 _HEAD = struct.Struct(">I")
-_MARKS = re.compile(
-    rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL
-)  # texts whole, an unfinished one too
-_OPENS, _CLOSES = frozenset(b"[{"), frozenset(b"]}")
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -87,7 +84,10 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
 
 def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, Failure | None]:
     """A reply to the job or to one item: seconds, value, failure; BrokenProtocol for anything else."""
-    _check_size(body)
+    try:
+        check_json_size(body, depth=MOST_DEPTH, marks=MOST_MARKS)
+    except TooLarge as error:
+        raise BrokenProtocol(str(error)) from None
     if b"\\u0000" in body and _NUL.search(body):
         raise BrokenProtocol("a NUL in a text")
     try:
@@ -105,21 +105,3 @@ def failure_of(told: ToldFailure | None) -> Failure | None:
         return None
     code, message, line = told
     return Failure(code, message[:MOST_MESSAGE], line)
-
-
-def _check_size(body: bytes | bytearray) -> None:
-    """Refuses what is nested too deeply or has too many values, before any of it is made: each takes some 100 bytes.
-
-    Counting bytes is quick, and enough for nearly every reply.
-    """
-    opened = body.count(b"[") + body.count(b"{")
-    if opened <= MOST_DEPTH and 5 * (opened + body.count(b",") + 1) <= MOST_MARKS:
-        return
-    depth = 0
-    for number, mark in enumerate(_MARKS.finditer(body)):
-        kind = body[mark.start()]
-        depth += (kind in _OPENS) - (kind in _CLOSES)
-        if depth > MOST_DEPTH:
-            raise BrokenProtocol("nested too deeply")
-        if number > MOST_MARKS:
-            raise BrokenProtocol(f"more than {MOST_MARKS} values and marks between them")

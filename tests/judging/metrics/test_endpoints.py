@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import decrypt
 from judging.core.judges.scripted import ScriptedJudge, refusal
+from judging.metrics.fields import json_object
 from judging.metrics.models import Endpoint
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import KEY
@@ -251,3 +253,8 @@ def test_saving_can_test_at_once(
         ENDPOINTS + "new/", {**FORM, "url": server.url, "key": KEY, "test": "1"}, follow=True
     )
     assert "It works" in page.text
+
+
+def test_parameters_that_are_nested_too_deeply_are_an_error_of_the_field() -> None:
+    with pytest.raises(ValidationError, match="nested too deeply"):
+        json_object('{"a":' * 900 + "1" + "}" * 900)
