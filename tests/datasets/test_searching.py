@@ -113,9 +113,7 @@ def damage(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["no database", "empty", "cut", "pages overwritten"])
-def test_a_damaged_index_is_built_again(
-    version: Version, how: str, client_of: ClientOf, alice: User
-) -> None:
+def test_a_damaged_index_is_built_again(version: Version, how: str, client_of: ClientOf, alice: User) -> None:
     searching.build(version.pk, engine.owner())
     damage(keeping.local(searching.index_name(version.pk)), how)
     address = f"/p/physics/datasets/{version.dataset_id}/v{version.number}/rows/"
