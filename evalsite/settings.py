@@ -57,6 +57,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "evalsite.keeping.UnreachableMiddleware",
+    "evalsite.numbers.NumbersMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it answers in place of what it refuses
 ]
 

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
@@ -23,7 +24,7 @@ _BLANK_TO_LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 def formulas_plugin(parser: MarkdownIt) -> None:
     """Adds `formula` tokens; `meta["display"]` tells whether one stands on its own."""
     parser.inline.ruler.before("escape", "formula", _inline)
-    interrupts = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "formula", _block, interrupts)
 
 

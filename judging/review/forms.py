@@ -46,7 +46,7 @@ class FilterForm(forms.Form):
     )
     below = forms.FloatField(label=_("Score below"), required=False)
     value = forms.CharField(label=_("Value"), required=False, max_length=500)
-    line = forms.IntegerField(label=_("Row"), required=False, min_value=1)
+    line = forms.IntegerField(label=_("Row"), required=False, min_value=1, max_value=2**31 - 1)
     rule = forms.ChoiceField(label=_("Rule line"), required=False)
     rule_score = forms.ChoiceField(
         label=_("Its score"),

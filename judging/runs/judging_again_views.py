@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.access import May, signed_in
+from evalsite.numbers import whole
 from judging.review.forms import FilterForm
 from judging.runs.access import get_run
 from judging.runs.budget import MILLION
@@ -26,8 +27,8 @@ from judging.runs.rereading import definition_now
 def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The filter, or the one item, stands in the address as on the list."""
     run = get_run(request, slug, pk, May.RUN)
-    only = request.GET.get("only", "")
-    meant = Meant(FilterForm(request.GET, run).filters, int(only) if only.isdecimal() else None)
+    only = whole(request.GET.get("only", ""))
+    meant = Meant(FilterForm(request.GET, run).filters, only)
     metrics = meant.metrics(run)
     versions = other_versions(metrics[0]) if len(metrics) == 1 else []
     if request.method == "POST":
