@@ -126,7 +126,7 @@ def upload(project: Project, file: Path, label: str) -> Version:
 
 def go_on(name_or_id: str) -> Run:
     """The run to resume, taken over by this process. Raises CannotStart."""
-    run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(pk=whole(name_or_id)).first()
+    run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(pk=whole(name_or_id) or 0).first()
     if run is None:
         raise CannotStart(f"There is no run called {name_or_id} in this DATA_DIR.")
     if run.state == RunState.FINISHED:

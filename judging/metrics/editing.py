@@ -92,7 +92,7 @@ def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefin
 def definition_at(project: Project, metric: str, number: str, start: str = "") -> MetricDefinition:
     """The definition that a form began with: version `number` of a metric, or a starting point."""
     found = MetricVersion.objects.filter(
-        metric__project=project, metric=whole(metric), number=whole(number)
+        metric__project=project, metric=whole(metric) or 0, number=whole(number) or 0
     ).first()
     if found is not None:
         return MetricDefinition.from_json(found.definition)

@@ -29,7 +29,7 @@ _LATEST_WEIGHT = 0.3  # of the newest poll in the rate that is shown
 def run_called(name_or_id: str) -> Run | None:
     """The newest run with this name, or the one with this number."""
     by_name = Run.objects.filter(name=name_or_id).order_by("-pk").first()
-    return by_name or Run.objects.filter(pk=whole(name_or_id)).first()
+    return by_name or Run.objects.filter(pk=whole(name_or_id) or 0).first()
 
 
 def runs_page(project: Project, before: int | None = None) -> tuple[list[Run], int | None]:
