@@ -88,7 +88,6 @@ def test_a_child_that_was_stopped_and_does_not_go_on_is_killed_and_started_again
     assert stopped.poll() is None
     child.end_if_stopped(100.0 + STOPPED_SECONDS + 1)
     assert stopped.poll() == -signal.SIGKILL
-    wait_until(lambda: bool(child.look_after()) or child.process is not None, 10)
     wait_until(lambda: child.look_after() is None and child.process is not None, 10)
     assert child.process is not None
     assert child.process.pid != stopped.pid
