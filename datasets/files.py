@@ -104,6 +104,16 @@ def _chunks(file: Incoming) -> Iterator[bytes]:
         yield chunk
 
 
+def is_intact(stored_as: str, sha256: str) -> bool:
+    """Are the kept bytes those that were stored? FileNotFoundError where there are none."""
+    digest = hashlib.sha256()
+    file, _size = keeping.stream(stored_as)
+    with file:
+        for chunk in _chunks(file):
+            digest.update(chunk)
+    return digest.hexdigest() == sha256
+
+
 def discard(stored: Stored) -> None:
     """Remove a stored file that no version came to point at."""
     keeping.delete(stored.stored_as)

@@ -39,6 +39,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "evalsite.health.HealthMiddleware",
+    "csp.middleware.CSPMiddleware",  # before all that may refuse a request: their pages carry the policy too
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
@@ -54,9 +55,9 @@ MIDDLEWARE = [
     "evalsite.accounts.middleware.AskedByMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "evalsite.keeping.UnreachableMiddleware",
+    "evalsite.numbers.NumbersMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it answers in place of what it refuses
 ]
 
@@ -118,6 +119,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "evalsite.accounts.passwords.NameAndDigitsValidator"},
 ]
 
 TASKS = {
@@ -203,7 +205,14 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "filters": {"no_traceback": {"()": "evalsite.logs.WithoutTraceback"}},
     "loggers": {
-        "django.security.DisallowedHost": {"filters": ["no_traceback"]},
+        **{
+            name: {"filters": ["no_traceback"]}
+            for name in (
+                "django.request",
+                "django.security.DisallowedHost",
+                "django.security.SuspiciousOperation",
+            )
+        },
         "evalsite": {"level": "INFO"},
         "judging": {"level": "INFO"},
         "datasets": {"level": "INFO"},

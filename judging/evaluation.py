@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Q
 
 from datasets.importing import import_or_wait
 from datasets.models import Candidate, Version
 from datasets.services import dataset_upload
 from evalsite import engine
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from judging.core.judges.patience import RetryPolicy
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.messages import metrics_file_sentences
@@ -128,8 +128,7 @@ def upload(project: Project, file: Path, label: str) -> Version:
 
 def go_on(name_or_id: str) -> Run:
     """The run to resume, taken over by this process. Raises CannotStart."""
-    by_id = Q(pk=int(name_or_id)) if name_or_id.isdecimal() else Q(pk=None)
-    run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(by_id).first()
+    run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(pk=whole(name_or_id) or 0).first()
     if run is None:
         raise CannotStart(f"There is no run called {name_or_id} in this DATA_DIR.")
     if run.state == RunState.FINISHED:

@@ -82,14 +82,8 @@ def _chosen(wanted: dict[str, Any]) -> RowFilter:
 
 def _values(version: Version) -> list[tuple[str, str, int]]:
     """(field, value, rows) of fields with few values, to choose from."""
-    index = searching.open_index(version)
-    if index is None:
-        return []
-    try:
-        found = index.facets()
-    finally:
-        index.close()
-    return [(name, value, rows) for name, values in found.items() for value, rows in values][:MOST_VALUES]
+    found = searching.facets(version).items()
+    return [(name, value, rows) for name, values in found for value, rows in values][:MOST_VALUES]
 
 
 def _number(request: HttpRequest, name: str) -> int | None:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from evalsite.templatetags.show import duration
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
@@ -91,12 +92,11 @@ def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefin
 
 def definition_at(project: Project, metric: str, number: str, start: str = "") -> MetricDefinition:
     """The definition that a form began with: version `number` of a metric, or a starting point."""
-    if metric.isdecimal() and number.isdecimal():
-        found = MetricVersion.objects.filter(
-            metric__project=project, metric=int(metric), number=int(number)
-        ).first()
-        if found is not None:
-            return MetricDefinition.from_json(found.definition)
+    found = MetricVersion.objects.filter(
+        metric__project=project, metric=whole(metric) or 0, number=whole(number) or 0
+    ).first()
+    if found is not None:
+        return MetricDefinition.from_json(found.definition)
     return starting_definition(start, "")
 
 

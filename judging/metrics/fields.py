@@ -9,6 +9,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from judging.core.json_size import check_json_size
 from judging.sandbox_messages import localized
 
 MAX_PARAMS = 20_000  # characters
@@ -39,6 +40,7 @@ class JsonObjectField(forms.CharField):
 def json_object(text: str) -> dict[str, Any]:
     """The object that the text is. Raises ValidationError with the place of what is wrong."""
     try:
+        check_json_size(text.encode("utf-8", "replace"), depth=50, marks=100_000)
         value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         sentence = _("This is not JSON: %(problem)s, line %(line)s, column %(column)s.")

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from judging.core.builtin import BUILTINS, Builtin
 from judging.core.pipeline import MetricDefinition
 from judging.metrics import editing, selectors, services
@@ -80,7 +81,7 @@ def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
             saved = services.metric_edit(
                 metric=found,
                 definition=page.forms.result(),
-                based_on=int(page.seen) if page.seen.isdecimal() else 0,
+                based_on=whole(page.seen) or 0,
                 user=signed_in(request),
             )
         except services.StaleEdit as stale:

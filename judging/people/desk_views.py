@@ -25,6 +25,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import May, signed_in
+from evalsite.numbers import whole
 from judging.core.people.criteria import Criterion, ValuesRefused, is_empty
 from judging.markdown import html_of
 from judging.people import desk
@@ -109,10 +110,8 @@ def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def mine(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The rater's earlier items, newest first, page by page."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
-    before = request.GET.get("before", "")
-    found, more = desk.mine(
-        evaluation=evaluation, user=signed_in(request), before=int(before) if before.isdecimal() else None
-    )
+    before = whole(request.GET.get("before", ""))
+    found, more = desk.mine(evaluation=evaluation, user=signed_in(request), before=before)
     criteria = desk.criteria_of(evaluation)
     listed = [earlier(one, criteria) for one in found]
     context = {"earlier": listed, "more": more, "project": evaluation.run.project, "run": evaluation.run}
@@ -135,7 +134,7 @@ def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> Htt
     """Give a verdict, or change the one given (`attempt` names it)."""
     evaluation, assignment = _own(request, slug, pk, assignment_pk)
     criteria = desk.criteria_of(evaluation)
-    attempt = request.POST.get("attempt", "")
+    attempt = whole(request.POST.get("attempt", ""))
     given: dict[str, Any] = {
         "assignment": assignment,
         "values": values_from(request, criteria),
@@ -143,9 +142,9 @@ def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> Htt
         "seconds": _number(request.POST.get("seconds", "")),
         "shown": _side_seen(request),
     }
-    if attempt.isdecimal() and int(attempt):
+    if attempt:
         return _done(
-            request, evaluation, assignment, lambda key: desk.change(**given, key=key, attempt=int(attempt))
+            request, evaluation, assignment, lambda key: desk.change(**given, key=key, attempt=attempt)
         )
     return _done(request, evaluation, assignment, lambda key: desk.submit(**given, key=key))
 
@@ -321,7 +320,7 @@ def _side_seen(request: HttpRequest) -> int | None:
 
 
 def _numbers(text: str) -> set[int]:
-    return {int(one) for one in text.split(",") if one.isascii() and one.isdecimal() and len(one) < 19}
+    return {number for one in text.split(",") if (number := whole(one)) is not None}
 
 
 def _moment(text: str) -> datetime | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ from datasets.core.formats.names import FORMATS
 from datasets.core.variables import conversation_for, messages_of, response_data
 from datasets.models import Response, Row
 from datasets.references import reference_of
-from judging.markdown import html_of
+from judging.markdown import Budget, html_of
 from judging.people.models import Assignment, Evaluation, Item
 
 Message: TypeAlias = dict[str, Any]
@@ -34,16 +34,17 @@ class Answer:
     reasoning: str | None = None
     tool_calls: str = ""
     before: Sequence[Message] = ()
+    budget: Budget = field(default_factory=Budget, compare=False)  # of the page
 
     @property
     def html(self) -> SafeString:
         """The text as Markdown made safe."""
-        return html_of(self.content)
+        return html_of(self.content, self.budget)
 
     @property
     def turns(self) -> list[tuple[str, SafeString]]:
         """`before`: who speaks, and what, as Markdown made safe."""
-        return turns_of(self.before)
+        return turns_of(self.before, self.budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +58,21 @@ class Shown:
     left: Answer
     right: Answer | None = None
     reference: str | None = None
+    budget: Budget = field(default_factory=Budget, compare=False)
 
     @property
     def turns(self) -> list[tuple[str, SafeString]]:
         """Who speaks, and what, as Markdown made safe."""
-        return turns_of(self.messages)
+        return turns_of(self.messages, self.budget)
 
     @property
     def reference_html(self) -> SafeString:
-        return html_of(self.reference or "")
+        return html_of(self.reference or "", self.budget)
 
 
-def turns_of(messages: Sequence[Message]) -> list[tuple[str, SafeString]]:
+def turns_of(messages: Sequence[Message], budget: Budget) -> list[tuple[str, SafeString]]:
     """Who speaks, and what, as Markdown made safe."""
-    return [(one["role"], html_of(str(one["content"] or ""))) for one in messages]
+    return [(one["role"], html_of(str(one["content"] or ""), budget)) for one in messages]
 
 
 def shown_to(assignment: Assignment) -> Shown:
@@ -105,13 +107,15 @@ def shown(
     whole = (conversation_for(messages, response_data(one.raw)) for one in there)
     conversations = [[one for one in each if one["role"] not in hides] for each in whole]
     common = _in_common(conversations)
+    budget = Budget()
     sides = [
-        replace(answer_of(response), before=conversation[common:])
+        replace(answer_of(response), before=conversation[common:], budget=budget)
         for response, conversation in zip(there, conversations, strict=False)
     ]
     if shown_first == 2:
         sides.reverse()
-    return Shown(conversations[0][:common], sides[0], sides[1] if len(sides) > 1 else None, reference)
+    right = sides[1] if len(sides) > 1 else None
+    return Shown(conversations[0][:common], sides[0], right, reference, budget)
 
 
 def conversation_of(row: Row, fmt: str) -> tuple[list[Message], str | None]:

@@ -49,7 +49,7 @@ class FilterForm(forms.Form):
     overridden = forms.ChoiceField(
         label=_("Overridden"), required=False, choices=[*_ANY, (YES, _("yes")), (NO, _("no"))]
     )
-    line = forms.IntegerField(label=_("Row"), required=False, min_value=1)
+    line = forms.IntegerField(label=_("Row"), required=False, min_value=1, max_value=2**31 - 1)
     rule = forms.ChoiceField(label=_("Rule line"), required=False)
     rule_score = forms.ChoiceField(
         label=_("Its score"),

@@ -7,6 +7,7 @@ the run is walked in the order of positions, until a page is full or the look ha
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
+from evalsite.numbers import whole
 from judging.runs.filters import ALL, CURRENT, NO, OLDER, YES, Filters, figures_of, matching
 from judging.runs.models import Judgement, JudgementState, Run
 from judging.runs.stretches import rows_of_each
@@ -40,10 +42,12 @@ class Place:
 def place_from(text: str) -> Place | None:
     """The place that an address names; None if it names none."""
     key, _, position = text.partition("~")
+    number = whole(position)
     try:
-        return Place(float(key), int(position))
+        place = float(key)
     except ValueError:
         return None
+    return Place(place, number) if number is not None and math.isfinite(place) else None
 
 
 def place_of(judgement: Judgement, filters: Filters) -> Place:

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 from evalsite.access import May, signed_in
 from evalsite.templatetags.show import number
 from judging.core.pipeline import MetricDefinition
-from judging.markdown import html_of
+from judging.markdown import Budget, html_of
 from judging.people.beside import said_of, seen_by_people
 from judging.review import selectors
 from judging.review.forms import FLAGS, FilterForm, OverrideForm, WithdrawForm
@@ -235,11 +235,15 @@ def _page(
 
 
 def _rendered(story: Any) -> dict[str, Any]:
+    budget = (
+        Budget()
+    )  # what is judged comes first: it is formatted before the conversation uses the budget up
+    answer, reference = html_of(story.answer, budget), html_of(story.reference, budget)
     return {
-        "turns": [(message["role"], html_of(message["content"])) for message in story.messages],
-        "reference_html": html_of(story.reference),
-        "answer_html": html_of(story.answer),
-        "words": [(one, html_of(one.reply.content or "")) for one in story.asked],
+        "turns": [(message["role"], html_of(message["content"], budget)) for message in story.messages],
+        "reference_html": reference,
+        "answer_html": answer,
+        "words": [(one, html_of(one.reply.content or "", budget)) for one in story.asked],
     }
 
 

@@ -13,6 +13,7 @@ from django.db.models import Count, Func, Q, QuerySet, TextField
 from django.utils.http import urlencode
 
 from datasets.models import Response, Row
+from evalsite.numbers import whole
 from judging.runs.models import PEOPLE, Judgement, JudgementState, Run, RunCandidate, RunMetric
 from judging.runs.stretches import rows_of_each
 
@@ -159,8 +160,9 @@ def matching(
         found = found.filter(_of_row(run, filters.line))
     if filters.q:
         found = found.alias(answer=AnswerText("response__raw")).filter(answer__icontains=filters.q)
-    if filters.rule.isdecimal():
-        found = found.filter(_rule_line(int(filters.rule), filters.rule_score))
+    rule = whole(filters.rule)
+    if rule is not None:
+        found = found.filter(_rule_line(rule, filters.rule_score))
     return found.filter(_scores(filters))
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 
 from evalsite import access
 from evalsite.access import May, signed_in
+from evalsite.numbers import whole
 from judging.review.forms import FilterForm
 from judging.runs.access import get_run
 from judging.runs.budget import MILLION
@@ -30,8 +31,8 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     if run.by_people:
         return render(request, "runs/judged_by_people.html", {"run": run}, status=409)
-    only = request.GET.get("only", "")
-    meant = Meant(FilterForm(request.GET, run).filters, int(only) if only.isdecimal() else None)
+    only = whole(request.GET.get("only", ""))
+    meant = Meant(FilterForm(request.GET, run).filters, only)
     metrics = meant.metrics(run)
     versions = other_versions(metrics[0]) if len(metrics) == 1 else []
     if request.method == "POST":

@@ -216,6 +216,19 @@ def test_the_original_comes_back_byte_for_byte(as_alice: Client, upload: Upload)
     assert b"".join(download.streaming_content) == content
 
 
+def test_an_original_whose_bytes_have_changed_is_not_sent_without_saying_so(
+    as_alice: Client, upload: Upload
+) -> None:
+    version = upload(numbered(2), read=True)
+    version.path.write_bytes(numbered(3))
+    page = as_alice.get(address(version) + "original/")
+    assert page.status_code == 409
+    assert "SHA-256 differs" in page.text
+    assert version.sha256 in page.text
+    damaged = as_alice.get(address(version) + "original/?damaged")
+    assert b"".join(damaged.streaming_content) == numbered(3)  # type: ignore[attr-defined]
+
+
 def test_leaving_bad_rows_out_needs_their_number(as_alice: Client, mixed: Version) -> None:
     as_alice.post(address(mixed) + "leave-out/", {"rows": "1"})
     mixed.refresh_from_db()

@@ -3,10 +3,12 @@
 import re
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.test import Client
 
 from evalsite.accounts.members import NotYours, password_reset, roles_set, user_create
 from evalsite.accounts.models import Project, User
+from evalsite.accounts.passwords import NameAndDigitsValidator
 from evalsite.accounts.tokens import token_create
 from tests.conftest import PASSWORD, ClientOf
 
@@ -145,3 +147,26 @@ def test_ones_name_and_language_are_changed(client_of: ClientOf, alice: User) ->
     client_of(alice).post("/account/", {"name": "Alice Liddell", "language": "zh-hans"})
     alice.refresh_from_db()
     assert (alice.get_full_name(), alice.language) == ("Alice Liddell", "zh-hans")
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["alice12345", "Alice-2026!", "1234alice5678", "alicealice1", "liddell_00001", "alice.liddell.7"],
+)
+def test_a_password_is_not_ones_name_and_digits(password: str) -> None:
+    alice = User(username="alice", first_name="Alice Liddell")
+    with pytest.raises(ValidationError, match="name with digits"):
+        NameAndDigitsValidator().validate(password, alice)
+
+
+@pytest.mark.parametrize(
+    "password", ["alice in wonderland", "correct horse battery", "malicetowards", "1234567890a"]
+)
+def test_a_password_may_have_ones_name_among_other_words(password: str) -> None:
+    NameAndDigitsValidator().validate(password, User(username="alice"))
+
+
+def test_the_form_for_ones_own_password_says_so(client_of: ClientOf, alice: User) -> None:
+    typed = {"old_password": PASSWORD, "new_password1": "alice00001", "new_password2": "alice00001"}
+    page = client_of(alice).post("/password/", typed)
+    assert "your name with digits or punctuation" in page.text

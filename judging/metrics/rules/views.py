@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules import words
 from judging.core.rules.functions import FUNCTIONS
@@ -88,7 +89,7 @@ def edit(request: HttpRequest, found: Metric, newest: MetricVersion) -> HttpResp
             saved = services.metric_edit(
                 metric=found,
                 definition=page.form.result(),
-                based_on=int(page.seen) if page.seen.isdecimal() else 0,
+                based_on=whole(page.seen) or 0,
                 user=signed_in(request),
             )
         except services.StaleEdit as stale:

@@ -99,7 +99,7 @@ def _criteria(sent: QueryDict | None, compares: bool) -> Any:
     if sent.get("part") == "criteria" and _as_proposed(sent, not compares):
         return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares))
     total = str(sent[f"{_PREFIX}-TOTAL_FORMS"])
-    if "more" in sent and total.isdecimal() and int(total) < 10:
+    if "more" in sent and total.isdecimal() and len(total) == 1:
         sent = sent.copy()
         sent[f"{_PREFIX}-TOTAL_FORMS"] = str(int(total) + 1)
         sent[f"{_PREFIX}-{total}-required"] = "on"

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.access import May
+from evalsite.numbers import whole
 from judging.core.people.criteria import Criterion
 from judging.people import figures, running
 from judging.people.access import get_evaluation
@@ -35,14 +36,10 @@ SEE = May.READ_JUDGEMENTS
 def evaluations(request: HttpRequest, slug: str) -> HttpResponse:
     """The project's human evaluations, newest first; with ?archived=1 those put away."""
     project = access.get_project(request, slug, SEE)
-    archived, before = "archived" in request.GET, _number(request.GET.get("before", ""))
+    archived, before = "archived" in request.GET, whole(request.GET.get("before", ""))
     found, further = evaluations_page(project, archived=archived, before=before)
     context = {"evaluations": found, "further": further, "before": before, "archived": archived}
     return render(request, "people/list.html", context)
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 @login_required
@@ -141,7 +138,7 @@ def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Further raters, or ones who come back."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    wanted = [number for text in request.POST.getlist("user") if (number := _number(text)) is not None]
+    wanted = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
     found = list(possible_raters(evaluation.run.project).filter(pk__in=wanted))
     for user in found:
         running.rater_add(evaluation=evaluation, user=user, by=access.signed_in(request))
@@ -172,7 +169,7 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     evaluation = get_evaluation(request, slug, pk, SEE)
     which = request.GET.get("which", "all")
     which = which if which in WHICH else "all"
-    after = _number(request.GET.get("after", "")) or 0
+    after = whole(request.GET.get("after", "")) or 0
     found, further = items_page(evaluation, which, after)
     context = {"evaluation": evaluation, "which": which, "further": further, "after": after}
     context["items"] = [(one, list(one.assignments.select_related("rater").order_by("pk"))) for one in found]
@@ -239,8 +236,8 @@ def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     """Take an item out of a rater's hands: for another one, or for whoever comes."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     found = item_of(evaluation, number)
-    held = get_object_or_404(found.assignments, pk=_number(request.POST.get("assignment", "")) or 0)
-    to = evaluation.raters.filter(pk=_number(request.POST.get("to", "")) or 0, left_at=None).first()
+    held = get_object_or_404(found.assignments, pk=whole(request.POST.get("assignment", "")) or 0)
+    to = evaluation.raters.filter(pk=whole(request.POST.get("to", "")) or 0, left_at=None).first()
     try:
         running.item_reassign(assignment=held, to=to, by=access.signed_in(request))
     except ValidationError as error:

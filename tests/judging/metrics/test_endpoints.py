@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import decrypt
 from judging.core.judges.scripted import ScriptedJudge, refusal
+from judging.metrics.fields import json_object
 from judging.metrics.models import Endpoint
 from judging.metrics.selectors import endpoints_of
 from tests.conftest import ClientOf
@@ -295,3 +297,8 @@ def test_an_endpoint_in_use_whose_later_test_fails_is_no_draft(
         page_of(endpoint, "edit/"), {**UNREACHABLE, "confirm_elsewhere": "on", "remove_key": "on"}
     )
     assert list(endpoints_of(project)) == [endpoint]
+
+
+def test_parameters_that_are_nested_too_deeply_are_an_error_of_the_field() -> None:
+    with pytest.raises(ValidationError, match="nested too deeply"):
+        json_object('{"a":' * 900 + "1" + "}" * 900)
