@@ -14,14 +14,13 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
 from django.utils.module_loading import import_string
 
 from evalsite import data_dir
 from evalsite.accounts.models import User
 from evalsite.env import Config
 from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage
-
-WEB_THREADS = 6
 
 
 class Command(BaseCommand):
@@ -88,23 +87,11 @@ class Command(BaseCommand):
 
 
 def serve_web(host: str, port: int) -> None:
-    """Granian with our WSGI application; returns when it is told to stop."""
-    from granian.constants import Interfaces
-    from granian.server import Server
+    """Our web server with the WSGI application; returns when it is told to stop."""
+    from evalsite.web import server
+    from evalsite.wsgi import application
 
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    Server(
-        "evalsite.wsgi:application",
-        address=host,
-        port=port,
-        interface=Interfaces.WSGI,
-        workers=1,
-        blocking_threads=WEB_THREADS,
-        backpressure=64,
-        respawn_failed_workers=True,
-        log_enabled=False,
-        websockets=False,
-    ).serve()
+    server.run(application, host, port, limits=server.Limits(), at_thread_end=connections.close_all)
 
 
 def refuse_taken_port(host: str, port: int) -> None:
