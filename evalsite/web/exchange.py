@@ -124,7 +124,9 @@ class Exchange:
 class ClientInput(io.RawIOBase):
     """A request body that is still on its way; reading it waits for the client."""
 
-    def __init__(self, exchange: Exchange, receive: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, exchange: Exchange, receive: Callable[[], Any], loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._exchange, self._receive, self._loop = exchange, receive, loop
         self._rest = memoryview(b"")
 

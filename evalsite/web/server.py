@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SLICE = 64 * 1024
+WHOLE_BODY = 64 * 1024  # a body up to this size is received before a thread is taken
 EMPTY_STATUSES = ("1", "204", "304")
 STEP_ASIDE = "evalsite.step_aside"  # in the WSGI environment: call it before waiting for the client
 BODY_WAITS = "evalsite.body_waits"  # in the WSGI environment: the body is on its way; without CONTENT_LENGTH it is refused
@@ -44,7 +45,6 @@ class Limits:
     pages: int = 6  # requests that are worked on at a time
     aside: int = 24  # besides: requests that wait for their client while they are worked on
     connections: int = 1000
-    whole_body: int = 64 * 1024  # a body up to this size is received before a thread is taken
     idle_seconds: float = 30.0  # for the headers of a request, and between two requests
     grace_seconds: float = 20.0  # for a body or an answer; and at most this long without a byte
     bytes_per_second: int = 16 * 1024  # what a body or an answer must do on average after that
@@ -132,7 +132,9 @@ class Connection(RequestHandler):  # type: ignore[misc]
 class Site:
     """A WSGI application on a socket."""
 
-    def __init__(self, application: WSGIApplication, limits: Limits, *, at_thread_end: Job = lambda: None) -> None:
+    def __init__(
+        self, application: WSGIApplication, limits: Limits, *, at_thread_end: Job = lambda: None
+    ) -> None:
         self.application, self.limits = application, limits
         self.loop = asyncio.get_running_loop()
         self.threads = Threads(pages=limits.pages, aside=limits.aside, at_end=at_thread_end)
@@ -209,12 +211,14 @@ class Site:
         receive = Body(request, Pace(self.limits))
         connection.enter(Phase.BODY)
         try:
-            whole = await receive.whole(self.limits.whole_body)
+            whole = await receive.whole(WHOLE_BODY)
         except TooSlow:
             return refused(408, "The request did not arrive in time. Send it again.\n")
         if whole is None:
             environ[BODY_WAITS] = True
-            environ["wsgi.input"] = io.BufferedReader(ClientInput(exchange, receive.part, self.loop), 4 * SLICE)
+            environ["wsgi.input"] = io.BufferedReader(
+                ClientInput(exchange, receive.part, self.loop), 4 * SLICE
+            )
         elif whole:
             environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(whole), str(len(whole))
         connection.enter(Phase.BUSY)

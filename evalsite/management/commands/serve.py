@@ -72,6 +72,11 @@ class Command(BaseCommand):
         while not answers(address):
             time.sleep(0.1)
         self.stdout.write(f"\n  evalsite is ready: {address}\n  Ctrl-C ends it.\n")
+        if settings.LOCAL_MODE:
+            self.stdout.write(
+                "  Everyone with an account on this machine gets in without a password, as an administrator.\n"
+                "  To ask for a password, start it with REQUIRE_SIGN_IN=1.\n"
+            )
         if not settings.LOCAL_MODE and not any(
             user.has_usable_password() for user in User.objects.all()[:100]
         ):

@@ -11,12 +11,14 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from django.views.decorators.csrf import csrf_protect
 
 from datasets.models import Candidate, Version
 from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
 from judging.people.access import get_evaluation
 from judging.people.forms import (
@@ -168,10 +170,17 @@ def _create(request: HttpRequest, project: Project, form: EvaluationForm, criter
     )
 
 
+@upload_page
 @login_required
 def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Gold items of an evaluation: those there are, one more, or a file of them."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
+    allow(request, LONGEST_FILE, file_too_large(LONGEST_FILE))
+    return _gold(request, evaluation)
+
+
+@csrf_protect
+def _gold(request: HttpRequest, evaluation: Evaluation) -> HttpResponse:
     criteria = criteria_of(evaluation)
     taking_part = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
     form = GoldForm(
@@ -187,7 +196,7 @@ def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         wrong = _gild(request, evaluation, form)
         if not wrong and not form.errors:
-            return redirect("people:gold", slug, pk)
+            return redirect("people:gold", evaluation.run.project.slug, evaluation.run_id)
     known, further = items_page(evaluation, "gold")
     context = {"evaluation": evaluation, "form": form, "wrong": wrong, "further": further}
     context["items"] = [(item, _told(criteria, item)) for item in known]
