@@ -1,4 +1,4 @@
-"""Keys, and what is encrypted with them. Key files lie in DATA_DIR/keys, readable by their owner only (or with DATA_GROUP by its group)."""
+"""Keys, and what is encrypted with them. Key files lie in DATA_DIR/keys, for its owner (and with DATA_GROUP its group)."""
 
 from __future__ import annotations
 

@@ -73,8 +73,11 @@ class Exchange:
         try:
             answer = application(environ, self._start_response)  # type: ignore[arg-type]
             try:
-                for part in answer:
-                    self._put(part)
+                if isinstance(answer, list) or not getattr(answer, "streaming", True):
+                    self._put(b"".join(answer), last=True)
+                else:
+                    for part in answer:
+                        self._put(part)
             finally:
                 close: Callable[[], None] | None = getattr(answer, "close", None)
                 if close is not None:
@@ -98,8 +101,8 @@ class Exchange:
     def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
         self.status, self.headers = status, headers
 
-    def _put(self, part: bytes) -> None:
-        if not part:
+    def _put(self, part: bytes, *, last: bool = False) -> None:
+        if not part and not last:
             return
         with self._changed:
             while self._size >= BUFFERED and not self._gone:
@@ -109,6 +112,7 @@ class Exchange:
                 raise ClientGone
             self._parts.append(part)
             self._size += len(part)
+            self.ended = last
             self._tell()
 
     def _tell(self) -> None:

@@ -1,8 +1,8 @@
 """The web server: HTTP by aiohttp in one event loop, the WSGI application in a bounded number of threads.
 
-A thread is taken only when a request is complete, so clients that send slowly, read slowly or keep connections open cost
-a socket, not a thread. Larger bodies and long answers are passed on while they are on their way; a thread that waits for
-their client steps aside (threads.py). docs/decisions/web-server.md has the reasons and the figures.
+A thread is taken only when a request is complete, so clients that send slowly, read slowly or keep connections open
+cost a socket, not a thread. Larger bodies and long answers are passed on while they are on their way; a thread that
+waits for their client steps aside (threads.py). docs/decisions/web-server.md has the reasons and the figures.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SLICE = 64 * 1024
 WHOLE_BODY = 64 * 1024  # a body up to this size is received before a thread is taken
-EMPTY_STATUSES = ("1", "204", "304")
-STEP_ASIDE = "evalsite.step_aside"  # in the WSGI environment: call it before waiting for the client
-BODY_WAITS = "evalsite.body_waits"  # in the WSGI environment: the body is on its way; without CONTENT_LENGTH it is refused
+# In the WSGI environment:
+STEP_ASIDE = "evalsite.step_aside"  # to be called before waiting for the client; raises Busy
+BODY_WAITS = (
+    "evalsite.body_waits"  # there if the body is still on its way; without CONTENT_LENGTH it cannot be read
+)
 log = logging.getLogger(__name__)
 
 
@@ -122,6 +124,8 @@ class Connection(RequestHandler):  # type: ignore[misc]
         message: str | None = None,
     ) -> StreamResponse:
         """What is not HTTP is answered in a line, and not logged: it says nothing about this site."""
+        if isinstance(exc, (ClientGone, ConnectionError)):
+            raise ConnectionResetError from exc
         if status == 500:
             return super().handle_error(request, status, exc, message)
         answer = Response(status=status, text="The request is not valid HTTP.\n")
@@ -198,9 +202,9 @@ class Site:
         connection: Any = request.protocol
         try:
             return await self._answer(request, connection)
-        except TooSlow:
+        except ClientGone:
             connection.drop()
-            raise ClientGone from None
+            raise
         finally:
             connection.enter(Phase.IDLE)
 
@@ -235,26 +239,32 @@ class Site:
             if body.broken:
                 return refused(408, "The request did not arrive in time. Send it again.\n")
             return refused(500, "The server failed. Try again.\n")
-        status, _, reason = exchange.status.partition(" ")
-        answer = StreamResponse(status=int(status), reason=reason, headers=exchange.headers)
-        answer.headers["Server"] = "evalsite"
+        pace = Pace(self.limits)
+        whole = exchange.ended and not exchange.failed and len(data) <= SLICE
+        answer = begun(exchange, data if whole else None)
         if not body.complete:
             answer.force_close()
-        if exchange.ended and "Content-Length" not in answer.headers:
-            answer.content_length = len(data)
         await answer.prepare(request)
-        pace = Pace(self.limits)
-        empty = request.method == "HEAD" or status.startswith(EMPTY_STATUSES)
-        while data:
+        empty = request.method == "HEAD" or answer.status in (204, 304)
+        while data and not whole:
             for start in range(0, 0 if empty else len(data), SLICE):
                 part = memoryview(data)[start : start + SLICE]
                 await pace.wait(answer.write(part))
                 pace.moved(len(part))
             data = await exchange.more()
         if exchange.failed:  # in the middle: the client must not take it for a whole answer
-            raise TooSlow
+            raise ClientGone
         await pace.wait(answer.write_eof())
         return answer
+
+
+def begun(exchange: Exchange, whole: bytes | None) -> StreamResponse:
+    """aiohttp's answer with the application's status and headers; a whole one goes out in one piece."""
+    code, _, reason = exchange.status.partition(" ")
+    headers = [*exchange.headers, ("Server", "evalsite")]
+    if whole is None:
+        return StreamResponse(status=int(code), reason=reason, headers=headers)
+    return Response(status=int(code), reason=reason, headers=headers, body=whole)
 
 
 class Body:
@@ -267,14 +277,14 @@ class Body:
 
     @property
     def complete(self) -> bool:
-        return self._request.content.is_eof() or not self._request.can_read_body
+        return not self._request.can_read_body
 
     async def whole(self, most: int) -> bytes | None:
         """All of it, or None if it is longer than `most`; then it is still to be received."""
         if (self._request.content_length or 0) > most:
             return None
         received = bytearray()
-        while part := await self.part():
+        while not self.complete and (part := await self.part()):
             received += part
             if len(received) > most:
                 return None

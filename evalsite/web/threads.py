@@ -1,4 +1,4 @@
-"""The threads that run Django: a fixed number for pages, and a bounded number beside them that wait for slow clients."""
+"""The threads that run Django: a fixed number for pages, and a bounded number that wait for slow clients."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ class Threads:
         self._aside: set[int] = set()
         for _ in range(pages):
             self._start()
+
+    @property
+    def aside(self) -> int:
+        """How many jobs wait for their client now."""
+        return len(self._aside)
 
     def submit(self, job: Job) -> None:
         """Run it when a thread is free. It must not raise."""
