@@ -89,8 +89,8 @@ def _form_limit(request: HttpRequest) -> tuple[int, str]:
     if request.user.is_authenticated:
         most = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         sentence = _(
-            "A form can hold at most %(most)s. Nothing was saved. Go back in your browser, where your text still is, and "
-            "shorten it."
+            "A form can hold at most %(most)s. Nothing was saved. Go back in your browser, where your text still is, "
+            "and shorten it."
         )
     else:
         most = WHOLE_BODY

@@ -1,4 +1,4 @@
-"""Keys, and what is encrypted with them. Key files lie in DATA_DIR/keys, for its owner (and with DATA_GROUP its group)."""
+"""Keys, and what is encrypted with them. Key files lie in DATA_DIR/keys, which only its owner (or group) can read."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from evalsite.web.server import Phase
 from tests.evalsite.web.serving import MEGABYTE, answer_on, everything, served
 from tests.patience import wait_until
 
@@ -56,11 +57,11 @@ class TestWhatTheApplicationGetsAndGives:
         assert answer.endswith(b"\r\n\r\n5")
 
     def test_a_client_that_waits_for_leave_gets_it(self) -> None:
-        with served() as server:
-            with server.connect(post("/body", "Content-Length: 2\r\nExpect: 100-continue\r\n")) as connection:
-                assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
-                connection.sendall(b"ab")
-                assert answer_on(connection) == (200, b"2")
+        sent = post("/body", "Content-Length: 2\r\nExpect: 100-continue\r\n")
+        with served() as server, server.connect(sent) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
+            connection.sendall(b"ab")
+            assert answer_on(connection) == (200, b"2")
 
     def test_an_answer_is_passed_on_while_it_is_made(self) -> None:
         with served() as server, server.connect(b"GET /halves HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
@@ -72,9 +73,9 @@ class TestWhatTheApplicationGetsAndGives:
                 found += connection.recv(1000)
 
     def test_a_head_request_gets_no_body(self) -> None:
-        with served() as server:
-            with server.connect(b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") as connection:
-                assert everything(connection).endswith(b"\r\n\r\n")
+        sent = b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        with served() as server, server.connect(sent) as connection:
+            assert everything(connection).endswith(b"\r\n\r\n")
 
     def test_what_fails_is_answered_and_the_next_one_too(self) -> None:
         with served(pages=1) as server:
@@ -114,9 +115,12 @@ class TestSlowClients:
                 one.close()
 
     def test_a_large_body_that_is_read_and_a_long_answer_leave_the_thread_to_pages(self) -> None:
-        with served(pages=1, aside=2) as server:
-            with server.connect(post("/body", LARGE)), server.connect(ENDLESS, receives=4096):
-                assert server.ask().endswith(b"a page")
+        with (
+            served(pages=1, aside=2) as server,
+            server.connect(post("/body", LARGE)),
+            server.connect(ENDLESS, receives=4096),
+        ):
+            assert server.ask().endswith(b"a page")
 
     def test_more_of_them_than_may_wait_are_refused(self) -> None:
         with served(pages=1, aside=1, ending_seconds=0.3) as server, server.connect(post("/body", LARGE)):
@@ -160,9 +164,10 @@ class TestSlowClients:
 
     def test_a_steady_client_may_take_longer_than_the_grace_period(self) -> None:
         size = 100_000
-        with served(grace_seconds=1.0, bytes_per_second=10_000) as server, server.connect(
-            post("/body", f"Content-Length: {size}\r\nConnection: close\r\n")
-        ) as connection:
+        with (
+            served(grace_seconds=1.0, bytes_per_second=10_000) as server,
+            server.connect(post("/body", f"Content-Length: {size}\r\nConnection: close\r\n")) as connection,
+        ):
             for _ in range(10):
                 connection.sendall(b"x" * (size // 10))
                 time.sleep(0.15)
@@ -184,13 +189,13 @@ class TestSlowClients:
 
 class TestItsEnd:
     def test_what_is_worked_on_is_answered_and_idle_connections_are_closed(self) -> None:
-        with served() as server, server.connect() as idle:
-            with server.connect(b"GET /waits HTTP/1.1\r\nHost: x\r\n\r\n") as busy:
-                wait_until(lambda: any(one.phase.name == "BUSY" for one in server.site.connections))
-                server.begin_to_stop()
-                assert everything(idle) == b""
-                server.application.go_on.set()
-                assert answer_on(busy) == (200, b"done")
+        sent = b"GET /waits HTTP/1.1\r\nHost: x\r\n\r\n"
+        with served() as server, server.connect() as idle, server.connect(sent) as busy:
+            wait_until(lambda: any(one.phase is Phase.BUSY for one in server.site.connections))
+            server.begin_to_stop()
+            assert everything(idle) == b""
+            server.application.go_on.set()
+            assert answer_on(busy) == (200, b"done")
 
     def test_what_does_not_end_is_given_up(self) -> None:
         with served(ending_seconds=0.2) as server, server.connect(ENDLESS, receives=4096) as connection:
