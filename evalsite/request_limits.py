@@ -60,7 +60,7 @@ class RequestLimitsMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if not response.streaming or int(response.get("Content-Length", BUFFERED + 1)) <= BUFFERED:
+        if not response.streaming or int(response.get("Content-Length", str(BUFFERED + 1))) <= BUFFERED:
             return response
         try:
             _wait_for_client(request)

@@ -73,7 +73,7 @@ class Exchange:
         try:
             answer = application(environ, self._start_response)  # type: ignore[arg-type]
             try:
-                if isinstance(answer, list) or not getattr(answer, "streaming", True):
+                if self._is_short(answer):
                     self._put(b"".join(answer), last=True)
                 else:
                     for part in answer:
@@ -100,6 +100,13 @@ class Exchange:
 
     def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
         self.status, self.headers = status, headers
+
+    def _is_short(self, answer: Iterable[bytes]) -> bool:
+        """Is it made at once, so that it may go out in one piece?"""
+        length = next((text for name, text in self.headers if name == "Content-Length"), "")
+        if length.isdecimal():
+            return int(length) <= BUFFERED
+        return isinstance(answer, list) or not getattr(answer, "streaming", True)
 
     def _put(self, part: bytes, *, last: bool = False) -> None:
         if not part and not last:

@@ -17,7 +17,7 @@ import socket
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from aiohttp import ClientPayloadError
 from aiohttp.web import BaseRequest, Response, Server, StreamResponse
@@ -103,7 +103,7 @@ class Connection(RequestHandler):  # type: ignore[misc]
         self.phase, self.since = phase, asyncio.get_running_loop().time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.socket = transport  # type: ignore[assignment]
+        self.socket = cast(asyncio.Transport, transport)
         super().connection_made(transport)
         self.site.opened(self)
 
