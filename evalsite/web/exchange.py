@@ -8,6 +8,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 from wsgiref.util import FileWrapper
@@ -41,6 +42,7 @@ class Exchange:
         self._parts: list[bytes] = []
         self._size = 0
         self._gone = self._is_aside = self._told = False
+        self._once_aside: Callable[[], None] | None = None
         self._changed = threading.Condition()
         self._news = asyncio.Event()
 
@@ -60,11 +62,21 @@ class Exchange:
                 if parts or self.ended:
                     return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def once_aside(self, act: Callable[[], None]) -> None:
+        """Call this once: when the thread steps aside, or when the exchange is over."""
+        self._once_aside = act
+
     def abandon(self) -> None:
-        """Nobody wants the answer any more."""
+        """It is over: nobody wants more of the answer."""
+        self._act_once()
         with self._changed:
             self._gone = True
             self._changed.notify()
+
+    def _act_once(self) -> None:
+        act, self._once_aside = self._once_aside, None
+        if act is not None:
+            act()
 
     # In the thread
 
@@ -97,6 +109,8 @@ class Exchange:
         if not self._is_aside:
             self._threads.step_aside()
             self._is_aside = True
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._act_once)
 
     def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
         self.status, self.headers = status, headers
@@ -126,10 +140,8 @@ class Exchange:
         """Wake the event loop, once for all that it has not fetched."""
         if not self._told:
             self._told = True
-            try:
+            with suppress(RuntimeError):  # the loop was closed while this thread was at work
                 self._loop.call_soon_threadsafe(self._news.set)
-            except RuntimeError:  # the loop was closed while this thread was at work
-                self._gone = True
 
 
 class ClientInput(io.RawIOBase):

@@ -46,6 +46,7 @@ class Limits:
 
     pages: int = 6  # requests that are worked on at a time
     aside: int = 24  # besides: requests that wait for their client while they are worked on
+    starting: int = 2  # of the requests with larger bodies, those at a time that take a turn of the pages
     connections: int = 1000
     idle_seconds: float = 30.0  # for the headers of a request, and between two requests
     grace_seconds: float = 20.0  # for a body or an answer; and at most this long without a byte
@@ -90,7 +91,7 @@ class Phase(Enum):
     BUSY = 2
 
 
-class Connection(RequestHandler):  # type: ignore[misc]
+class Connection(RequestHandler):
     """aiohttp's connection, which also knows since when it is waiting for what."""
 
     def __init__(self, site: Site, **options: Any) -> None:
@@ -142,6 +143,7 @@ class Site:
         self.application, self.limits = application, limits
         self.loop = asyncio.get_running_loop()
         self.threads = Threads(pages=limits.pages, aside=limits.aside, at_end=at_thread_end)
+        self.starting = asyncio.Semaphore(limits.starting)
         self.connections: set[Connection] = set()
         self.http = Server(self.answer, handler_cancellation=True)
         self.sockname: Any = ("", 0)
@@ -223,6 +225,8 @@ class Site:
             environ["wsgi.input"] = io.BufferedReader(
                 ClientInput(exchange, receive.part, self.loop), 4 * SLICE
             )
+            await self.starting.acquire()  # many that come at once must not make pages wait
+            exchange.once_aside(self.starting.release)
         elif whole:
             environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(whole), str(len(whole))
         connection.enter(Phase.BUSY)

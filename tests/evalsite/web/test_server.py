@@ -128,6 +128,21 @@ class TestSlowClients:
             assert server.ask("/body", LARGE).startswith(b"HTTP/1.1 503 ")
             assert server.ask().endswith(b"a page")
 
+    def test_many_larger_bodies_at_once_leave_turns_to_pages(self) -> None:
+        sent = f"POST /waits HTTP/1.1\r\nHost: x\r\n{LARGE}\r\n".encode()
+        with served(pages=2, starting=1) as server:
+            many = [server.connect(sent) for _ in range(10)]
+            wait_until(lambda: any(one.phase is Phase.BUSY for one in server.site.connections))
+            assert server.ask().endswith(b"a page")
+            for one in many:
+                one.close()
+
+    def test_larger_bodies_that_were_answered_make_room_for_the_next(self) -> None:
+        with served(starting=1, ending_seconds=0.1) as server:
+            for _ in range(3):
+                assert server.ask("/body", "Content-Length: 70000\r\n", b"x" * 70_000).endswith(b"70000")
+                assert server.ask("/unread", LARGE).endswith(b"too large")
+
     def test_a_place_is_free_again_when_its_client_is_gone(self) -> None:
         with served(pages=1, aside=1) as server:
             for _ in range(3):
