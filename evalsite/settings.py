@@ -41,6 +41,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "evalsite.health.HealthMiddleware",
+    "csp.middleware.CSPMiddleware",  # before all that may refuse a request: their pages carry the policy too
     "django.middleware.security.SecurityMiddleware",
     "evalsite.headers.SameOriginMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -59,7 +60,6 @@ MIDDLEWARE = [
     "evalsite.accounts.middleware.AskedByMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "evalsite.keeping.UnreachableMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it answers in place of what it refuses

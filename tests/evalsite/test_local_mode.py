@@ -25,6 +25,7 @@ def test_a_request_through_a_proxy_is_refused_and_leaves_no_session(client: Clie
     answer = client.get("/", headers={header: "1.1 proxy"})
     assert answer.status_code == 403
     assert "REQUIRE_SIGN_IN=1" in answer.text
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
     assert not Session.objects.exists()
 
 

@@ -44,6 +44,7 @@ def test_a_form_beyond_the_limit_is_refused_unread_with_the_limit_and_what_to_do
     assert answer.status_code == 413
     assert "A form can hold at most 4.2 MB" in answer.text
     assert "Go back" in answer.text
+    assert "Content-Security-Policy" in answer.headers
 
 
 def test_it_is_told_in_the_readers_language(client_of: ClientOf, alice: User) -> None:
