@@ -32,6 +32,7 @@ def prepare() -> None:
         settings.DATA_DIR.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         for name in FOLDERS:
             (settings.DATA_DIR / name).mkdir(exist_ok=True, mode=settings.DATA_FOLDER_MODE)
+        settings.FILE_UPLOAD_TEMP_DIR = settings.DATA_DIR / "incoming"  # it may not have been there before
         restrict()
         if not settings.CONFIG.secret_key:
             settings.SECRET_KEY = secrets.make_key(settings.DATA_DIR, "django")

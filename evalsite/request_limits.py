@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -82,6 +82,8 @@ class RequestLimitsMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, TooLarge):
             return _too_large(request, str(error))
+        if isinstance(error, UnreadablePostError):  # the client is gone or was too slow: no fault of the site
+            return HttpResponse(status=408)
         return _busy(request) if isinstance(error, Busy) else None
 
 

@@ -7,6 +7,8 @@ from django.conf import LazySettings
 from django.contrib.sessions.models import Session
 from django.test import Client
 
+from evalsite import env
+from evalsite.management.commands.serve import who_gets_in
 from tests.conftest import person
 
 LINK = {"HTTP_SEC_FETCH_MODE": "navigate", "HTTP_SEC_FETCH_DEST": "document"}
@@ -72,3 +74,16 @@ def test_with_accounts_a_proxy_is_welcome(client: Client, settings: LazySettings
 
 def test_no_other_site_may_load_a_page(client: Client) -> None:
     assert client.get("/").headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+def test_the_start_says_who_gets_in_and_how_to_ask_for_a_password(settings: LazySettings) -> None:
+    assert "Everyone with an account on this machine" in who_gets_in()
+    assert "REQUIRE_SIGN_IN=1" in who_gets_in()
+    settings.LOCAL_MODE = False
+    assert who_gets_in() == ""
+
+
+def test_one_setting_asks_for_a_password_at_the_same_addresses() -> None:
+    local, asking = env.read({}), env.read({"REQUIRE_SIGN_IN": "1"})
+    assert (local.local_mode, asking.local_mode) == (True, False)
+    assert local.hosts == asking.hosts == ["localhost", "127.0.0.1", "[::1]"]

@@ -71,12 +71,7 @@ class Command(BaseCommand):
         address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
         while not answers(address):
             time.sleep(0.1)
-        self.stdout.write(f"\n  evalsite is ready: {address}\n  Ctrl-C ends it.\n")
-        if settings.LOCAL_MODE:
-            self.stdout.write(
-                "  Everyone with an account on this machine gets in without a password, as an administrator.\n"
-                "  To ask for a password, start it with REQUIRE_SIGN_IN=1.\n"
-            )
+        self.stdout.write(f"\n  evalsite is ready: {address}\n  Ctrl-C ends it.\n{who_gets_in()}")
         if not settings.LOCAL_MODE and not any(
             user.has_usable_password() for user in User.objects.all()[:100]
         ):
@@ -89,6 +84,16 @@ class Command(BaseCommand):
         self.check(fail_level=checks.CRITICAL)
         # Says what the isolation of scripts lacks on this machine; the site runs all the same.
         self.check(tags=["jail"], include_deployment_checks=True, fail_level=checks.CRITICAL)
+
+
+def who_gets_in() -> str:
+    """What local mode means, for whoever starts it."""
+    if not settings.LOCAL_MODE:
+        return ""
+    return (
+        "  Everyone with an account on this machine gets in without a password, as an administrator.\n"
+        "  To ask for a password, start it with REQUIRE_SIGN_IN=1.\n"
+    )
 
 
 def serve_web(host: str, port: int) -> None:
