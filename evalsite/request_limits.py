@@ -38,7 +38,9 @@ def upload_page(view: View) -> View:
 def allow(request: HttpRequest, most: int, sentence: str) -> None:
     """Let an upload page read a file of up to `most` bytes into a temporary file. Raises TooLarge and Busy."""
     _check(request, most + int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), sentence)
-    request.upload_handlers = [TemporaryFileUploadHandler(request)]
+    handler = TemporaryFileUploadHandler(request)
+    request.upload_handlers = [handler]
+    request.discard_upload = handler.upload_interrupted  # type: ignore[attr-defined]
 
 
 def file_too_large(most: int) -> str:
@@ -60,6 +62,9 @@ class RequestLimitsMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
+        discard_upload = getattr(request, "discard_upload", None)
+        if discard_upload is not None:  # Django leaves the file of a broken upload to the garbage collector
+            discard_upload()
         if not response.streaming or int(response.get("Content-Length", str(BUFFERED + 1))) <= BUFFERED:
             return response
         try:
