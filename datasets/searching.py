@@ -160,7 +160,7 @@ def _done(version: Version) -> Path:
 
 
 def _build(version: Version, owner: str, stop: threading.Event) -> None:
-    _part(version).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _part(version).parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     builder = _builder(version)
     try:
         for lines in _line_batches(version, builder.line):

@@ -11,11 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 
 from datasets.models import Candidate
 from evalsite import access
 from evalsite.access import May
+from evalsite.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
 from judging.people.access import get_evaluation
 from judging.people.gilding import (
@@ -36,10 +38,17 @@ from judging.people.showing import shown_in
 from judging.people.views.organising import item_of
 
 
+@upload_page
 @login_required
 def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The list. With a row in the address its answers are shown, to say what is right of them."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
+    allow(request, LONGEST_FILE, file_too_large(LONGEST_FILE))
+    return _gold(request, slug, evaluation)
+
+
+@csrf_protect
+def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpResponse:
     criteria = criteria_of(evaluation)
     sent = request.POST if request.method == "POST" else request.GET
     taking_part = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
@@ -57,7 +66,7 @@ def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         _add_one(request, evaluation, place, known)
     refused = bool(wrong or file.errors or known.errors or (request.method == "POST" and place.errors))
     if request.method == "POST" and not refused:
-        return redirect("people:gold", slug, pk)
+        return redirect("people:gold", slug, evaluation.run_id)
     found, further = items_page(evaluation, "gold")
     context: dict[str, Any] = {
         "evaluation": evaluation,
