@@ -333,7 +333,7 @@ def _looks_like_json(look: Look) -> bool:
 
 def _is_json(line: bytes) -> bool:
     try:
-        msgspec.json.decode(line)
+        msgspec.json.decode(line, type=Raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
     return True
