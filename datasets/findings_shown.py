@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber, Substr
 
-from datasets.core.findings import CODES
+from datasets.core.findings import CODES, HEADER_CODES
 from datasets.core.findings import Finding as Found
 from datasets.core.lines import pieces_at
 from datasets.importing import limits_of_kept
@@ -43,6 +43,11 @@ class Shown:
     repair: str
     sentence: str
     around: Around | None = None
+
+    @property
+    def in_row(self) -> bool:
+        """Does it stand in a row? The header of a CSV is none."""
+        return self.line is not None and self.code not in HEADER_CODES
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def _example(path: Path) -> str:
 def kinds() -> list[KindGuide]:
     """Everything that can be found, in the order of the table of findings."""
     return [
-        KindGuide(code, kind.severity, _sentence(code), str(REPAIRS[kind.repair]) if kind.repair else "")
+        KindGuide(code, kind.severity, _sentence(code), " ".join(str(REPAIRS[name]) for name in kind.repairs))
         for code, kind in CODES.items()
     ]
 
@@ -118,7 +118,7 @@ class _Open(dict[str, object]):
 
 def _sentence(code: str) -> str:
     several = _Open(met=3, missing=2) if code in ("csv.columns", "ref_answer.some_missing") else _Open()
-    if code == "field.shadowed":
+    if code in ("field.shadowed", "field.misspelt"):
         several["rows"] = 2
     if code == "json.invalid":
         several["problem"] = JSON_PROBLEMS["unexpected"] % {"met": "…", "wanted": WANTED["comma_or_brace"]}

@@ -134,6 +134,11 @@ SENTENCES: dict[str, StrPromise] = {
     "field.type_varies": gettext_lazy(
         "The field “%(name)s” has values of several types: %(types)s; one type is wanted."
     ),
+    "field.misspelt": ngettext_lazy(
+        "%(rows)s row has a field “%(near)s”, and none has “%(meant)s”: did you mean “%(meant)s”?",
+        "%(rows)s rows have a field “%(near)s”, and none has “%(meant)s”: did you mean “%(meant)s”?",
+        "rows",
+    ),
     "id.duplicate": gettext_lazy("This “id” is already that of line %(first)s; every row wants its own."),
     "row.duplicate": gettext_lazy("This row asks the same as line %(first)s; every row is wanted once."),
 }
@@ -204,6 +209,9 @@ KINDS: dict[str, tuple[StrPromise, StrPromise]] = {
     "document": (gettext_lazy("an Office document"), gettext_lazy("save its text as JSONL (UTF-8).")),
     "pdf": (gettext_lazy("a PDF"), gettext_lazy("save its data as JSONL or CSV.")),
     "image": (gettext_lazy("an image"), gettext_lazy("save its data as JSONL or CSV.")),
+    "media": (gettext_lazy("an audio or video file"), gettext_lazy("save its data as JSONL or CSV.")),
+    "numpy": (gettext_lazy("a NumPy array"), gettext_lazy("save its data as JSONL or CSV.")),
+    "binary": (gettext_lazy("a binary file"), gettext_lazy("save its data as JSONL or CSV (UTF-8).")),
     "rtf": (gettext_lazy("an RTF document"), gettext_lazy("save it as plain text (UTF-8).")),
     "archive": (
         gettext_lazy("an archive"),
@@ -254,6 +262,24 @@ _QUOTE_TAKES = ngettext_lazy(
     "and are left out with it; a closing quote is wanted.",
     "more",
 )
+_KEY_MEANT = gettext_lazy("“%(meant)s” is missing, but there is “%(near)s”: did you mean “%(meant)s”?")
+_MEANT: dict[str, StrPromise] = {
+    "role.unknown": gettext_lazy("The role is “%(met)s”: did you mean “%(meant)s”?"),
+    "file.unknown_format": gettext_lazy(
+        "None of the four formats fits, but there is “%(near)s”: did you mean “%(meant)s”?"
+    ),
+    "csv.header": gettext_lazy(
+        "In the header (%(met)s) the column “%(meant)s” is missing, but there is “%(near)s”: "
+        "did you mean “%(meant)s”?"
+    ),
+    "ref_answer.some_missing": ngettext_lazy(
+        "%(missing)s of %(rows)s rows has no “ref_answer”, but there is “%(near)s”: did you mean “ref_answer”?",
+        "%(missing)s of %(rows)s rows have no “ref_answer”, but there is “%(near)s”: did you mean “ref_answer”?",
+        "missing",
+    ),
+    "field.misspelt": SENTENCES["field.misspelt"],
+}
+"""What is said instead where a role or a key seems to be misspelt."""
 _ONE_OF_MANY = gettext_lazy("One of very many findings of this kind; what it met was not kept.")
 _UNKEPT_SENTENCES: dict[str, StrPromise] = {
     **{code: SENTENCES[code] for code in ("content.blank", "messages.system_not_first", "response.blank")},
@@ -287,6 +313,8 @@ def message(finding: Finding) -> str:
         return str(TOO_MANY_VALUES % params)
     if finding.code == "csv.quote" and finding.params.get("more"):
         return str(_QUOTE_TAKES % params)
+    if "meant" in params:
+        return str(_MEANT.get(finding.code, _KEY_MEANT) % params)
     nameless = finding.code == "csv.extra_column" and not params["name"]
     sentence = _NAMELESS if nameless else SENTENCES[finding.code]
     return sentence % _in_words(finding.code, params)

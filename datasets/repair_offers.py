@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from django.db.models.functions import Length
 
 from datasets.core.decode import Encoding, Unreadable, Upload, utf8_chunks
 from datasets.core.findings import CODES
 from datasets.core.formats.names import model_key
 from datasets.core.limits import Limits
-from datasets.core.modelrepairs import merged
+from datasets.core.modelrepairs import merged, with_roles
+from datasets.core.python_literal import as_json
 from datasets.core.reading import KEPT_PER_CODE
 from datasets.core.repairs import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
 from datasets.core.textdiff import Piece, excerpts, pieces
@@ -22,6 +25,7 @@ from datasets.selectors import encoding_of
 from datasets.words import repairs_in_words
 
 SAMPLES = 2
+ROWS_TRIED = 200
 AROUND = 60  # characters of a sample beside what changes
 LONGEST_SAMPLE = 50_000  # a longer row is not shown; it is repaired all the same
 HEAD_BYTES = 64 * 1024
@@ -30,10 +34,10 @@ LONGEST_LINE = 400
 GROUPS_SHOWN = 50
 HINDRANCES = ("file.too_large", "row.too_large")
 """What is not read whole cannot be written anew."""
-_OF_LINES = ("strip_comments", "strip_trailing_commas")
-TOGETHER = {"to_jsonl": (*_OF_LINES, "to_jsonl"), **dict.fromkeys(_OF_LINES, _OF_LINES)}
-"""Repairs that are offered as one step with others: a row's first fault may hide another, and in a file spread over
-lines nobody can tell which it needs."""
+TOGETHER = {"to_jsonl": ("strip_comments", "strip_trailing_commas", "to_jsonl")}
+"""Repairs that are offered as one step with others: in a file spread over lines nobody can tell which it needs."""
+OF_LINES = ("strip_comments", "strip_trailing_commas", "python_literal")
+"""Repairs of a line's first fault, which may hide another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +128,25 @@ def names_offered(version: Version) -> frozenset[str]:
 
 
 def _repairs_found(version: Version) -> dict[str, tuple[str, ...]]:
-    """{code: the repairs that its findings name}."""
+    """{code: the repairs that its findings name}. The first finding with each repair is always kept."""
     rows = Finding.objects.filter(version=version).exclude(repair="").values_list("code", "repair").distinct()
     found: dict[str, set[str]] = {}
     for code, name in rows.order_by("code", "repair"):
         found.setdefault(code, set()).update(TOGETHER.get(name, (name,)))
-    if version.counts.get("json.invalid", 0) > KEPT_PER_CODE:
-        found.setdefault("json.invalid", set()).update(_OF_LINES)
+    if found.get("json.invalid"):
+        found["json.invalid"] |= _hidden_repairs(version)
     return {code: _ordered(names) for code, names in found.items()}
+
+
+def _hidden_repairs(version: Version) -> set[str]:
+    """The repairs that the first broken lines need beside the one that their finding names."""
+    found = set()
+    for row in _rows_to_repair(version, "json.invalid", ROWS_TRIED):
+        text: str | None = row.raw
+        for name in OF_LINES:
+            before, text = text, _repaired(text, name) if text is not None else None
+            found |= {name} if text != before else set()
+    return found
 
 
 def _ordered(names: set[str]) -> tuple[str, ...]:
@@ -181,29 +196,42 @@ def _frequent_first(spelling: Spelling) -> tuple[int, str]:
 
 def _samples(version: Version, code: str, names: Sequence[str]) -> Iterator[Sample]:
     """The first rows concerned that the repairs change."""
-    lines = Finding.objects.filter(version=version, code=code, line__isnull=False).exclude(repair="")
-    wanted = [line or 0 for line in lines.order_by("line").values_list("line", flat=True)[: SAMPLES * 4]]
     shown = 0
-    for row in Row.objects.filter(version=version, line__in=wanted).order_by("line"):
-        after = mended_line(row.raw, names) if len(row.raw) <= LONGEST_SAMPLE else row.raw
+    for row in _rows_to_repair(version, code, SAMPLES * 4):
+        after = mended_line(row.raw, names)
         if after != row.raw and shown < SAMPLES:
             shown += 1
             yield Sample(row.line, excerpts(pieces(row.raw, after or ""), AROUND), after is None)
 
 
+def _rows_to_repair(version: Version, code: str, most: int) -> Iterator[Row]:
+    """The first rows with a finding of the code that a repair takes away, without very long ones."""
+    lines = Finding.objects.filter(version=version, code=code, line__isnull=False).exclude(repair="")
+    wanted = [line or 0 for line in lines.order_by("line").values_list("line", flat=True)[:most]]
+    rows = Row.objects.filter(version=version, line__in=wanted).annotate(length=Length("raw"))
+    yield from rows.filter(length__lte=LONGEST_SAMPLE).order_by("line")
+
+
 def mended_line(text: str, names: Sequence[str]) -> str | None:
     """One bad row of a JSONL file as the repairs leave it; None if they leave nothing of it."""
+    kept: str | None = text
     for name in _ordered(set(names)):
-        if name == "strip_comments":
-            kept = without_comment(text)
-            if kept is None:
-                return None
-            text = kept
-        elif name == "strip_trailing_commas":
-            text = CommaStripper(rows=True).feed(text)
-        elif name == "merge_models":
-            text = merged(text)
-    return text
+        kept = None if kept is None else _repaired(kept, name)
+    return kept
+
+
+def _repaired(text: str, name: str) -> str | None:
+    change = _LINE_REPAIRS.get(name)
+    return change(text) if change else text
+
+
+_LINE_REPAIRS: dict[str, Callable[[str], str | None]] = {
+    "strip_comments": without_comment,
+    "strip_trailing_commas": lambda text: CommaStripper(rows=True).feed(text),
+    "python_literal": lambda text: as_json(text) or text,
+    "fix_role": with_roles,
+    "merge_models": merged,
+}
 
 
 def _beginning(version: Version, names: Sequence[str]) -> Beginning:

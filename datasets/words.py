@@ -68,6 +68,10 @@ REPAIRS: dict[str, StrPromise] = {
     "to_utf8": gettext_lazy("Write the file anew in UTF-8."),
     "strip_comments": gettext_lazy("Take out comments (//, #, /* */); what stands inside a text stays."),
     "strip_trailing_commas": gettext_lazy("Take out the comma after the last item of a list or an object."),
+    "python_literal": gettext_lazy(
+        "Write Python-style lines as JSON: double quotes, and true, false, null instead of True, False, None."
+    ),
+    "fix_role": gettext_lazy("Correct misspelt roles (system, user, assistant, tool)."),
     "to_jsonl": gettext_lazy(
         "Put each object on a line of its own, and take out comments and trailing commas on the way."
     ),
@@ -119,7 +123,7 @@ def encoding_name(code: str) -> str:
 
 def repairs_in_words(names: Sequence[str]) -> list[str]:
     """What repairs do, a sentence each; of several that are one step only the one that names them all."""
-    told = ["to_jsonl", *(name for name in names if name in ("to_utf8", "merge_models", "unify_model_names"))]
+    told = [name for name in names if name not in ("strip_comments", "strip_trailing_commas")]
     return [str(REPAIRS[name]) for name in (told if "to_jsonl" in names else names)]
 
 

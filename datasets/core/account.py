@@ -57,13 +57,13 @@ class Account:
         """Where no finding of a verdict would be kept its lines are counted together."""
         verdicts = {verdict for *_, verdict in told}
         only_counted: dict[Verdict, list[int]] = {
-            one: [] for one in verdicts if not any(map(self.ledger.room, one.codes))
+            one: [] for one in verdicts if not any(map(self._is_kept, one.faults))
         }
         for line, source, verdict in told:
             if verdict in only_counted:
                 only_counted[verdict].append(line)
                 continue
-            explained = partial(Fault.at, line=line, column=columns_of(source))
+            explained = partial(Fault.at, line=line, text=source.decode(), column=columns_of(source))
             self._note(line, verdict.faults, verdict.more, explained)
         for verdict, lines in only_counted.items():
             for code in verdict.codes:
@@ -91,11 +91,15 @@ class Account:
     ) -> None:
         """Counts what was found in a line; what is kept is explained first."""
         for fault in faults:
-            if self.ledger.room(fault.code):
+            if self._is_kept(fault):
                 self.ledger.add(explained(fault))
             else:
                 self.ledger.count_at(fault.code, [line])
         self._count_more(more)
+
+    def _is_kept(self, fault: Finding | Fault) -> bool:
+        ledger = self.ledger
+        return ledger.room(fault.code) > 0 or ledger.is_new_repair(fault.code, fault.repair)
 
     def too_large(self, line: int) -> Check:
         """The check of a row that is too long to be looked at."""

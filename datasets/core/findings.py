@@ -12,10 +12,15 @@ Param = str | int
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One line of the table of findings; `repair` names what mends it without knowing more."""
+    """One line of the table of findings; `repair` repairs all of its findings, each of `some` a part of them."""
 
     severity: Severity
     repair: str | None = None
+    some: tuple[str, ...] = ()
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        return (self.repair, *self.some) if self.repair else self.some
 
 
 _ERROR = Kind("error")
@@ -32,7 +37,7 @@ CODES: dict[str, Kind] = {
     "file.unknown_format": _ERROR,
     "file.mixed_formats": _ERROR,
     "row.too_large": _ERROR,
-    "json.invalid": _ERROR,
+    "json.invalid": Kind("error", some=("strip_comments", "strip_trailing_commas", "python_literal")),
     "json.not_object": _ERROR,
     "json.duplicate_key": _ERROR,
     "json.lone_surrogate": _ERROR,
@@ -42,7 +47,7 @@ CODES: dict[str, Kind] = {
     "messages.empty": _ERROR,
     "message.not_object": _ERROR,
     "role.missing": _ERROR,
-    "role.unknown": _ERROR,
+    "role.unknown": Kind("error", some=("fix_role",)),
     "content.missing": _ERROR,
     "content.not_text": _ERROR,
     "content.blank": _WARNING,
@@ -56,7 +61,7 @@ CODES: dict[str, Kind] = {
     "model_name.missing": _ERROR,
     "model_name.not_text": _ERROR,
     "model_name.blank": _ERROR,
-    "model_name.twice_in_row": Kind("error", "merge_models"),
+    "model_name.twice_in_row": Kind("error", some=("merge_models",)),
     "responses.missing": _ERROR,
     "responses.not_list": _ERROR,
     "responses.empty": _ERROR,
@@ -85,12 +90,15 @@ CODES: dict[str, Kind] = {
     "ref_answer.some_missing": _WARNING,
     "field.shadowed": _WARNING,
     "field.type_varies": _WARNING,
+    "field.misspelt": _WARNING,
     "id.duplicate": _WARNING,
     "row.duplicate": _WARNING,
 }
 
 
 ERRORS = frozenset(code for code, kind in CODES.items() if kind.severity == "error")
+HEADER_CODES = frozenset(("csv.header", "csv.extra_column"))
+"""What is found in the header of a CSV, which is no row."""
 LONGEST_PATH = 500
 
 
@@ -134,19 +142,25 @@ def printable(text: str, limit: int = 1000) -> str:
 
 
 class Ledger:
-    """Counts every finding, notes its line, keeps the first `kept_per_code` of each code: flat memory on any file."""
+    """Counts every finding, notes its line, keeps the first `kept_per_code` of each code: flat memory on any file.
+
+    The first finding with each repair is kept in any case, so that every repair is known.
+    """
 
     def __init__(self, kept_per_code: int) -> None:
         self.counts: dict[str, int] = {}
         self.kept: list[Finding] = []
         self.lines: dict[str, Lines] = {}
         self._limit = kept_per_code
+        self._repairs: set[tuple[str, str]] = set()
 
     def add(self, found: Finding) -> None:
         count = self.counts.get(found.code, 0) + 1
         self.counts[found.code] = count
-        if count <= self._limit:
+        if count <= self._limit or self.is_new_repair(found.code, found.repair):
             self.kept.append(found)
+        if found.repair:
+            self._repairs.add((found.code, found.repair))
         if found.line is not None:
             self._note(found.code, [found.line])
 
@@ -174,6 +188,10 @@ class Ledger:
         """How many more findings of `code` would be kept."""
         room = self._limit - self.counts.get(code, 0)
         return room if room > 0 else 0
+
+    def is_new_repair(self, code: str, repair: str | None) -> bool:
+        """Whether no finding of `code` with this repair was added yet."""
+        return repair is not None and (code, repair) not in self._repairs
 
     def in_order(self) -> tuple[Finding, ...]:
         """The kept findings: those on the whole version first, then by line and column."""

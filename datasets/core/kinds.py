@@ -1,8 +1,18 @@
 """Telling files that are no text at all by their first and last bytes."""
 
+import codecs
 import re
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"!<arch>\n", "archive"),
+    (b"\x04\x22\x4d\x18", "archive"),
+    (b"OggS\x00", "media"),
+    (b"ID3\x03", "media"),
+    (b"ID3\x04", "media"),
+    (b"II*\x00", "image"),
+    (b"MM\x00*", "image"),
+    (b"\x93NUMPY", "numpy"),
+    (b"\x89HDF\r\n", "binary"),
     (b"%PDF-", "pdf"),
     (b"\x89PNG\r\n", "image"),
     (b"\xff\xd8\xff", "image"),
@@ -30,8 +40,16 @@ _ZIP_MEMBERS: tuple[tuple[bytes, str], ...] = (
     (b"opendocument.text", "document"),
     (b"ppt/", "document"),
 )
-_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-_XML = re.compile(rb"\s*<(?:\?xml|[A-Za-z])", re.IGNORECASE)
+_COMMENTS = rb"\s*(?:<!--.*?-->\s*)*"
+_HTML = re.compile(
+    _COMMENTS
+    + rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|div|table|p|br|h[1-6]|a|span)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_XML = re.compile(_COMMENTS + rb"<[?!A-Za-z]", re.DOTALL)
+_CONTROL = bytes(code for code in range(0x20) if code not in b"\t\n\r\f\x1b")
+_MOST_CONTROL = 0.03
+"""Of the first bytes of a text so many are control characters; of other bytes it is about a ninth."""
 
 SNIFFED_BYTES = 8192
 
@@ -50,7 +68,29 @@ def other_kind(head: bytes, tail: bytes) -> str | None:
     text = head.removeprefix(b"\xef\xbb\xbf")
     if _HTML.match(text):
         return "html"
-    return "xml" if _XML.match(text) else None
+    if _XML.match(text):
+        return "xml"
+    if head[4:8] == b"ftyp" or (head.startswith(b"RIFF") and head[8:12] in (b"WAVE", b"AVI ")):
+        return "media"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image"
+    return "binary" if _is_binary(head) else None
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether this is text in no encoding: not UTF-8, no UTF-16 with its mark, and many control characters."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or _is_utf8(head):
+        return False
+    control = len(head) - len(head.translate(None, _CONTROL))
+    return control >= 8 and control > _MOST_CONTROL * len(head)
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_unmarked_utf16(head: bytes) -> bool:

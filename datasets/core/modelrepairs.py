@@ -1,30 +1,39 @@
-"""Mending `model_outputs` inside a row's own text: two entries of one model merged, spellings of a name made one."""
+"""Repairs inside a row's own text: merging entries of one model, renaming models, correcting misspelt roles."""
 
 import json
 from collections.abc import Iterable
 
 from datasets.core.formats.names import model_key
 from datasets.core.jsontext import JsonProblem, Node, parse
+from datasets.core.spelling import role_meant
 
 Edit = tuple[int, int, str]
 
 
 def merged(text: str) -> str:
     """The row with each model's later entries moved into its first; as it was where they contradict each other."""
-    outputs = _outputs(text)
-    firsts: dict[str, int] = {}
-    later: dict[int, list[int]] = {}
+    outputs = _items(text, "model_outputs")
+    edits: list[Edit] = []
+    for first, *later in _entries(outputs).values():
+        edits += _merge_edits(text, outputs, first, later) if later else []
+    return _edited(text, edits)
+
+
+def can_merge(text: str, model: str) -> bool:
+    """Whether `merged` makes the model's entries in this row one."""
+    outputs = _items(text, "model_outputs")
+    first, *later = _entries(outputs).get(model, [0])
+    return bool(later and _merge_edits(text, outputs, first, later))
+
+
+def _entries(outputs: list[Node]) -> dict[str, list[int]]:
+    """The places of each model's entries that have a list of responses."""
+    places: dict[str, list[int]] = {}
     for index, output in enumerate(outputs):
         name, responses = output.member("model_name"), output.member("responses")
-        if not name or name.type != "string" or not responses or responses.type != "array":
-            continue
-        if name.value in firsts:
-            later.setdefault(firsts[name.value], []).append(index)
-        firsts.setdefault(name.value, index)
-    edits: list[Edit] = []
-    for first, indices in later.items():
-        edits += _merge_edits(text, outputs, first, indices)
-    return _edited(text, edits)
+        if name and name.type == "string" and responses and responses.type == "array":
+            places.setdefault(name.value, []).append(index)
+    return places
 
 
 def _merge_edits(text: str, outputs: list[Node], first: int, indices: list[int]) -> list[Edit]:
@@ -52,7 +61,7 @@ def _merge_edits(text: str, outputs: list[Node], first: int, indices: list[int])
 def renamed(text: str, name: str, wanted: str) -> str:
     """The row with every model name whose key (see names.py) is `wanted` replaced by `name`."""
     spelt = json.dumps(name, ensure_ascii=False)
-    names = (output.member("model_name") for output in _outputs(text))
+    names = (output.member("model_name") for output in _items(text, "model_outputs"))
     return _edited(
         text,
         [
@@ -63,15 +72,26 @@ def renamed(text: str, name: str, wanted: str) -> str:
     )
 
 
-def _outputs(text: str) -> list[Node]:
-    """The entries of a row that are objects in a list; none where the row is not readable."""
+def with_roles(text: str) -> str:
+    """The row with misspelt roles corrected."""
+    roles = (message.member("role") for message in _items(text, "messages"))
+    return _edited(
+        text,
+        [
+            (node.start, node.end, f'"{meant}"')
+            for node in roles
+            if node and node.type == "string" and (meant := role_meant(node.value)) not in (None, node.value)
+        ],
+    )
+
+
+def _items(text: str, key: str) -> list[Node]:
+    """The items of a row's list; none where the row is not readable."""
     try:
-        outputs = parse(text).member("model_outputs")
+        found = parse(text).member(key)
     except JsonProblem:
         return []
-    if outputs is None or outputs.type != "array" or any(item.type != "object" for item in outputs.value):
-        return []
-    return list(outputs.value)
+    return list(found.items()) if found else []
 
 
 def _edited(text: str, edits: Iterable[Edit]) -> str:

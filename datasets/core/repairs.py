@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -20,14 +21,17 @@ from datasets.core.formats.names import model_key
 from datasets.core.formats.regaining import Broken, Objects, Passed, Unended, until_all_ends, with_next
 from datasets.core.formats.spread import Piece
 from datasets.core.limits import Limits
-from datasets.core.modelrepairs import merged, renamed
+from datasets.core.modelrepairs import merged, renamed, with_roles
+from datasets.core.python_literal import as_json
 from datasets.core.textrepairs import CommaStripper, CommentStripper, without_comment
 
 REPAIRS = (
     "to_utf8",
     "strip_comments",
     "strip_trailing_commas",
+    "python_literal",
     "to_jsonl",
+    "fix_role",
     "unify_model_names",
     "merge_models",
 )
@@ -328,18 +332,29 @@ def _on_one_line(piece: Piece, line: str) -> str:
     return standing if _is_json(standing.encode("utf-8", "surrogateescape")) else piece.text
 
 
+def _python_literal(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+    if seen.shape == "jsonl":
+        yield from _by_line(upload, seen, lambda line: as_json(line) or line)
+    else:
+        yield from _as_it_is(upload)
+
+
+def _fix_role(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+    yield from _by_row(upload, seen, _has_unknown_role, with_roles)
+
+
 def _unify_model_names(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
     value, wanted = repair.value, model_key(repair.replaces or repair.value)
     yield from _by_row(
         upload,
         seen,
-        lambda names: any(name != value and model_key(name) == wanted for name in names),
+        lambda line: any(name != value and model_key(name) == wanted for name in _names(line)),
         lambda text: renamed(text, value, wanted),
     )
 
 
 def _merge_models(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
-    yield from _by_row(upload, seen, lambda names: len(set(names)) < len(names), merged)
+    yield from _by_row(upload, seen, _has_a_model_twice, merged)
 
 
 class _Named(msgspec.Struct):
@@ -347,16 +362,39 @@ class _Named(msgspec.Struct):
 
 
 class _Entries(msgspec.Struct):
-    model_outputs: list[_Named]
+    model_outputs: list[_Named] | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Said(msgspec.Struct):
+    role: Literal["system", "user", "assistant", "tool"]
+
+
+class _Messages(msgspec.Struct):
+    messages: list[_Said] | msgspec.UnsetType = msgspec.UNSET
 
 
 _decode_entries = msgspec.json.Decoder(_Entries).decode
+_decode_roles = msgspec.json.Decoder(_Messages).decode
+
+
+def _names(line: bytes) -> list[str]:
+    return [entry.model_name for entry in _decode_entries(line).model_outputs or ()]
+
+
+def _has_a_model_twice(line: bytes) -> bool:
+    names = _names(line)
+    return len(set(names)) < len(names)
+
+
+def _has_unknown_role(line: bytes) -> bool:
+    _decode_roles(line)
+    return False
 
 
 def _by_row(
-    upload: Upload, seen: Survey, concerned: Callable[[list[str]], bool], change: Callable[[str], str]
+    upload: Upload, seen: Survey, concerned: Callable[[bytes], bool], change: Callable[[str], str]
 ) -> Iterator[bytes]:
-    """Rows through `change` whose models' names are `concerned`."""
+    """Rows through `change` that are `concerned`, and those of which that cannot be told quickly."""
     if seen.shape != "jsonl":
         yield from _as_it_is(upload)
         return
@@ -364,16 +402,19 @@ def _by_row(
         yield codecs.BOM_UTF8
     for line in _lines(upload, seen):
         try:
-            names = [entry.model_name for entry in _decode_entries(line).model_outputs]
-            yield change(line.decode()).encode() if concerned(names) else line
+            to_be_changed = concerned(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            yield line  # not a row with models; the next validation says what it is
+            to_be_changed = True
+        text = _text(line) if to_be_changed else None
+        yield line if text is None else change(text).encode()
 
 
 _STEPS: dict[str, Callable[[Upload, Survey, Repair], Iterator[bytes]]] = {
     "to_utf8": _to_utf8,
     "strip_comments": _strip_comments,
     "strip_trailing_commas": _strip_trailing_commas,
+    "python_literal": _python_literal,
+    "fix_role": _fix_role,
     "unify_model_names": _unify_model_names,
     "merge_models": _merge_models,
 }

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from datasets.core.findings import Finding, Ledger, finding
 from datasets.core.formats.facts import Facts
 from datasets.core.formats.names import COMPUTED, Format, model_key, structural_keys
 from datasets.core.jsontext import JsonType, child_path
+from datasets.core.spelling import misspelt
 
 DISTINCT_NAMES = 20_000
 """More different models or fields than this are a broken file; further ones are not counted apart."""
@@ -156,6 +158,7 @@ class Tally:
         ledger.add_all(self._alike())
         ledger.add_all(self._coverage())
         ledger.add_all(self._fields(structural_keys(fmt)))
+        ledger.add_all(self._misspelt(fmt))
         for line, first in self.ids.repeats():
             _add_repeat(ledger, "id.duplicate", line, "id", first)
         for line, first in self.messages.repeats():
@@ -184,8 +187,11 @@ class Tally:
         reference = self.fields.get("ref_answer", FieldCount())
         have = reference.rows - reference.nulls
         if 0 < have < self.objects:
+            near = misspelt(self.fields, "ref_answer")
+            params: dict[str, Any] = {"near": near, "meant": "ref_answer"} if near else {}
+            missing = self.objects - have
             yield finding(
-                "ref_answer.some_missing", path="ref_answer", missing=self.objects - have, rows=self.objects
+                "ref_answer.some_missing", path="ref_answer", missing=missing, rows=self.objects, **params
             )
         for name, count in self.fields.items():
             if name in hidden or name == "ref_answer":
@@ -196,6 +202,18 @@ class Tally:
             types = [kind for kind, bit in TYPE_BITS.items() if count.types & bit and kind != "null"]
             if len(types) > 1:
                 yield finding("field.type_varies", path=path, name=name, types=", ".join(types))
+
+    def _misspelt(self, fmt: Format | None) -> Iterator[Finding]:
+        """Fields called almost like an optional key that no row has: without it no row is wrong."""
+        legacy = fmt in ("legacy_jsonl", "legacy_csv")
+        optional = ("ref_answer", "system") if legacy else ("ref_answer", "model_outputs")
+        for meant in optional:
+            if meant in self.fields or (meant == "model_outputs" and fmt != "infer_and_judge"):
+                continue
+            near = misspelt(self.fields, meant, structural_keys(fmt))
+            if near:
+                path, rows = child_path("", near), self.fields[near].rows
+                yield finding("field.misspelt", path=path, near=near, meant=meant, rows=rows)
 
 
 def _add_repeat(ledger: Ledger, code: str, line: int, path: str | None, first: int) -> None:

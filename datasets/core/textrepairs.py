@@ -20,8 +20,8 @@ MOST_IN_A_COMMENT = 65_536
 def without_comment(line: str) -> str | None:
     """The line (no line end) less its comments; None if nothing else was on it.
 
-    A line with a quote that this cannot pair, or with a comment that goes on beyond it, is left as it is: what looks
-    like a comment may be text.
+    From a quote on that this cannot pair the line is left as it is, since what looks like a comment may be text; so is
+    a line with a comment that goes on beyond it.
     """
     text, beyond = _without_comments(line)
     return line if beyond else text
@@ -35,7 +35,7 @@ def _without_comments(line: str) -> tuple[str | None, bool]:
     for sign in _SIGN.finditer(line):
         beyond = sign.group() == "/*"
         if sign.lastgroup == "odd" and not beyond:
-            return line, False
+            break
         if sign.lastgroup == "comment" or beyond:
             kept += line[at : sign.start()]
             at = len(line) if beyond else sign.end()
@@ -106,9 +106,6 @@ class CommaStripper:
         position = 0
         for sign in _SIGN.finditer(line):
             if sign.lastgroup == "odd":
-                if self.rows:
-                    self._held = ""
-                    return line
                 written.append(self._held + line[position : sign.start()])
                 position, self._held, self._before = sign.start(), "", "other"
                 break

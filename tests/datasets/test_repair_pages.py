@@ -95,11 +95,11 @@ def test_the_page_shows_a_real_row_before_and_after(as_alice: Client, upload: Up
 def test_after_the_repair_the_page_says_what_was_mended_and_what_remains(
     as_alice: Client, upload: Upload
 ) -> None:
-    version = upload(COMMENTED + b"{'a': 1}\n", read=True)
+    version = upload(COMMENTED + b"{'a': b}\n", read=True)
     text = page(as_alice, repaired(as_alice, version, {"repair": "strip_comments"}))
     assert "Repaired from version 1" in text
     assert "remains" in text
-    assert "It mends 1 of these 2" in page(as_alice, version)
+    assert "Fixes 1 of 2." in page(as_alice, version)
 
 
 def test_while_it_is_repaired_the_page_says_so(as_alice: Client, upload: Upload) -> None:
@@ -255,6 +255,48 @@ def test_a_bad_csv_record_computes_nothing_in_a_spreadsheet(as_alice: Client, up
         ["plain", "text"],
     ]
     assert text.endswith(",plain,text\r\n")
+
+
+def test_a_csvs_header_with_a_finding_is_no_bad_row(as_alice: Client, upload: Upload) -> None:
+    version = upload(b"promt,response,note\n1,2,3\n4,5,6\n", read=True)
+    text = page(as_alice, version)
+    assert (version.rows, version.bad_rows, version.counts["csv.header"]) == (2, 2, 1)
+    assert "did you mean “prompt”?" in text
+    assert "rows/?line=1" not in text
+    listed = as_alice.get(address(version) + "findings/csv.header/").content.decode()
+    assert "The rows concerned" not in listed
+    rows = list(csv.reader(io.StringIO(download(as_alice, version, "bad-rows/").decode())))
+    assert [row[1:] for row in rows] == [["promt", "response", "note"], ["1", "2", "3"], ["4", "5", "6"]]
+
+
+@pytest.mark.parametrize(
+    ("language", "hint", "fix"),
+    [
+        ("en", "The role is “asistant”: did you mean “assistant”?", "Correct misspelt roles"),
+        ("zh-hans", "role 是 “asistant”：是否应为 “assistant”？", "更正拼错的角色"),
+    ],
+)
+def test_the_page_says_what_was_meant_and_what_the_repair_does(
+    as_alice: Client, upload: Upload, language: str, hint: str, fix: str
+) -> None:
+    wrong = question("Why?") | {
+        "messages": [{"role": "user", "content": "?"}, {"role": "asistant", "content": "4"}]
+    }
+    version = upload(jsonl(question("Why?"), wrong), read=True)
+    text = as_alice.get(address(version), headers={"accept-language": language}).content.decode()
+    assert hint in text
+    assert fix in text
+    assert repaired(as_alice, version, {"repair": "fix_role"}).usable
+
+
+def test_a_binary_file_has_one_finding_that_says_what_to_save_instead(
+    as_alice: Client, upload: Upload
+) -> None:
+    version = upload(bytes(range(256)) * 400, name="data.bin", read=True)
+    assert (version.counts, version.rows) == ({"file.other_kind": 1}, 0)
+    assert "This is a binary file, not a data set; save its data as JSONL or CSV (UTF-8)." in page(
+        as_alice, version
+    )
 
 
 def test_a_version_without_bad_rows_has_no_such_file(as_alice: Client, upload: Upload) -> None:

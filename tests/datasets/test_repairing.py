@@ -248,12 +248,12 @@ def test_a_line_of_nothing_but_a_comment_is_shown_as_dropped(upload: Upload) -> 
 
 
 def test_what_the_repair_cannot_mend_is_said(upload: Upload) -> None:
-    assert desk(upload(COMMENTED + b"{'a': 1}\n", read=True)).offers["json.invalid"].mends == 1
+    assert desk(upload(COMMENTED + b"{'a': b}\n", read=True)).offers["json.invalid"].mends == 1
 
 
 def test_all_that_need_no_choice_are_offered_together(upload: Upload) -> None:
     version = upload(COMMENTED + jsonl(outputs("a", "a"), outputs("b", "B")), read=True)
-    assert desk(version).together == ("strip_comments", "strip_trailing_commas", "merge_models")
+    assert desk(version).together == ("strip_comments", "merge_models")
 
 
 def test_a_converted_file_shows_its_beginning(upload: Upload) -> None:
@@ -267,6 +267,34 @@ def test_a_converted_file_shows_its_beginning(upload: Upload) -> None:
 def test_of_more_findings_than_are_kept_no_repair_is_forgotten(upload: Upload) -> None:
     version = upload(COMMENTED * 1001 + GOOD.replace(b"\n", b",\n"), read=True)
     assert names_offered(version) == {"strip_comments", "strip_trailing_commas"}
+
+
+def test_a_repair_of_lines_is_offered_only_where_it_changes_one(upload: Upload) -> None:
+    unrepairable = b'{"a": \n' * 1001
+    assert desk(upload(GOOD + unrepairable, read=True)).offers == {}
+    assert names_offered(upload(GOOD + unrepairable + COMMENTED, read=True)) == {"strip_comments"}
+
+
+def test_a_fault_hidden_behind_the_first_of_its_line_is_repaired_with_it(upload: Upload) -> None:
+    broken = GOOD.replace(b"}\n", b",} // a note\n") + b'{"a": 1, /* x */ "b": True}\n'
+    (offer,) = desk(upload(GOOD + broken, read=True)).offers.values()
+    assert offer.names == ("strip_comments", "strip_trailing_commas", "python_literal")
+
+
+def test_misspelt_roles_are_offered_a_repair_with_a_real_row(upload: Upload) -> None:
+    wrong = GOOD.replace(b'"user"', b'"Usr"') + GOOD.replace(b'"user"', b'"human"')
+    version = upload(GOOD + wrong, read=True)
+    (offer,) = desk(version).offers.values()
+    assert (offer.code, offer.names, offer.mends) == ("role.unknown", ("fix_role",), 1)
+    (sample,) = offer.samples
+    assert '"user"' in "".join(piece.text for piece in sample.pieces if piece.kind != "removed")
+    assert apply(version, "fix_role").counts == {"role.unknown": 1, "row.duplicate": 1}
+
+
+def test_entries_that_contradict_each_other_are_offered_no_repair(upload: Upload) -> None:
+    entries = [{"model_name": "lark", "responses": [{"content": "4"}], "t": number} for number in (1, 2)]
+    version = upload(jsonl(question("Why?") | {"model_outputs": entries}), read=True)
+    assert (version.counts["model_name.twice_in_row"], names_offered(version)) == (1, frozenset())
 
 
 def test_alike_names_are_listed_with_their_counts(upload: Upload) -> None:

@@ -196,13 +196,46 @@ SPECIAL = {
     "csv.columns": {"wanted": 2},
     "file.other_kind": {"kind": "pdf"},
     "field.type_varies": {"types": "string, number"},
+    "field.misspelt": {"near": "ref_anwser", "meant": "ref_answer"},
 }
+MEANT = {"near": "a", "meant": "b"}
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_a_sentence_can_be_said_and_ends(code: str) -> None:
     found: Finding = finding(code, line=1, path="a", **{**PARAMS, **SPECIAL.get(code, {})})
-    assert message(found).endswith(".")
+    assert message(found).endswith((".", "?"))
+
+
+@pytest.mark.parametrize(
+    ("code", "params", "sentence"),
+    [
+        ("role.unknown", {"met": "bots", "meant": "tool"}, "The role is “bots”: did you mean “tool”?"),
+        ("messages.missing", MEANT, "“b” is missing, but there is “a”: did you mean “b”?"),
+        (
+            "file.unknown_format",
+            {**MEANT, "met": "{"},
+            "None of the four formats fits, but there is “a”: did you mean “b”?",
+        ),
+        (
+            "csv.header",
+            {**MEANT, "met": "a, c", "problem": "missing", "name": "b"},
+            "In the header (a, c) the column “b” is missing, but there is “a”: did you mean “b”?",
+        ),
+        (
+            "ref_answer.some_missing",
+            {**MEANT, "missing": 1, "rows": 2},
+            "1 of 2 rows has no “ref_answer”, but there is “a”: did you mean “ref_answer”?",
+        ),
+        (
+            "field.misspelt",
+            {**MEANT, "rows": 2},
+            "2 rows have a field “a”, and none has “b”: did you mean “b”?",
+        ),
+    ],
+)
+def test_a_misspelling_is_asked_about(code: str, params: dict[str, str | int], sentence: str) -> None:
+    assert message(finding(code, **params)) == sentence
 
 
 def test_json_problems_ask_for_nothing_but_what_was_met_wanted_and_begun() -> None:

@@ -17,6 +17,9 @@ from datasets.core.formats.names import ROLES, Format, Telling
 from datasets.core.formats.outline import Items, Places, Steps, outline, type_of
 from datasets.core.jsonnodes import REMEMBERED, place_of
 from datasets.core.jsontext import JsonProblem, Node, flaws, parse, path_of, trusted
+from datasets.core.modelrepairs import can_merge
+from datasets.core.python_literal import as_json
+from datasets.core.spelling import misspelt, role_meant
 
 MOST_IN_A_ROW = 1_000
 """Findings of one code in one row that are kept."""
@@ -41,11 +44,21 @@ class Fault(NamedTuple):
     there: bool
     params: dict[str, Param]
 
-    def at(self, line: int, column: Callable[[Steps], int]) -> Finding:
-        """What it is in this line; `column` finds the place of the value at some steps."""
+    @property
+    def repair(self) -> str | None:
+        """The repair that it may have."""
+        if self.code == "model_name.twice_in_row":
+            return "merge_models"
+        return "fix_role" if self.code == "role.unknown" and "meant" in self.params else None
+
+    def at(self, line: int, text: str, column: Callable[[Steps], int]) -> Finding:
+        """What it is in this line, whose text is `text`; `column` finds the place of the value at some steps."""
         found = column(self.steps) if self.there else None
+        repair = self.repair
+        if repair == "merge_models" and not can_merge(text, str(self.params["model"])):
+            repair = None
         return finding(
-            self.code, line=line, column=found, path=path_of(self.steps), repair=None, **self.params
+            self.code, line=line, column=found, path=path_of(self.steps), repair=repair, **self.params
         )
 
 
@@ -100,6 +113,12 @@ class Check:
         if self._has_room(code):
             self.faults.append(Fault(code, steps, there, params))
 
+    def missing(self, key: str, at: Steps, holder: Any, known: "_Keys", code: str = "") -> None:
+        """A key that an object lacks; named with it is the key that seems to be meant for it."""
+        near = misspelt(holder, key, known.names) if isinstance(holder, dict) else ""
+        params: dict[str, Any] = {"near": near, "meant": key} if near else {}
+        self.fault(code or f"{key}.missing", (*at, key), there=False, **params)
+
     def _has_room(self, code: str) -> bool:
         kept = self._kept.get(code, 0)
         if kept >= MOST_IN_A_ROW:
@@ -112,7 +131,8 @@ class Check:
         """The finding that says it, with its place in the text."""
         if isinstance(fault, Finding):
             return fault
-        return fault.at(self.line, self._column)
+        assert self.root  # what has steps was parsed
+        return fault.at(self.line, self.root.text, self._column)
 
     def _column(self, steps: Steps) -> int:
         if self._places is None:
@@ -141,7 +161,7 @@ def check_json_row(line: int, text: str, fmt: Format | None) -> Check:
     try:
         root = parse(text)
     except JsonProblem as problem:
-        check.faults.append(invalid_json(line, problem))
+        check.faults.append(invalid_json(line, problem, text))
         return check
     for flaw in flaws(text, root):
         check.add(flaw.code, flaw.path, flaw.column, name=flaw.name)
@@ -151,7 +171,7 @@ def check_json_row(line: int, text: str, fmt: Format | None) -> Check:
     check.facts = facts_of(root)
     check.root = root
     if fmt:
-        _check_family(check, _ROW.of(outline(root)), fmt)
+        _check_family(check, outline(root), fmt)
     return check
 
 
@@ -159,7 +179,7 @@ def check_known_row(row: dict[str, Any], fmt: Format) -> Verdict:
     """The same of a row that is decoded already, JSON without a flaw; its facts are left to be taken."""
     held, check = _ROW.of(row), Check()
     messages, outputs, conversation, _ = held
-    _check_family(check, held, fmt)
+    _check_family(check, row, fmt)
     return check.verdict((messages is not UNSET, outputs is not UNSET, conversation is not UNSET))
 
 
@@ -194,12 +214,14 @@ def not_utf8(line: int, broken: tuple[int, str]) -> Finding:
     return finding("file.encoding", line=line, column=column, met=met)
 
 
-def invalid_json(line: int, problem: JsonProblem) -> Finding:
+def invalid_json(line: int, problem: JsonProblem, text: str = "") -> Finding:
+    """`text` is the whole line, if it is one that can be repaired."""
+    repair = _REPAIRS.get(problem.reason) or ("python_literal" if as_json(text) else None)
     return finding(
         "json.invalid",
         line=line,
         column=problem.position + 1,
-        repair=_REPAIRS.get(problem.reason),
+        repair=repair,
         reason=problem.reason,
         met=problem.met,
         wanted=problem.wanted,
@@ -210,14 +232,14 @@ class _Keys:
     """What stands under some keys of an object: of plain values or of a structure; UNSET where nothing does."""
 
     def __init__(self, *names: str) -> None:
-        self._names = names
+        self.names = names
         self._attributes = attrgetter(*names)
 
     def of(self, holder: Any) -> Sequence[Any]:
         """Nothing if it is no object."""
         if isinstance(holder, dict):
             get = holder.get
-            return [get(name, UNSET) for name in self._names]
+            return [get(name, UNSET) for name in self.names]
         return self._attributes(holder) if isinstance(holder, Struct) else ()
 
 
@@ -228,8 +250,10 @@ _RESPONSE = _Keys("content", "reasoning_content", "tool_calls")
 _TURN = _Keys("prompt", "response")
 
 
-def _check_family(check: Check, held: Sequence[Any], fmt: Format) -> None:
+def _check_family(check: Check, row: Any, fmt: Format) -> None:
+    held = _ROW.of(row)
     messages, outputs, conversation, system = held
+    top: Any = row if isinstance(row, dict) else ()
     legacy = fmt in ("legacy_jsonl", "legacy_csv")
     own, other, name = (
         (conversation, messages, "messages") if legacy else (messages, conversation, "conversation")
@@ -238,25 +262,25 @@ def _check_family(check: Check, held: Sequence[Any], fmt: Format) -> None:
         check.fault("file.mixed_formats", (name,), format=fmt)
         legacy = not legacy
     elif fmt == "judge_only" and outputs is UNSET:
-        check.fault("model_outputs.missing", ("model_outputs",), there=False)
+        check.missing("model_outputs", (), top, _ROW)
     elif fmt != "judge_only" and outputs is not UNSET:
         check.fault("file.mixed_formats", ("model_outputs",), format=fmt)
     if legacy:
-        _check_legacy(check, conversation, system)
+        _check_legacy(check, conversation, system, top)
     else:
-        check_messages(check, messages)
+        check_messages(check, messages, top)
     if outputs is not UNSET:
         _check_outputs(check, outputs)
 
 
-def _list(check: Check, items: Any, key: str, at: Steps = ()) -> Iterable[Any]:
+def _list(check: Check, items: Any, key: str, holder: Any, known: _Keys, at: Steps = ()) -> Iterable[Any]:
     """The items of a list that must be there under a key and hold something; else a finding and nothing."""
     if type(items) in _LISTS:
         if not items:
             check.fault(f"{key}.empty", (*at, key))
         return items  # type: ignore[no-any-return]
     if items is UNSET:
-        check.fault(f"{key}.missing", (*at, key), there=False)
+        check.missing(key, at, holder, known)
     else:
         check.fault(f"{key}.not_list", (*at, key), met=type_of(items))
     return ()
@@ -265,10 +289,10 @@ def _list(check: Check, items: Any, key: str, at: Steps = ()) -> Iterable[Any]:
 _LISTS = (list, tuple, Items)
 
 
-def check_messages(check: Check, messages: Any) -> None:
+def check_messages(check: Check, messages: Any, row: Any = ()) -> None:
     previous: str | None = None
     asked = False
-    listed = _list(check, messages, "messages")
+    listed = _list(check, messages, "messages", row, _ROW)
     for index, message in enumerate(listed):
         at: Steps = ("messages", index)
         role = _check_message(check, message, at)
@@ -289,12 +313,12 @@ def _check_message(check: Check, message: Any, at: Steps) -> str | None:
         check.fault("message.not_object", at, met=type_of(message))
         return None
     met, content, calls = held
-    role = _role(check, met, at)
+    role = _role(check, met, at, message)
     may_lack = role == "assistant" and calls is not UNSET and calls is not None
     if may_lack and (content is UNSET or content is None):
         return role
     if content is UNSET:
-        check.fault("content.missing", (*at, "content"), there=False)
+        check.missing("content", at, message, _MESSAGE)
     elif not readable(content):
         check.fault("content.not_text", (*at, "content"), met=type_of(content))
     elif not may_lack and not joined(content).strip():
@@ -302,13 +326,15 @@ def _check_message(check: Check, message: Any, at: Steps) -> str | None:
     return role
 
 
-def _role(check: Check, role: Any, at: Steps) -> str | None:
+def _role(check: Check, role: Any, at: Steps, message: Any) -> str | None:
     if isinstance(role, str) and role in ROLES:
         return role
     if role is UNSET:
-        check.fault("role.missing", (*at, "role"), there=False)
+        check.missing("role", at, message, _MESSAGE)
     elif isinstance(role, str):
-        check.fault("role.unknown", (*at, "role"), met=role)
+        meant = role_meant(role)
+        hint: dict[str, Any] = {"meant": meant} if meant else {}
+        check.fault("role.unknown", (*at, "role"), met=role, **hint)
     else:
         check.fault("role.unknown", (*at, "role"), met="", type=type_of(role))
     return None
@@ -316,22 +342,23 @@ def _role(check: Check, role: Any, at: Steps) -> str | None:
 
 def _check_outputs(check: Check, outputs: Any) -> None:
     seen: set[str] = set()
-    for index, output in enumerate(_list(check, outputs, "model_outputs")):
+    for index, output in enumerate(_list(check, outputs, "model_outputs", (), _ROW)):
         at: Steps = ("model_outputs", index)
         held = _OUTPUT.of(output)
         if not held:
             check.fault("model_output.not_object", at, met=type_of(output))
             continue
         name, responses = held
-        _check_model_name(check, name, (*at, "model_name"), seen)
-        for number, response in enumerate(_list(check, responses, "responses", at)):
+        if name is UNSET:
+            check.missing("model_name", at, output, _OUTPUT)
+        else:
+            _check_model_name(check, name, (*at, "model_name"), seen)
+        for number, response in enumerate(_list(check, responses, "responses", output, _OUTPUT, at)):
             _check_response(check, response, (*at, "responses", number))
 
 
 def _check_model_name(check: Check, name: Any, at: Steps, seen: set[str]) -> None:
-    if name is UNSET:
-        check.fault("model_name.missing", at, there=False)
-    elif not isinstance(name, str):
+    if not isinstance(name, str):
         check.fault("model_name.not_text", at, met=type_of(name))
     elif not name.strip():
         check.fault("model_name.blank", at)
@@ -353,32 +380,33 @@ def _check_response(check: Check, response: Any, at: Steps) -> None:
             check.fault("response.blank", (*at, "content"))
     elif content is UNSET:
         if not may_lack:
-            check.fault("response.content_missing", (*at, "content"), there=False)
+            check.missing("content", at, response, _RESPONSE, "response.content_missing")
     elif content is not None or not may_lack:
         check.fault("response.content_not_text", (*at, "content"), met=type_of(content))
     if reasoning is not UNSET and reasoning is not None and not isinstance(reasoning, str):
         check.fault("response.reasoning_not_text", (*at, "reasoning_content"), met=type_of(reasoning))
 
 
-def _check_legacy(check: Check, conversation: Any, system: Any) -> None:
+def _check_legacy(check: Check, conversation: Any, system: Any, row: Any = ()) -> None:
     if system is not UNSET and not isinstance(system, str):
         check.fault("system.not_text", ("system",), met=type_of(system))
-    for index, turn in enumerate(_list(check, conversation, "conversation")):
+    for index, turn in enumerate(_list(check, conversation, "conversation", row, _ROW)):
         at: Steps = ("conversation", index)
         held = _TURN.of(turn)
         if not held:
             check.fault("turn.not_object", at, met=type_of(turn))
             continue
         prompt, response = held
-        _check_said(check, prompt, (*at, "prompt"), "prompt.")
-        _check_said(check, response, (*at, "response"), "turn.response_")
+        for key, said, code in (("prompt", prompt, "prompt."), ("response", response, "turn.response_")):
+            if said is UNSET:
+                check.missing(key, at, turn, _TURN, f"{code}missing")
+            else:
+                _check_said(check, said, (*at, key), code)
 
 
 def _check_said(check: Check, said: Any, at: Steps, code: str) -> None:
     """One half of a turn, of which codes begin with `code`."""
-    if said is UNSET:
-        check.fault(f"{code}missing", at, there=False)
-    elif not isinstance(said, str):
+    if not isinstance(said, str):
         check.fault(f"{code}not_text", at, met=type_of(said))
     elif not said.strip():
         check.fault(f"{at[-1]}.blank", at)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -10,6 +11,7 @@ from datasets.core.formats.checks import Check, not_utf8
 from datasets.core.formats.csvtext import Record
 from datasets.core.formats.facts import Facts, conversation_identity
 from datasets.core.formats.names import LEGACY_COLUMNS
+from datasets.core.spelling import misspelt
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,11 @@ class CsvTable:
         met = ", ".join(self.names)
         for key in ("prompt", "response"):
             if key not in self.keys:
-                yield finding("csv.header", line=self.line, path=key, problem="missing", name=key, met=met)
+                near = misspelt(self.names, key, LEGACY_COLUMNS)
+                params: dict[str, Any] = {"near": near, "meant": key} if near else {}
+                yield finding(
+                    "csv.header", line=self.line, path=key, problem="missing", name=key, met=met, **params
+                )
         seen: set[str] = set()
         for number, (name, key) in enumerate(zip(self.names, self.keys, strict=True), 1):
             if key in seen:

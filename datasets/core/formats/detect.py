@@ -1,9 +1,9 @@
 """What an upload is, told from its whole content: its encoding, its shape, and which of the four formats."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -22,6 +22,7 @@ from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats.csvtext import header_of
 from datasets.core.formats.names import Format, Telling
 from datasets.core.formats.spread import NotSpread, Splitter
+from datasets.core.spelling import misspelt
 
 Shape = Literal["jsonl", "spread", "csv", "none"]
 
@@ -29,6 +30,11 @@ MET_BYTES, MET_CHARACTERS = 200, 80
 """So much of a file's first line is shown where it is of no format."""
 
 _JSON_START = re.compile(rb"\s*(?:[{\[#]|//|/\*)")
+
+
+_QUOTED_KEYS = tuple(
+    (b'"%s"' % key, b"'%s'" % key) for key in (b"messages", b"model_outputs", b"conversation")
+)
 
 
 class _Keys(Struct):
@@ -44,6 +50,7 @@ class _Keys(Struct):
 
 
 _decode_keys = msgspec.json.Decoder(_Keys).decode
+_decode_names = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 @dataclass(slots=True)
@@ -103,6 +110,7 @@ class Look:
     passed: int = 0
     votes: Votes = field(default_factory=Votes)
     guesses: Votes = field(default_factory=Votes)
+    bracketed: bool = False
     first: bytes = b""
     first_number: int = 0
     spread: bool = False
@@ -228,8 +236,9 @@ def _look_at_odd(number: int, line: bytes, look: Look) -> None:
     if not line.strip():
         return
     look.rows += 1
+    look.bracketed = look.bracketed or (line.lstrip()[:1] in (b"{", b"[") and not _is_json(line))
     if line.lstrip().startswith(b"{"):
-        look.guesses.add(b'"messages"' in line, b'"model_outputs"' in line, b'"conversation"' in line)
+        look.guesses.add(*(any(name in line for name in quoted) for quoted in _QUOTED_KEYS))
     _feed(number, line, look)
 
 
@@ -281,13 +290,24 @@ def _concluded(
     detected = votes.format()
     if forced is None and detected is None and (look.votes.objects or not _looks_like_json(look)):
         shape: Shape = "jsonl" if look.votes.objects else "none"
-        problem = finding("file.unknown_format", met=_beginning(look.first))
+        problem = finding("file.unknown_format", met=_beginning(look.first), **_key_meant(look.first))
         found += look.stopped if shape == "none" else ()
         return Survey(
             shape, None, "unknown", {}, encoding, decodes, (*found, problem), look.rows, silent=True
         )
     why, params = _reason(votes, detected) if forced is None else ("forced", {})
     return Survey("jsonl", forced or detected, why, params, encoding, decodes, found)
+
+
+def _key_meant(line: bytes) -> dict[str, Any]:
+    """The key or column of a first line that is one of a format's misspelt, and which."""
+    try:
+        names: Iterable[str] = _decode_names(line)
+        wanted: tuple[str, ...] = ("messages", "conversation")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        names, wanted = header_of(line.decode("utf-8", "replace")), ("prompt", "response")
+    near = ((misspelt(names, meant), meant) for meant in wanted)
+    return next(({"near": name, "meant": meant} for name, meant in near if name), {})
 
 
 def _beginning(line: bytes) -> str:
@@ -307,13 +327,13 @@ def _is_one_array(look: Look) -> bool:
 
 
 def _looks_like_json(look: Look) -> bool:
-    """Some line begins like an object, or the first begins like JSON and is none: faults are told line by line."""
-    return bool(look.guesses.objects or (_JSON_START.match(look.first) and not _is_json(look.first)))
+    """Some broken line begins like an object or a list: faults are reported line by line."""
+    return look.bracketed
 
 
 def _is_json(line: bytes) -> bool:
     try:
-        msgspec.json.decode(line)
+        msgspec.json.decode(line, type=Raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
     return True

@@ -8,6 +8,7 @@ from typing import Any
 
 from datasets.core.formats.shapes import json_type
 from datasets.core.jsonnodes import KEPT, REMEMBERED, JsonType, Node
+from datasets.core.spelling import is_misspelling
 
 Steps = tuple[str | int, ...]
 
@@ -33,8 +34,12 @@ def outline(node: Node) -> Any:
         return node.plain()
     if node.type == "array":
         return Items(node)
-    found = ((name, node.member(name)) for name in KEPT)
-    return {name: outline(value) for name, value in found if value is not None}
+    return {key.value: outline(value) for key, value in node.members() if _matters(key.value)}
+
+
+def _matters(name: str) -> bool:
+    """Whether rules know a key of this name, or one that it may be a misspelling of."""
+    return name in KEPT or any(is_misspelling(name, known) for known in KEPT)
 
 
 def type_of(value: Any) -> JsonType:

@@ -167,6 +167,9 @@ class QuickLook:
         verdict = self._verdicts.get(key)
         if verdict is None:
             verdict = check_doubts(row, self._format, self._doubts)
+            if any(code.endswith("missing") for code in verdict.codes):
+                # The structure does not tell which key may stand there instead.
+                return check_known_row(decode_any(line), self._format)
             weight = len(line) + FAULT_WEIGHT * len(verdict.faults)
             if seen is not None and self._can_remember(weight):
                 self._verdicts[key] = verdict

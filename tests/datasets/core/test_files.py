@@ -18,6 +18,7 @@ from datasets.core.reading import read
 from datasets.core.variables import row_data
 from tests.datasets.core.helpers import ANSWER, codes, found, jsonl, judged, row, rows, summary, turns
 
+BINARY = bytes((number * number * 31 + number // 7) % 256 for number in range(60_000))
 CHINESE = jsonl(row(name="参考答案,问题与回答"))
 
 
@@ -85,6 +86,16 @@ def _zip(name: str) -> bytes:
         ("prompt,response\n问,答\n".encode("utf-16-be"), "utf16"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old_office"),
         (gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "archive"),
+        (b"<!-- saved -->\n<div>\n<p>one</p>\n</div>\n", "html"),
+        (b"<!-- saved -->\n<rows>\n</rows>\n", "xml"),
+        (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "image"),
+        (b"II*\x00\x08\x00\x00\x00", "image"),
+        (b"\x00\x00\x00\x20ftypisom\x00\x00\x02\x00", "media"),
+        (b"RIFF\x24\x00\x00\x00WAVEfmt ", "media"),
+        (b"\x93NUMPY\x01\x00v\x00{'descr': '<f8'}", "numpy"),
+        (BINARY, "binary"),
+        (b'{"a": 1}\n' + BINARY, "binary"),
+        (gzip.compress(BINARY, mtime=0), "binary"),
     ],
 )
 def test_another_kind_of_file_is_called_by_its_name(source: bytes, kind: str) -> None:
@@ -117,7 +128,21 @@ def test_the_format_is_detected_from_the_content(source: bytes, name: str | None
     assert summary(source).format == name
 
 
-@pytest.mark.parametrize("source", [jsonl({"a": 1}, {"b": 2}), b"a,b\n1,2\n", b"hello\n"])
+@pytest.mark.parametrize("source", [CHINESE.decode().encode("gb18030") * 300, b"\x01" * 20 + CHINESE])
+def test_text_is_no_binary_file(source: bytes) -> None:
+    assert "file.other_kind" not in codes(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        jsonl({"a": 1}, {"b": 2}),
+        b"a,b\n1,2\n",
+        b"hello\n",
+        b"# Title\n\nSome text.\n",
+        b"// code\nlet x = 1\n" * 9,
+    ],
+)
 def test_a_file_of_no_format_has_one_finding(source: bytes) -> None:
     assert codes(source) == {"file.unknown_format": 1}
 

@@ -73,7 +73,9 @@ def told(look: QuickLook, number: int, line: bytes, keys: int | None = None) -> 
     counts = key_counts(line, [line]) if keys is None else [keys]
     if list(look.unknown(number, [line], counts, found)):
         return None
-    return [fault.at(number, columns_of(line)) for *_, verdict in found for fault in verdict.faults]
+    return [
+        fault.at(number, line.decode(), columns_of(line)) for *_, verdict in found for fault in verdict.faults
+    ]
 
 
 def passes(look: QuickLook, line: bytes, number: int = 1, keys: int | None = None) -> bool:
@@ -496,7 +498,7 @@ def test_of_many_rows_with_the_same_faults_the_rules_are_asked_once(monkeypatch:
     asked = []
     rules = quick.check_doubts
     monkeypatch.setattr(quick, "check_doubts", lambda *row: asked.append(row) or rules(*row))
-    faults = [FAULTY["both"], FAULTY["answer: blank"], FAULTY["no answers and no role"]]
+    faults = [FAULTY["both"], FAULTY["answer: blank"]]
     lines = [
         json.dumps(value | {"id": number}).encode() for number in range(20) for value in [judged(), *faults]
     ]

@@ -136,6 +136,18 @@ def test_a_fine_file_comes_out_byte_for_byte(name: str, tmp_path: Path) -> None:
         ("strip_trailing_commas", '{"a": [1, 2, ], }\n', '{"a": [1, 2 ] }\n'),
         ("strip_trailing_commas", '{"a": ",]"},\n{"b": 1},\n', '{"a": ",]"}\n{"b": 1}\n'),
         ("strip_trailing_commas", '{"a": [1,,]}\n', '{"a": [1,,]}\n'),
+        ("strip_comments", "{\"a\": /* x */ 'b'}\n", "{\"a\":  'b'}\n"),
+        ("strip_trailing_commas", "{\"a\": [1,], 'b': [1,]}\n", "{\"a\": [1], 'b': [1,]}\n"),
+        (
+            "fix_role",
+            '{"messages": [{"role": "Usr", "content": "?"}]}\n',
+            '{"messages": [{"role": "user", "content": "?"}]}\n',
+        ),
+        (
+            "fix_role",
+            '{"messages": [{"role": "bot", "content": "usr"}]}\n',
+            '{"messages": [{"role": "bot", "content": "usr"}]}\n',
+        ),
         ("strip_trailing_commas", "{'a': ',]',}\n", "{'a': ',]',}\n"),
         ("strip_trailing_commas", '{"a": [1,\n]\n}\n', '{"a": [1\n]\n}\n'),
         ("to_jsonl", '[{"a":  1.0},\n{"b": 2}]', '{"a":  1.0}\n{"b": 2}\n'),
@@ -211,6 +223,36 @@ def test_what_was_left_in_lines_is_mended_line_by_line(tmp_path: Path) -> None:
     assert repaired(tmp_path, once) == once
 
 
+def test_entries_beside_something_that_is_no_entry_are_merged_and_renamed_too(tmp_path: Path) -> None:
+    source = jsonl(judged(model_outputs=[entry("lark", "a"), 7, entry("lark", "b")]))
+    merged = json.loads(repaired(tmp_path, source, "merge_models"))["model_outputs"]
+    assert merged == [entry("lark", "a", "b"), 7]
+    assert b"Lark" in repaired(tmp_path, source, "unify_model_names", value="Lark")
+
+
+BROKEN_LINES = [
+    *('{"a": /* x */ "b", /* y */ c: 1}', "{'a': 1, // x", '{"a": 1 // it\'s', "# x", '{"a": [1,], “b”: 2}'),
+    *('{"a": 1,} // x', "{'a': (1,), 'b': True,}", '{"a": /* x', '{"a": 1}, /* x', '[{"a": 1,}]', "{'a': b}"),
+    json.dumps(row(messages=[{"role": "Usr", "content": "?"}, {"role": "bot", "content": "?"}])),
+    json.dumps(judged(model_outputs=[ANSWER, ANSWER, {**ANSWER, "model_name": "wren"}, 7])),
+    json.dumps(judged(model_outputs=[{**ANSWER, "t": 1}, {**ANSWER, "t": 2}])),
+    json.dumps(judged(model_outputs=[ANSWER, {"model_name": "lark"}])),
+]
+
+
+@pytest.mark.parametrize("line", BROKEN_LINES)
+def test_a_finding_promises_a_repair_if_and_only_if_it_changes_the_line(line: str, tmp_path: Path) -> None:
+    source = jsonl(judged(), judged(id=1), line)
+    findings = validated(tmp_path, source).findings
+    promised = {one.repair for one in findings if one.line == 3 and one.repair}
+    changing = {name for name in LINE_REPAIRS if repaired(tmp_path, source, name) != source}
+    assert promised <= changing
+    assert bool(promised) == bool(changing)
+
+
+LINE_REPAIRS = ("strip_comments", "strip_trailing_commas", "python_literal", "fix_role", "merge_models")
+
+
 lines = st.lists(
     st.sampled_from(
         [
@@ -243,6 +285,8 @@ lines = st.lists(
                 json.dumps(judged()) + ", // x",
             ),
             json.dumps(judged(model_outputs=[ANSWER, ANSWER])),
+            json.dumps(row(messages=[{"role": "Usr", "content": "?"}, 7])),
+            *("{'a': (1,), 'b': None}", "{'a': True} # x"),
             *("prompt,response", "é,\xff"),
         ]
     ),

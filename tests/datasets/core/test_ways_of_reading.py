@@ -176,10 +176,12 @@ def test_the_quick_way_says_what_the_careful_way_says(many_rows: list[Any]) -> N
 def test_what_nobody_will_read_is_counted_like_what_is_kept(many_rows: list[Any], kept: int) -> None:
     source = jsonl(*many_rows)
     all_of_it, few = read(io.BytesIO(source)), read(io.BytesIO(source), kept_per_code=kept)
-    wanted, seen = Counter[str](), []
+    wanted, repairs, seen = Counter[str](), Counter[tuple[str, str | None]](), []
     for one in all_of_it.summary.findings:
         wanted[one.code] += 1
-        seen += [one] if wanted[one.code] <= kept else []
+        repairs[one.code, one.repair] += 1
+        first_to_repair = one.repair is not None and repairs[one.code, one.repair] == 1
+        seen += [one] if wanted[one.code] <= kept or first_to_repair else []
     assert list(few.summary.findings) == seen
     assert asdict(few.summary) | {"findings": ()} == asdict(all_of_it.summary) | {"findings": ()}
     assert _lines(few) == _lines(all_of_it)

@@ -1,0 +1,101 @@
+"""A line that is a Python literal (single quotes, True, None) written as JSON."""
+
+import json
+import re
+import unicodedata
+
+from datasets.core.jsontext import JsonProblem, parse
+
+LONGEST = 1_000_000
+"""Characters; a longer line is left as it is, since its parts take many times its memory."""
+
+_HINT = re.compile(r"'|\b(?:True|False|None)\b")
+_TOKEN = re.compile(
+    r"""(?P<string>[uU]?(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+"))
+    | (?P<word>\b(?:True|False|None)\b)
+    | (?P<comment>\#.*)
+    | (?P<open>[(\[{])
+    | (?P<close>\s*(?:,\s*)?[)\]}])
+    | (?P<comma>,)""",
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(
+    r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^}]*)\}|(.))", re.DOTALL
+)
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
+
+
+def as_json(text: str) -> str | None:
+    """The object that the line is a Python literal of, as JSON; None if it is none, or JSON already.
+
+    Numbers and the order of keys are kept.
+    """
+    body = text.strip()
+    if not body.startswith("{") or len(body) > LONGEST or not _HINT.search(body):
+        return None
+    try:
+        written = _written(body)
+        is_object = parse(written).type == "object"
+    except (JsonProblem, ValueError, IndexError, KeyError):
+        return None
+    return written if is_object and written != body else None
+
+
+def _written(text: str) -> str:
+    """The text with its strings, words, tuples and last commas as JSON has them."""
+    parts: list[str] = []
+    opened: list[int] = []
+    commas: list[bool] = []
+    at = 0
+    for token in _TOKEN.finditer(text):
+        parts.append(text[at : token.start()])
+        at = token.end()
+        kind, met = token.lastgroup, token.group()
+        if kind == "string":
+            met = _string(met)
+        elif kind == "word":
+            met = _WORDS[met]
+        elif kind == "comment":
+            met = ""
+        elif kind == "open":
+            opened.append(len(parts))
+            commas.append(False)
+        elif kind == "comma":
+            commas[-1] = True
+        elif kind == "close":
+            met = _close(met, parts, opened.pop(), commas.pop())
+        parts.append(met)
+    return "".join((*parts, text[at:])).strip()
+
+
+def _close(met: str, parts: list[str], opening: int, has_comma: bool) -> str:
+    """The closing bracket without the comma before it; a tuple becomes a list."""
+    bracket = met[-1]
+    if bracket == ")":
+        is_tuple = has_comma or "," in met or not "".join(parts[opening + 1 :]).strip()
+        parts[opening], bracket = ("[", "]") if is_tuple else ("", "")
+    return met[:-1].replace(",", "") + bracket
+
+
+def _string(literal: str) -> str:
+    """A Python string as JSON; one that is the same in both stays as it is."""
+    literal = literal.lstrip("uU")
+    inner = literal[1:-1]
+    if literal[0] == '"' and "\\" not in inner and inner.isprintable():
+        return literal
+    value = _ESCAPE.sub(_unescaped, inner)
+    return json.dumps(value, ensure_ascii=not value.isprintable())
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    octal, *codes, name, sign = escape.groups()
+    if octal:
+        return chr(int(octal, 8))
+    if code := next(filter(None, codes), None):
+        return chr(int(code, 16))
+    if name is not None:
+        return unicodedata.lookup(name)
+    if sign in "\\'\"":
+        return sign
+    return _SIGNS.get(sign, f"\\{sign}")
