@@ -110,19 +110,19 @@ table(POST, MANAGE, "endpoints:publish endpoints:archive endpoints:restore")
 table(
     GET,
     WORK,
-    "metrics:list metrics:new metrics:rules_start metrics:rules_new metrics:rules_reference metrics:import "
-    "metrics:export_all metrics:edit metrics:export metrics:compare metrics:export_version metrics:versions "
+    "metrics:list metrics:new metrics:rules_start metrics:rules_new metrics:rules_reference metrics:reference "
+    "metrics:import metrics:export_all metrics:edit metrics:export metrics:compare metrics:export_version metrics:versions "
     "metrics:version",
 )
 table(
     POST,
     WORK,
-    "metrics:preview metrics:lint metrics:try metrics:rules_look metrics:rules_lint metrics:past_replies "
-    "metrics:copy metrics:archive metrics:restore metrics:restore_version",
+    "metrics:preview metrics:lint metrics:try metrics:rules_look metrics:rules_lint metrics:rules_try "
+    "metrics:past_replies metrics:copy metrics:archive metrics:restore metrics:restore_version",
 )
 table(GET, RATE, "rating:queue")
 table(GET, RATE, "desk:page desk:items desk:mine", superuser="404")  # both rate there
-table(POST, RATE, "desk:undo", superuser="404")
+table(POST, RATE, "desk:undo desk:give_back", superuser="404")
 table(GET, "rita", "desk:item desk:difference", superuser="404")  # her own item
 table(POST, "rita", "desk:verdict desk:skip desk:draft", superuser="404")
 table(
@@ -198,7 +198,7 @@ def places(
         "datasets:attachment_unmatched": {"attachment": unmatched.pk},
         "datasets": {**in_version, "line": 1, "attachment": attachment.pk},
         "endpoints": {"endpoint": endpoint.pk},
-        "metrics": {"metric": metric.pk, "number": 1},
+        "metrics": {"metric": metric.pk, "number": 1, "page": "prompts"},
         "people:rename_sides": {"pk": files.run_id},
         "people:reassign": {"number": second.item.number, "fields": {"assignment": second.pk}},
         "people:taken_in": {"number": imported.pk},
