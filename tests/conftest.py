@@ -28,7 +28,7 @@ def member(name: str, project: Project, role: Role) -> User:
     return user
 
 
-ALONE = ("browser", "processes", "timed")  # tests that run one by one, since neighbours would take their time
+PARTS = {"timed": ("timed",), "processes": ("browser", "processes"), "together": ()}  # part → its markers
 
 # Finding is for those who develop: under CI the examples are the same every time, so that it fails for what changed.
 # How long an example takes tells of the machine, not of the code.
@@ -74,7 +74,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--part", choices=("together", "alone"), help="one part of `make test` (tools/tests.py)")
+    parser.addoption("--part", choices=tuple(PARTS), help="one part of `make test` (tools/tests.py)")
 
 
 @pytest.hookimpl(trylast=True)  # the browser's conftest gives its marks before
@@ -82,11 +82,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Browser tests last: Playwright's event loop stays in this thread, and nothing else could start one then."""
     items.sort(key=lambda item: "browser" in item.path.parts)
     if part := config.getoption("part"):
-        parts: dict[bool, list[pytest.Item]] = {True: [], False: []}
-        for item in items:
-            parts[any(map(item.get_closest_marker, ALONE))].append(item)
-        config.hook.pytest_deselected(items=parts[part != "alone"])
-        items[:] = parts[part == "alone"]
+        config.hook.pytest_deselected(items=[item for item in items if part_of(item) != part])
+        items[:] = [item for item in items if part_of(item) == part]
+
+
+def part_of(item: pytest.Item) -> str:
+    """The part of `make test` that a test belongs to."""
+    return next(
+        part for part, markers in PARTS.items() if not markers or any(map(item.get_closest_marker, markers))
+    )
 
 
 @pytest.fixture(autouse=True)

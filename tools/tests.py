@@ -1,8 +1,8 @@
-"""`make test`: two parts, one result. First what bears neighbours, on every core; then, one by one, what does not.
+"""`make test`: three parts, one result.
 
-What starts processes or a browser, or measures seconds, has the machine to itself: no bound depends on who else runs.
-Both parts run, whatever the first one finds. Arguments go to pytest as they are; a part without tests is no failure
-if the other one has some.
+`together`: most tests, on every core. `processes`: tests that start processes or a browser, two files at a time, since
+they wait more than they work. `timed`: tests that bound seconds, one by one. All parts run, whatever one of them finds.
+Arguments go to pytest as they are; a part without tests is no failure if another one has some.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
-PARTS = {"together": ["-n", "auto"], "alone": []}
+PARTS = {"together": ["-n", "auto"], "processes": ["-n", "2", "--dist", "loadfile"], "timed": []}
 NOTHING_COLLECTED = 5  # pytest's exit status
 Run = Callable[[Sequence[str]], int]
 
 
 def main(arguments: Sequence[str], run: Run = subprocess.call) -> int:
-    """0 if every part passed; otherwise the first status that tells of more than a part without tests."""
+    """0 if every part passed; otherwise the first status that says more than "no tests"."""
     found = [
         run([sys.executable, "-m", "pytest", "--part", part, *options, *arguments])
         for part, options in PARTS.items()

@@ -51,25 +51,45 @@ def test_the_bench_takes_no_number_of_calls_for_a_rule_program(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("together", "alone", "whole"),
-    [(0, 0, 0), (1, 0, 1), (0, 1, 1), (2, 1, 2), (5, 0, 0), (0, 5, 0), (5, 5, 5), (5, 1, 1)],
+    ("found", "whole"),
+    [
+        ((0, 0, 0), 0),
+        ((1, 0, 0), 1),
+        ((0, 1, 0), 1),
+        ((0, 0, 1), 1),
+        ((2, 1, 0), 2),
+        ((5, 0, 0), 0),
+        ((0, 5, 5), 0),
+        ((5, 5, 5), 5),
+        ((5, 1, 5), 1),
+    ],
 )
-def test_both_parts_of_the_tests_run_and_either_can_fail_them(together: int, alone: int, whole: int) -> None:
-    statuses, asked = iter([together, alone]), list[Sequence[str]]()
+def test_all_parts_of_the_tests_run_and_each_can_fail_them(found: tuple[int, ...], whole: int) -> None:
+    statuses, asked = iter(found), list[Sequence[str]]()
 
     def run(command: Sequence[str]) -> int:
         asked.append(command)
         return next(statuses)
 
     assert tests.main(["-m", "not browser"], run) == whole
-    assert [command[-2:] for command in asked] == [["-m", "not browser"]] * 2
+    assert [command[-2:] for command in asked] == [["-m", "not browser"]] * 3
 
 
 @pytest.mark.parametrize(
-    ("part", "files"), [("together", {"test_health.py"}), ("alone", {"test_frame.py", "test_serve.py"})]
+    ("part", "files"),
+    [
+        ("together", {"test_health.py"}),
+        ("processes", {"test_frame.py", "test_serve.py"}),
+        ("timed", {"test_limits.py"}),
+    ],
 )
-def test_a_browser_and_real_processes_have_the_machine_to_themselves(part: str, files: set[str]) -> None:
-    some = ["tests/evalsite/test_health.py", "tests/browser/test_frame.py", "tests/processes/test_serve.py"]
+def test_every_test_belongs_to_one_part(part: str, files: set[str]) -> None:
+    some = [
+        "tests/evalsite/test_health.py",
+        "tests/browser/test_frame.py",
+        "tests/processes/test_serve.py",
+        "tests/judging/runs/test_limits.py",
+    ]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--part", part, *some]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert {Path(line.partition(":")[0]).name for line in done.stdout.splitlines() if line} == files
