@@ -30,6 +30,22 @@ def member(name: str, project: Project, role: Role) -> User:
 
 PARTS = {"timed": ("timed",), "processes": ("browser", "processes"), "together": ()}  # part → its markers
 
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
+ALIKE_ON_ALL_DATABASES = (
+    "tests/browser/",
+    "tests/evalsite/web/",
+    *(
+        f"tests/evalsite/test_{name}.py"
+        for name in ("every_address", "pages", "passwords", "projects", "sign_in")
+    ),
+    *(f"tests/evalsite/test_{name}.py" for name in ("single_sign_on", "local_mode", "request_limits")),
+    *(
+        f"tests/judging/metrics/test_{name}.py"
+        for name in ("endpoints", "preview", "rules", "scripts", "transfer")
+    ),
+    *(f"tests/processes/test_{name}.py" for name in ("evaluate", "serve", "slow_clients", "supervisor")),
+)
+
 # Finding is for those who develop: under CI the examples are the same every time, so that it fails for what changed.
 # How long an example takes tells of the machine, not of the code.
 _always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -74,6 +90,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--other-database", action="store_true", help="only what may differ on another database (.ci/run)"
+    )
     parser.addoption("--part", choices=tuple(PARTS), help="one part of `make test` (tools/tests.py)")
 
 
@@ -81,9 +100,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright's event loop stays in this thread, and nothing else could start one then."""
     items.sort(key=lambda item: "browser" in item.path.parts)
+    if config.getoption("other_database"):
+        config.hook.pytest_deselected(items=[item for item in items if not may_differ(item)])
+        items[:] = [item for item in items if may_differ(item)]
     if part := config.getoption("part"):
         config.hook.pytest_deselected(items=[item for item in items if part_of(item) != part])
         items[:] = [item for item in items if part_of(item) == part]
+
+
+def may_differ(item: pytest.Item) -> bool:
+    """May the test end otherwise on another database? Not if it uses none, and not if it is about pages and forms
+    whose few queries other tests make too."""
+    uses = item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
+    return bool(uses) and not item.nodeid.startswith(ALIKE_ON_ALL_DATABASES)
 
 
 def part_of(item: pytest.Item) -> str:
