@@ -5,9 +5,8 @@ from typing import Any
 
 from django.db import migrations
 
-from datasets.core.variables import EARLIER, before_question, has_earlier_answers, messages_of
-
 _BATCH = 500
+EARLIER = "earlier_messages"
 
 
 def add_turns(apps: Any, schema_editor: Any) -> None:
@@ -28,8 +27,13 @@ def add_turns(apps: Any, schema_editor: Any) -> None:
 
 
 def _turns(raw: str) -> list[dict[str, Any]]:
-    messages = messages_of(json.loads(raw), "legacy_jsonl")
-    return before_question(messages) if has_earlier_answers(messages) else []
+    """The messages before the last question of a legacy row; none where it is the first."""
+    row = json.loads(raw)
+    earlier = row["conversation"][:-1]
+    system = row.get("system") or ""
+    first = [{"role": "system", "content": system}] if earlier and system.strip() else []
+    roles = (("user", "prompt"), ("assistant", "response"))
+    return first + [{"role": role, "content": turn[key]} for turn in earlier for role, key in roles]
 
 
 class Migration(migrations.Migration):
