@@ -10,8 +10,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from datasets.core.file_kinds import SNIFFED_BYTES, other_kind
 from datasets.core.findings import Finding, finding
-from datasets.core.kinds import SNIFFED_BYTES, other_kind
 from datasets.core.limits import MEBIBYTE, Limits
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16", "gb18030"]
@@ -118,7 +118,7 @@ class Upload:
         return start[:SNIFFED_BYTES]
 
     def other_kind(self) -> str | None:
-        """What this file is if it is no text: see kinds.py."""
+        """What this file is if it is no text: see file_kinds.py."""
         return other_kind(self.head(), b"" if self.gzipped else self._file_tail())
 
     def _file_tail(self) -> bytes:

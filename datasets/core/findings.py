@@ -137,6 +137,8 @@ def finding(
 
 def printable(text: str, limit: int = 1000) -> str:
     """`text` as strict UTF-8 without NUL, at most `limit` characters: findings are stored and sent as JSON."""
+    if len(text) <= limit and text.isprintable():
+        return text
     shown = text if len(text) <= limit else text[: limit - 1] + "…"
     return shown.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\u0000")
 
@@ -157,7 +159,7 @@ class Ledger:
     def add(self, found: Finding) -> None:
         count = self.counts.get(found.code, 0) + 1
         self.counts[found.code] = count
-        if count <= self._limit or self.is_new_repair(found.code, found.repair):
+        if count <= self._limit or self._is_new_repair(found):
             self.kept.append(found)
         if found.repair:
             self._repairs.add((found.code, found.repair))
@@ -184,14 +186,12 @@ class Ledger:
             lines = self.lines[code] = Lines()
         lines.add(found_at)
 
-    def room(self, code: str) -> int:
-        """How many more findings of `code` would be kept."""
-        room = self._limit - self.counts.get(code, 0)
-        return room if room > 0 else 0
+    def is_kept(self, found: Finding) -> bool:
+        """Whether a finding like this would be kept."""
+        return self.counts.get(found.code, 0) < self._limit or self._is_new_repair(found)
 
-    def is_new_repair(self, code: str, repair: str | None) -> bool:
-        """Whether no finding of `code` with this repair was added yet."""
-        return repair is not None and (code, repair) not in self._repairs
+    def _is_new_repair(self, found: Finding) -> bool:
+        return found.repair is not None and (found.code, found.repair) not in self._repairs
 
     def in_order(self) -> tuple[Finding, ...]:
         """The kept findings: those on the whole version first, then by line and column."""

@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 
 from datasets import importing, repairing, services, storing, workshop
-from datasets.core.repairs import Repair
+from datasets.core.repair.apply import Repair
 from datasets.importing import import_version, reconcile
 from datasets.models import Candidate, Row, Version, VersionState
 from datasets.repair_offers import alike_groups, desk, names_offered

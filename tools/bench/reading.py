@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from datasets.core.reading import read
+from datasets.core.reader import read
 from tools.bench.engine import ROOT, Figure
 from tools.bench.reading_rows import KINDS, write_rows
 

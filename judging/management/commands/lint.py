@@ -13,7 +13,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from datasets.core.reading import Progress, RawRow, Reading, read
+from datasets.core.reader import Progress, RawRow, Reading, read
 from datasets.core.variables import response_data, row_data
 from datasets.management.commands.validate import terminal_language
 from judging.core.jail.keeper import JailBroken

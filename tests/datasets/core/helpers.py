@@ -6,7 +6,7 @@ from typing import Any
 
 from datasets.core.findings import Finding
 from datasets.core.limits import Limits
-from datasets.core.reading import RawRow, Summary, read
+from datasets.core.reader import RawRow, Summary, read
 
 USER = {"role": "user", "content": "How many?"}
 ANSWER = {"model_name": "lark", "responses": [{"content": "Four."}]}

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasets.core.limits import Limits
-from datasets.core.reading import read
+from datasets.core.reader import read
 from datasets.core.variables import row_data
 from tests.datasets.core.helpers import ANSWER, codes, found, jsonl, judged, row, rows, summary, turns
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from datasets.core.decode import Unreadable
 from datasets.core.limits import Limits
-from datasets.core.reading import Summary, read
-from datasets.core.repairs import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
+from datasets.core.reader import Summary, read
+from datasets.core.repair.apply import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
 from tests.datasets.core.helpers import ANSWER, jsonl, judged, row
 
 # The judge-only example of the format's documentation, as printed there.
@@ -211,15 +211,20 @@ def test_a_name_is_written_as_it_is_spelt(tmp_path: Path) -> None:
     assert '"model_name": "千问 3"'.encode() in after
 
 
-def test_what_breaks_off_is_one_line_and_what_follows_is_split_too(tmp_path: Path) -> None:
+def test_a_broken_object_is_one_line_with_what_is_passed_over_after_it(tmp_path: Path) -> None:
     after = repaired(tmp_path, b'[{"a":\n1},\n{"b": 2}, {"c": 3\n{"d": 4}]\n', "to_jsonl")
-    assert after == b'{"a": 1}\n{"b": 2}\n{"c": 3\n{"d": 4}\n'
+    assert after == b'{"a": 1}\n{"b": 2}\n{"c": 3\t{"d": 4}]\n'
+
+
+def test_what_follows_a_broken_object_at_its_indentation_is_split_too(tmp_path: Path) -> None:
+    after = repaired(tmp_path, b'[\n {\n  "a": 1 2\n },\n {\n  "b": 3\n }\n]\n', "to_jsonl")
+    assert after == b'{"a": 1\t2\t}\n{"b": 3}\n'
 
 
 def test_what_was_left_in_lines_is_mended_line_by_line(tmp_path: Path) -> None:
     whole = jsonl(row())
-    once = repaired(tmp_path, b"[\n]\n{\n" + whole[:-1] + b", // x\n" + whole)
-    assert once == b"{\n" + whole + whole
+    once = repaired(tmp_path, b"[\n]\n" + whole[:-1] + b", // x\n" + whole)
+    assert once == whole + whole
     assert repaired(tmp_path, once) == once
 
 

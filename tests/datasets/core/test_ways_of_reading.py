@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasets.core.formats.checks import check_json_row
 from datasets.core.limits import Limits
-from datasets.core.reading import Reading, read
+from datasets.core.reader import Reading, read
+from datasets.core.row_decoder import findings_of
 from tests.datasets.core.helpers import ANSWER, jsonl, judged, row, rows, summary, turns
 
 BLOCK = 200_000
@@ -208,14 +208,13 @@ def test_a_long_row_is_told_what_a_short_one_is(made: dict[str, Any], length: in
 
 def _told(made: dict[str, Any]) -> list[tuple[str, str | None]]:
     """What is found in a row of the messages format, at which paths."""
-    check = check_json_row(1, json.dumps(made), "judge_only")
-    return [(one.code, one.path) for one in check.found]
+    return [(one.code, one.path) for one in findings_of(1, json.dumps(made), "judge_only")]
 
 
 def test_columns_in_a_long_row_are_those_of_the_text() -> None:
     faulty = [{"role": "user", "content": "x" * 60_000}, 7, {"role": "bot", "content": "a"}, [], 8]
     text = json.dumps({"messages": faulty})
-    found = check_json_row(1, text, "infer_and_judge").found
+    found = findings_of(1, text, "infer_and_judge")
     places = [text[one.column - 1 :] for one in found if one.column]
     assert [place[:2] for place in places] == ["7,", '"b', "[]", "8]"]
 

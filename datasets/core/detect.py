@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from datasets.core.csv_reader import header_of
 from datasets.core.decode import (
     Block,
     Encoding,
@@ -19,9 +20,8 @@ from datasets.core.decode import (
     utf8_chunks,
 )
 from datasets.core.findings import Finding, Param, finding
-from datasets.core.formats.csvtext import header_of
 from datasets.core.formats.names import Format, Telling
-from datasets.core.formats.spread import NotSpread, Splitter
+from datasets.core.pretty_json import NotSpread, Splitter
 from datasets.core.spelling import misspelt
 
 Shape = Literal["jsonl", "spread", "csv", "none"]

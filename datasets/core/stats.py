@@ -1,16 +1,19 @@
 """What is said of a version as a whole: counted row by row, in memory that hardly grows with the rows."""
 
+import json
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from datasets.core.findings import Finding, Ledger, finding
-from datasets.core.formats.facts import Facts
-from datasets.core.formats.names import COMPUTED, Format, model_key, structural_keys
-from datasets.core.jsontext import JsonType, child_path
+from datasets.core.formats.names import COMPUTED, Format, Telling, model_key, structural_keys
+from datasets.core.json_errors import child_path
+from datasets.core.json_nodes import JsonType
+from datasets.core.rules import JSON_TYPES, is_text, joined
 from datasets.core.spelling import misspelt
 
 DISTINCT_NAMES = 20_000
@@ -55,6 +58,18 @@ class FieldCount:
     nulls: int = 0
     types: int = 0
 
+    def add(self, bit: int, rows: int) -> None:
+        self.rows += rows
+        self.types |= bit
+        self.nulls += rows if bit == TYPE_BITS["null"] else 0
+
+
+Count = TypeVar("Count", FieldCount, ModelCount)
+
+
+MOST_REMEMBERED = 1_000_000
+"""Characters of the names by which kinds of rows are known; beyond them they are counted and forgotten."""
+
 
 def identity_hash(identity: object) -> int:
     """Equal for equal values of `id`; a text is never equal to a number."""
@@ -68,7 +83,7 @@ def identity_hash(identity: object) -> int:
 _SMALL = 1 << 62
 
 
-class Seen:
+class Repeats:
     """Which rows share a value: one 64-bit hash and one line number a row, compared at the end.
 
     Twelve bytes a row, and about as much again while they are compared.
@@ -81,10 +96,6 @@ class Seen:
     def add(self, line: int, hashed: int) -> None:
         self.hashes.append(hashed)
         self.lines.append(line)
-
-    def extend(self, lines: list[int], hashes: list[int]) -> None:
-        self.hashes.extend(hashes)
-        self.lines.extend(lines)
 
     def repeats(self) -> Iterator[tuple[int, int]]:
         """(line, first line with the same value), in the order of lines."""
@@ -104,49 +115,79 @@ class Seen:
             yield int(lines[order[at]]), int(lines[order[heads[at]]])
 
 
-@dataclass(slots=True)
-class Tally:
+class Shape:
+    """Rows with the same keys and types at the top and as many answers of the same models."""
+
+    __slots__ = ("_counts", "_models", "rows", "telling")
+
+    def __init__(
+        self, row: dict[str, Any], fields: list[FieldCount | None], models: list[tuple[ModelCount, int]]
+    ):
+        self._counts = [
+            (count, TYPE_BITS[JSON_TYPES[type(value)]])
+            for count, value in zip(fields, row.values(), strict=True)
+            if count
+        ]
+        self._models = models
+        self.telling: Telling = ("messages" in row, "model_outputs" in row, "conversation" in row)
+        self.rows = 0
+
+    def count(self) -> None:
+        """Adds the rows that were not counted yet."""
+        rows, self.rows = self.rows, 0
+        if not rows:
+            return
+        for count, bit in self._counts:
+            count.add(bit, rows)
+        for model, responses in self._models:
+            model.add(responses, rows)
+
+
+class Stats:
     """Every object and CSV record of a version, faulty ones too."""
 
-    objects: int = 0
-    fields: dict[str, FieldCount] = field(default_factory=dict)
-    models: dict[str, ModelCount] = field(default_factory=dict)
-    ids: Seen = field(default_factory=Seen)
-    messages: Seen = field(default_factory=Seen)
+    def __init__(self) -> None:
+        self.objects = 0
+        self.fields: dict[str, FieldCount] = {}
+        self.models: dict[str, ModelCount] = {}
+        self.ids = Repeats()
+        self.messages = Repeats()
+        self._shapes: dict[tuple[Any, ...], Shape] = {}
+        self._weight = 0
 
-    def add(self, line: int, facts: Facts) -> None:
+    def add(self, line: int, row: dict[str, Any], *, legacy_csv: bool = False) -> Shape:
+        """Counts a row; `finish` completes the counts."""
         self.objects += 1
-        for name, kind in facts.types.items():
-            self.field(name, TYPE_BITS[kind])
-        for name, responses in facts.models.items():
-            self.model(name, responses)
-        if facts.identity is not None:
-            self.ids.add(line, identity_hash(facts.identity))
-        if facts.messages is not None:
-            self.messages.add(line, hash(facts.messages))
+        identity = row.get("id")
+        if identity is not None:
+            self.ids.add(line, identity_hash(identity))
+        key = _record_key(row) if legacy_csv else messages_key(row)
+        if key is not None:
+            self.messages.add(line, hash(key))
+        models = models_of(row)
+        kind = (*row, *map(type, row.values()), *models, *models.values())
+        shape = self._shapes.get(kind) or self._new_shape(kind, row, models)
+        shape.rows += 1
+        return shape
 
-    def field(self, name: str, bit: int, rows: int = 1) -> None:
-        """Counts `rows` rows in which the key has a value of that type."""
-        name = name[:LONGEST_NAME]
-        count = self.fields.get(name)
-        if count is None:
-            if len(self.fields) >= DISTINCT_NAMES:
-                return
-            count = self.fields[name] = FieldCount()
-        count.rows += rows
-        count.types |= bit
-        if bit == 1:
-            count.nulls += rows
+    def _new_shape(self, kind: tuple[Any, ...], row: dict[str, Any], models: dict[str, int]) -> Shape:
+        """Few kinds of rows are usual; where every row is of its own kind they must not fill the memory."""
+        if self._weight > MOST_REMEMBERED:
+            self.finish()
+        self._weight += sum(len(part) + 100 for part in kind if type(part) is str)
+        fields = [_named(self.fields, name, FieldCount) for name in row]
+        counted = ((_named(self.models, name, ModelCount), number) for name, number in models.items())
+        shape = self._shapes[kind] = Shape(
+            row, fields, [(count, number) for count, number in counted if count]
+        )
+        return shape
 
-    def model(self, name: str, responses: int, rows: int = 1) -> None:
-        """Counts `rows` rows in which the model has so many responses."""
-        name = name[:LONGEST_NAME]
-        count = self.models.get(name)
-        if count is None:
-            if len(self.models) >= DISTINCT_NAMES:
-                return
-            count = self.models[name] = ModelCount()
-        count.add(responses, rows)
+    def finish(self) -> None:
+        """Moves what was counted by shape into the figures."""
+        for shape in self._shapes.values():
+            shape.count()
+        self._shapes.clear()
+        self._weight = 0
 
     def field_rows(self, fmt: Format | None) -> dict[str, int]:
         """{name: rows} of the fields, without the keys that make the format."""
@@ -217,7 +258,87 @@ class Tally:
 
 
 def _add_repeat(ledger: Ledger, code: str, line: int, path: str | None, first: int) -> None:
-    if ledger.room(code):
-        ledger.add(finding(code, line=line, path=path, first=first))
-    else:
-        ledger.count_at(code, [line])
+    ledger.add(finding(code, line=line, path=path, first=first))
+
+
+def _named(counts: dict[str, Count], name: str, new: Callable[[], Count]) -> Count | None:
+    name = name[:LONGEST_NAME]
+    count = counts.get(name)
+    if count is None and len(counts) < DISTINCT_NAMES:
+        count = counts[name] = new()
+    return count
+
+
+def models_of(row: dict[str, Any]) -> dict[str, int]:
+    """How many responses a row has of each model."""
+    outputs = row.get("model_outputs")
+    if type(outputs) is not list:
+        return {}
+    models: dict[str, int] = {}
+    for output in outputs:
+        name = output.get("model_name") if type(output) is dict else None
+        if type(name) is str and name.strip():
+            responses = output.get("responses")
+            models[name] = models.get(name, 0) + (len(responses) if type(responses) is list else 0)
+    return models
+
+
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+def messages_key(row: dict[str, Any]) -> Any:
+    """Hashable, and the same for rows whose messages read the same; None if a row has none."""
+    if "messages" in row:
+        key = _sorted_json(row["messages"])
+        return _sorted_json(_with_joined_parts(row["messages"])) if b'"content":[' in key else key
+    if "conversation" in row:
+        return conversation_key(row["conversation"], row.get("system"))
+    return None
+
+
+def _with_joined_parts(messages: Any) -> Any:
+    """Messages of nothing but a role and a text, each text whole."""
+    if type(messages) is not list or not all(map(_is_plain, messages)):
+        return messages
+    return [
+        message | {"content": joined(message["content"])} if "content" in message else message
+        for message in messages
+    ]
+
+
+def _is_plain(message: Any) -> bool:
+    return (
+        type(message) is dict
+        and message.keys() <= {"role", "content"}
+        and type(message.get("role", "")) is str
+        and is_text(message.get("content", ""))
+    )
+
+
+def _record_key(row: dict[str, Any]) -> Any:
+    return conversation_key([row], row.get("system")) if "prompt" in row and "response" in row else None
+
+
+def conversation_key(conversation: Any, system: Any) -> Any:
+    """The same for the messages that a legacy row becomes."""
+    turns = conversation if type(conversation) is list else [conversation]
+    if not all(map(_is_turn, turns)):
+        return _sorted_json([system, conversation])
+    messages = [{"role": "system", "content": system}] if type(system) is str and system.strip() else []
+    for turn in turns:
+        messages += (
+            {"role": "user", "content": turn["prompt"]},
+            {"role": "assistant", "content": turn["response"]},
+        )
+    return _sorted_json(messages)
+
+
+def _is_turn(turn: Any) -> bool:
+    return type(turn) is dict and type(turn.get("prompt")) is str and type(turn.get("response")) is str
+
+
+def _sorted_json(value: Any) -> bytes:
+    try:
+        return _encode_sorted(value)
+    except UnicodeError:  # half characters
+        return json.dumps(value, sort_keys=True).encode()
