@@ -33,6 +33,7 @@ class JsonlReader:
         self._watch = watch
         self._keep = keep
         self._votes = Counter[Telling]()
+        self._nothing = RowFindings()  # taken for the next row, as nearly all have no findings
 
     def through(self, blocks: Iterator[Block]) -> Generator[Part, None, Finding | None]:
         """Takes all blocks and gives each one's rows; what stopped it before their end.
@@ -43,8 +44,7 @@ class JsonlReader:
         kept: list[NewRow] = []
         try:
             for block in blocks:
-                for row in self._rows(block):
-                    kept.append(row)
+                kept += self._rows(block)
                 yield kept, len(block.text)
                 kept = []
         except Unreadable as trouble:
@@ -88,15 +88,18 @@ class JsonlReader:
     def _sound(self, number: int, line: bytes, row: dict[str, Any]) -> bool:
         """A row that is JSON without a flaw. While a value may be open over lines, it matters to that question."""
         state = self._state
-        found = check_row(row, state.format) if state.format else None
-        valid = state.count(found is None or not found.found or found.valid)
+        found = self._nothing
+        if state.format:
+            check_row(row, state.format, found)
+        valid = state.count(not found.found or found.valid)
         shape = state.stats.add(number, row)
         if self._watch and self._watch.splitter.active:
             self._look_at(number, line)
         else:
             self._votes[shape.telling] += 1
-        if found and found.found:
+        if found.found:
             state.note(number, line, found)
+            self._nothing = RowFindings()
         return valid
 
     def _look_at(self, number: int, line: bytes) -> None:

@@ -277,9 +277,9 @@ def until_all_ends(attempt: Callable[[Unended], None]) -> None:
 class Objects:
     """Lines in, whole values and broken ones out. Every method may raise ReadAgain.
 
-    Indented objects are told apart by their place: after a broken one the next begins on a line at the same
-    indentation. Without indentation everything after a broken object is passed over. An object that is never closed
-    takes the following ones in; where that shows, it is read again, and such a line then ends it.
+    After a broken object the next one begins on a line at the same indentation, unless whole objects were seen to hold
+    such lines: then the rest is passed over. An object that is never closed takes the following ones in; where that
+    shows, it is read again, and such a line then ends it.
     """
 
     def __init__(self, unended: Unended) -> None:
@@ -287,7 +287,11 @@ class Objects:
         self._unended = unended
         self._indent: str | None = None  # of the line on which the last object began
         self._indented = False  # further lines of an object stand further in
-        self._taken_in = False  # an object seems to begin within the open one
+        self._ended = False  # some object
+        self._nested = False  # objects hold lines on which the next one would begin
+        self._taken_in: tuple[int, int] | None = (
+            None  # line and column of the first such place in the open one
+        )
         self._lost = False
 
     @property
@@ -306,13 +310,15 @@ class Objects:
         """What ends or breaks off on this line, and what is passed over until the next object."""
         begins = self._next_object(line)
         if self._lost:
-            yield Passed(line[:begins], begins is not None)
-            if begins is None:
+            if begins is None or not self._is_told_by_place:
+                yield Passed(line, ended=False)
                 return
+            yield Passed(line[:begins], ended=True)
             self._begin_again()
         elif begins is not None and self.splitter.size and not self.splitter.in_comment:
             if self._unended.object is None or self.start < self._unended.object:
-                self._taken_in, begins = True, None
+                self._taken_in = self._taken_in or (number, begins + 1)
+                begins = None
             else:
                 yield from self._end_before(number, line[:begins])
         else:
@@ -329,17 +335,22 @@ class Objects:
             yield self._broken(number, len(line) + 1, unended=self.splitter.size > 0)
 
     def _check_nothing_taken_in(self) -> None:
-        if self._taken_in and self._unended.object is None:
+        if self._taken_in and self._is_told_by_place and self._unended.object is None:
             raise ReadAgain(replace(self._unended, object=self.start))
 
+    @property
+    def _is_told_by_place(self) -> bool:
+        """Is a line at the indentation of objects the beginning of one?"""
+        return not self._nested and (self._indented or self._ended or self._indent is None)
+
     def _next_object(self, line: str) -> int | None:
-        """Where on this line the next object begins, told by its indentation."""
+        """Where an object begins on this line, if that is at the indentation of objects."""
         found, begins = _INDENT.match(line), _BEGINS.match(line)
         if not found or self._indent is None:
             return begins.end() if begins and self._lost else None
         if len(found[0]) > len(self._indent) and found[0].startswith(self._indent):
             self._indented = self._indented or self.splitter.size > 0
-        return begins.end() if begins and self._indented and found[0] == self._indent else None
+        return begins.end() if begins and found[0] == self._indent else None
 
     def _end_before(self, number: int, rest: str) -> Iterator[Piece | Broken | Passed]:
         """The open object ends, or should, with the rest of it on the line on which the next one begins."""
@@ -356,8 +367,7 @@ class Objects:
         try:
             self.splitter.feed(number, line, pieces, at)
         except NotSpread as broken:
-            if pieces:
-                self._taken_in = False
+            self._note(pieces)
             self._check_nothing_taken_in()
             yield from pieces
             yield self._broken(number, broken.column, unended=False)
@@ -369,12 +379,18 @@ class Objects:
             yield Passed(line[at:], ended=False)
             self._lost = True
         else:
+            self._note(pieces)
             yield from pieces
-        if pieces:
-            self._taken_in = False
         if self.start == number:
             found = _INDENT.match(line)
             self._indent = found[0] if found else ""
+
+    def _note(self, pieces: list[Piece]) -> None:
+        if pieces:
+            self._ended = True
+            end = (pieces[0].line + pieces[0].lines - 1, pieces[0].end_column)
+            self._nested = self._nested or (self._taken_in is not None and self._taken_in < end)
+            self._taken_in = None
 
     def _broken(self, number: int, column: int, *, unended: bool) -> Broken:
         splitter = self.splitter
@@ -385,4 +401,4 @@ class Objects:
     def _begin_again(self) -> None:
         array = self.splitter.open[:1] == ["["]
         self.splitter = Splitter.within(array, self._unended.comment)
-        self._lost = self._taken_in = False
+        self._lost, self._taken_in = False, None

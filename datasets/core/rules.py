@@ -98,9 +98,8 @@ def _steps(path: str) -> tuple[str | int, ...]:
     return tuple(int(step[1]) if step[1] else step[0] for step in _STEP.finditer(path))
 
 
-def check_row(row: dict[str, Any], fmt: Format, found: RowFindings | None = None) -> RowFindings:
-    """Everything that the rules of a format say of a row, added to what was `found` before."""
-    found = found or RowFindings()
+def check_row(row: dict[str, Any], fmt: Format, found: RowFindings) -> None:
+    """Adds everything that the rules of a format say of a row."""
     legacy = fmt in ("legacy_jsonl", "legacy_csv")
     own, other = ("conversation", "messages") if legacy else ("messages", "conversation")
     if own not in row and other in row:
@@ -116,7 +115,6 @@ def check_row(row: dict[str, Any], fmt: Format, found: RowFindings | None = None
         _check_messages(found, row)
     if "model_outputs" in row:
         _check_outputs(found, row)
-    return found
 
 
 def _items(

@@ -211,9 +211,16 @@ def test_a_name_is_written_as_it_is_spelt(tmp_path: Path) -> None:
     assert '"model_name": "千问 3"'.encode() in after
 
 
-def test_a_broken_object_is_one_line_with_what_is_passed_over_after_it(tmp_path: Path) -> None:
+def test_what_breaks_off_is_one_line_and_what_follows_is_split_too(tmp_path: Path) -> None:
     after = repaired(tmp_path, b'[{"a":\n1},\n{"b": 2}, {"c": 3\n{"d": 4}]\n', "to_jsonl")
-    assert after == b'{"a": 1}\n{"b": 2}\n{"c": 3\t{"d": 4}]\n'
+    assert after == b'{"a": 1}\n{"b": 2}\n{"c": 3\n{"d": 4}\n'
+
+
+def test_a_broken_object_is_one_line_with_what_is_passed_over_after_it(tmp_path: Path) -> None:
+    flat = b'{\n"a": [\n{\n"b": 1\n}\n]\n}\n'
+    after = repaired(tmp_path, flat + flat.replace(b"1", b"1 2") + flat, "to_jsonl")
+    assert after.count(b"\n") == 2
+    assert after.startswith(b'{"a": [{"b": 1}]}\n{"a": [{"b": 1\t2\t}')
 
 
 def test_what_follows_a_broken_object_at_its_indentation_is_split_too(tmp_path: Path) -> None:
