@@ -70,7 +70,7 @@ class JsonlReader:
             else:
                 continue
             if self._keep:
-                yield self._kept(number, valid, line)
+                yield self._kept(number, valid, line, row)
 
     def _crowded_lines(self, block: Block) -> frozenset[int]:
         """The numbers of lines that hold more values than a row may."""
@@ -80,9 +80,9 @@ class JsonlReader:
         lines = enumerate(block.lines, block.first)
         return frozenset(number for number, line in lines if holds_more_values(line, most))
 
-    def _kept(self, number: int, valid: bool, line: bytes) -> NewRow:
+    def _kept(self, number: int, valid: bool, line: bytes, row: dict[str, Any] | None) -> NewRow:
         if valid and self._state.format == "judge_only":
-            return NewRow(number, True, *cut(line))
+            return NewRow(number, True, *cut(line, list(row or ())))
         return NewRow(number, True, line.strip()) if valid else RawRow(number, False, line, line).kept
 
     def _sound(self, number: int, line: bytes, row: dict[str, Any]) -> bool:

@@ -146,7 +146,8 @@ class Shape:
 class Stats:
     """Every object and CSV record of a version, faulty ones too."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_remembered: int = MOST_REMEMBERED) -> None:
+        self._most_remembered = most_remembered
         self.objects = 0
         self.fields: dict[str, FieldCount] = {}
         self.models: dict[str, ModelCount] = {}
@@ -172,7 +173,7 @@ class Stats:
 
     def _new_shape(self, kind: tuple[Any, ...], row: dict[str, Any], models: dict[str, int]) -> Shape:
         """Few kinds of rows are usual; where every row is of its own kind they must not fill the memory."""
-        if self._weight > MOST_REMEMBERED:
+        if self._weight > self._most_remembered:
             self.finish()
         self._weight += sum(len(part) + 100 for part in kind if type(part) is str)
         fields = [_named(self.fields, name, FieldCount) for name in row]
