@@ -33,7 +33,9 @@ class JsonlReader:
         self._watch = watch
         self._keep = keep
         self._votes = Counter[Telling]()
-        self._nothing = RowFindings()  # taken for the next row, as nearly all have no findings
+        self._nothing = RowFindings(
+            state.ledger.full
+        )  # taken for the next row, as nearly all have no findings
 
     def through(self, blocks: Iterator[Block]) -> Generator[Part, None, Finding | None]:
         """Takes all blocks and gives each one's rows; what stopped it before their end.
@@ -91,15 +93,15 @@ class JsonlReader:
         found = self._nothing
         if state.format:
             check_row(row, state.format, found)
-        valid = state.count(not found.found or found.valid)
+        valid = state.count(not found.counts or found.valid)
         shape = state.stats.add(number, row)
         if self._watch and self._watch.splitter.active:
             self._look_at(number, line)
         else:
             self._votes[shape.telling] += 1
-        if found.found:
+        if found.counts:
             state.note(number, line, found)
-            self._nothing = RowFindings()
+            self._nothing = RowFindings(state.ledger.full)
         return valid
 
     def _look_at(self, number: int, line: bytes) -> None:

@@ -46,13 +46,11 @@ class ReadState:
         """Counts what was found in a row; what is kept is placed in its text."""
         if self.survey.silent:
             return
-        for one in found.found:
-            if self.ledger.is_kept(one):
-                self.ledger.add_all(placed([one], line, source.decode("utf-8", "replace")))
-            else:
-                self.ledger.count_at(one.code, [line])
-        for code, number in found.uncounted.items():
-            self.ledger.count_only(code, number)
+        for code, number in found.counts.items():
+            self.ledger.count(code, number, line)
+        wanted = [one for one in found.found if self.ledger.is_kept(one)]
+        for one in placed(wanted, line, source.decode("utf-8", "replace")) if wanted else ():
+            self.ledger.keep(one)
 
     def note_all(self, found: Iterable[Finding]) -> None:
         """The same of findings that have their line."""

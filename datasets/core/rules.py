@@ -4,7 +4,7 @@ A finding's path leads to its value; its column is looked up (`placed`) only for
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,13 +38,17 @@ _STEP = re.compile(r"\[(\d+)\]|\w+")
 
 
 class RowFindings:
-    """What was found in one row. Of very many findings of a code the later ones are only counted."""
+    """What was found in one row. Of very many findings of a code the later ones are only counted.
 
-    __slots__ = ("_counts", "found")
+    So are those of the codes that are `full`, unless they have a repair.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_full", "counts", "found")
+
+    def __init__(self, full: Container[str] = ()) -> None:
         self.found: list[Finding] = []
-        self._counts: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
+        self._full = full
 
     def add(
         self,
@@ -55,13 +59,12 @@ class RowFindings:
         repair: str | None = None,
         **params: Any,
     ) -> None:
-        if self._counts.get(code, 0) < MOST_IN_A_ROW:
-            self.put(finding(code, column=column, path=path, repair=repair, **params))
-        else:
-            self._counts[code] += 1
+        count = self.counts[code] = self.counts.get(code, 0) + 1
+        if count <= MOST_IN_A_ROW and (repair or code not in self._full):
+            self.found.append(finding(code, column=column, path=path, repair=repair, **params))
 
     def put(self, one: Finding) -> None:
-        self._counts[one.code] = self._counts.get(one.code, 0) + 1
+        self.counts[one.code] = self.counts.get(one.code, 0) + 1
         self.found.append(one)
 
     def missing(self, code: str, key: str, at: str, holder: dict[str, Any], known: Sequence[str]) -> None:
@@ -71,13 +74,8 @@ class RowFindings:
         self.add(code, f"{at}.{key}" if at else key, **hint)
 
     @property
-    def uncounted(self) -> dict[str, int]:
-        """How many more of a code there are than are kept."""
-        return {code: count - MOST_IN_A_ROW for code, count in self._counts.items() if count > MOST_IN_A_ROW}
-
-    @property
     def valid(self) -> bool:
-        return ERRORS.isdisjoint(self._counts)
+        return ERRORS.isdisjoint(self.counts)
 
 
 def placed(found: Iterable[Finding], line: int, text: str) -> Iterable[Finding]:
