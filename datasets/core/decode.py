@@ -173,16 +173,12 @@ def marked_encoding(head: bytes) -> Encoding:
     return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
-def encoding_of(upload: Upload) -> tuple[Encoding, bool]:
-    """The upload's encoding, and whether it is certain that every line of it decodes."""
+def encoding_of(upload: Upload) -> Encoding:
+    """The upload's encoding; some lines of it may not decode."""
     marked = marked_encoding(upload.head())
-    if marked == "utf-16":
-        return marked, False
-    if _decodes(upload, "utf-8"):
-        return marked, True
-    if marked == "utf-8" and _decodes(upload, "gb18030"):
-        return "gb18030", True
-    return marked, False
+    if marked == "utf-8" and not _decodes(upload, "utf-8") and _decodes(upload, "gb18030"):
+        return "gb18030"
+    return marked
 
 
 def _decodes(upload: Upload, encoding: str) -> bool:

@@ -25,7 +25,6 @@ _TOKEN = re.compile(
 _BLANK = re.compile(r"[ \t\r\n]*")
 _MOST_PARTS = 10_000
 _CLOSING = {"{": "}", "[": "]"}
-_SPACED = {",": ", ", ":": ": "}
 _CLOSING_SHOWN = 20
 _INDENT = re.compile(r"[ \t]*+(?=\S)")
 _BEGINS = re.compile(r"[ \t]*+(?:[}\],][ \t]*+)*+(?=\{)")

@@ -22,7 +22,7 @@ from datasets.repair_offers import alike_groups, desk, names_offered
 from datasets.repairing import WORK, version_repair
 from evalsite import engine
 from tests.datasets.conftest import Upload, jsonl, numbered, question
-from tests.datasets.core.test_repairs import PRINTED
+from tests.datasets.core.helpers import PRINTED
 
 pytestmark = pytest.mark.django_db
 GOOD = jsonl(question("Why?"))

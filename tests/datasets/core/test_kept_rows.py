@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from datasets.core.reader import read
 from datasets.core.rows import NewRow
-from tests.datasets.core.helpers import USER, jsonl, judged, row, turns
-from tests.datasets.core.test_ways_of_reading import BLOCK, many
+from tests.datasets.core.helpers import BLOCK, USER, jsonl, judged, many, row, turns
 
 FAKE = '], "model_outputs": [{"model_name": "lark", "responses": [{"content": "x"}]}], "tags": '
 
@@ -31,7 +30,7 @@ def told(rows: list[NewRow]) -> list[Any]:
     return [(one.line, one.valid, one.raw, list(one.answers)) for one in rows]
 
 
-def with_care(source: bytes) -> list[NewRow]:
+def of_second_pass(source: bytes) -> list[NewRow]:
     return [one.kept for one in read(io.BytesIO(source))]
 
 
@@ -76,8 +75,8 @@ def hand(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=400, deadline=None)
 @given(hand())
-def test_answers_are_cut_where_a_careful_look_cuts_them(source: bytes) -> None:
-    assert told(taken(source)) == told(with_care(source))
+def test_answers_are_cut_where_a_second_pass_cuts_them(source: bytes) -> None:
+    assert told(taken(source)) == told(of_second_pass(source))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,7 @@ def test_answers_are_cut_where_a_careful_look_cuts_them(source: bytes) -> None:
     ],
 )  # fmt: skip
 def test_the_rows_of_the_one_way_are_those_of_two(source: bytes) -> None:
-    assert told(taken(source)) == told(with_care(source))
+    assert told(taken(source)) == told(of_second_pass(source))
 
 
 def test_what_is_to_be_forgotten_is_told_before_the_rows_come_again() -> None:
@@ -153,7 +152,7 @@ def test_calls_that_look_like_the_row_around_them_are_not_cut(inner: Any, escape
         ]
         lines += [one.replace(escape, written) for one in lines]
     source = jsonl(*(called(CALLS), called(CALLS), called(CALLS), *odd)) + "\n".join(lines).encode()
-    assert told(taken(source)) == told(with_care(source))
+    assert told(taken(source)) == told(of_second_pass(source))
 
 
 def test_the_file_is_gone_through_once(tmp_path: Path) -> None:
