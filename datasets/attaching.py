@@ -12,6 +12,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -139,7 +140,7 @@ def _work(attachment: Attachment, folder: Path, progress: _Progress) -> Work:
 
 def _measured(path: Path) -> dict[str, object]:
     """Size and SHA-256 of the merged file, which is on the disk afterwards."""
-    path.chmod(0o600)
+    path.chmod(settings.DATA_FILE_MODE)
     with path.open("rb") as file:
         os.fsync(file.fileno())
         digest = hashlib.file_digest(file, "sha256")

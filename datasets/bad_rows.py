@@ -13,10 +13,13 @@ from datasets import row_findings
 from datasets.core.csv_reader import CsvTable, Record, records
 from datasets.core.decode import Upload, blocks, utf8_chunks
 from datasets.core.findings import Finding as Found
+from datasets.core.csv_reader import CsvTable
+from datasets.core.csv_reader import Record, open_quote, records, split_fields
 from datasets.core.limits import Limits
 from datasets.messages import message
 from datasets.models import Row, Version
 from datasets.recomposing import csv_record, slices, with_key
+from evalsite.cells import no_formula
 
 KEY = "findings"
 
@@ -35,13 +38,13 @@ def as_jsonl(version: Version, language: str) -> Iterator[bytes]:
 
 
 def as_csv(version: Version, language: str) -> Iterator[bytes]:
-    """The header and each bad record as uploaded, after a first column with the findings.
+    """The header and each bad record as uploaded, after a first column with the findings; formulas are guarded.
 
-    First, because a bad record may have any number of fields, or a quote that never ends.
+    First, because a bad record may have any number of fields.
     """
     header = _header(version)
     table = CsvTable.of(header)
-    yield f"{_free_name(set(table.names))},{header.text}\r\n".encode()
+    yield f"{_free_name(set(table.names))},{_harmless(header.text)}\r\n".encode()
     for part in _with_findings(version, table):
         with translation.override(language):
             lines = [_csv_line(row, found) for row, found in part]
@@ -96,7 +99,21 @@ def _free_name(taken: set[str]) -> str:
 
 def _csv_line(row: Row, found: list[Found]) -> str:
     told = " | ".join(_in_words(one) for one in found)
-    return f"{csv_record([told]).removesuffix(chr(13) + chr(10))},{row.raw}\r\n"
+    return f"{_without_end(csv_record([told]))},{_harmless(row.raw)}\r\n"
+
+
+def _harmless(record: str) -> str:
+    """A record as it stands; written anew where a field would be a formula, or a quote never ends and takes in what
+    follows."""
+    fields = split_fields(record)
+    guarded = [no_formula(field) for field in fields]
+    if guarded == fields and open_quote(record, False) is None:
+        return record
+    return _without_end(csv_record(guarded))
+
+
+def _without_end(record: str) -> str:
+    return record.removesuffix("\r\n")
 
 
 def _in_words(found: Found) -> str:

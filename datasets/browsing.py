@@ -7,6 +7,7 @@ looked at themselves. A look ends with the page, or after so many rows: every pa
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -147,6 +148,14 @@ class _Look:
 
 def find(version: Version, chosen: RowFilter, place: Place, count: int, budget: Budget = BUDGET) -> Found:
     """Up to `count` lines that pass the filter, from a place on, by a look of limited cost."""
+    try:
+        return _find(version, chosen, place, count, budget)
+    except sqlite3.DatabaseError:  # of the index, which is a file of its own
+        searching.build_again(version)
+        return _find(version, chosen, place, count, budget)
+
+
+def _find(version: Version, chosen: RowFilter, place: Place, count: int, budget: Budget) -> Found:
     found: list[int] = []
     look, wanted = _Look(version, chosen, budget), count
     with _source(version, chosen) as source:

@@ -14,8 +14,6 @@ from typing import IO, TypeAlias
 
 from django.conf import settings
 from django.core.files.base import File
-from django.core.files.uploadhandler import SkipFile, TemporaryFileUploadHandler
-from django.http import HttpRequest
 
 from evalsite import keeping
 
@@ -64,7 +62,7 @@ def limit_bytes() -> int:
 def store(file: Incoming) -> Stored:
     """Copy a stream to its own new file; whole or not at all. Raises UploadError."""
     folder = Path(settings.DATA_DIR) / FOLDER
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     name = uuid.uuid4().hex
     part = folder / f".{name}.part"
     try:
@@ -96,12 +94,22 @@ def _copy(file: Incoming, target: Path) -> tuple[int, str]:
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    return os.open(path, flags, settings.DATA_FILE_MODE)
 
 
 def _chunks(file: Incoming) -> Iterator[bytes]:
     while chunk := file.read(CHUNK):
         yield chunk
+
+
+def is_intact(stored_as: str, sha256: str) -> bool:
+    """Are the kept bytes those that were stored? FileNotFoundError where there are none."""
+    digest = hashlib.sha256()
+    file, _size = keeping.stream(stored_as)
+    with file:
+        for chunk in _chunks(file):
+            digest.update(chunk)
+    return digest.hexdigest() == sha256
 
 
 def discard(stored: Stored) -> None:
@@ -127,18 +135,3 @@ def name_from(file_name: str) -> str:
 def sample_files() -> dict[str, Path]:
     """{format: its sample file}."""
     return {path.name.split(".")[0]: path for path in sorted(SAMPLES.iterdir())}
-
-
-class LimitedUpload(TemporaryFileUploadHandler):
-    """Django's handler that writes an upload to disk, but no further than the limit: a request cannot fill it."""
-
-    def __init__(self, request: HttpRequest | None = None) -> None:
-        super().__init__(request)
-        self.received = 0
-
-    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes | None:
-        self.received += len(raw_data)
-        if self.received > limit_bytes():
-            self.request.upload_too_large = True  # type: ignore[union-attr]
-            raise SkipFile
-        return super().receive_data_chunk(raw_data, start)

@@ -10,7 +10,7 @@ from django.db.models.functions import Length
 
 from datasets import browsing, selectors
 from datasets.browsing import EXCERPT, WHOLE, RowFilter, RowLine
-from datasets.core.variables import response_data
+from datasets.core.variables import reference_in, response_data
 from datasets.models import Response, Row, Version
 
 ROWS, MODELS = 3, 4
@@ -47,8 +47,7 @@ def _first(line: RowLine, row: Row | None, answers: dict[int, list[tuple[str, st
 
 
 def _reference(row: Row) -> str:
-    data = selectors.row_values(row)
-    reference = data["gt"] if data["ref_answer"] is None else data["ref_answer"]
+    reference = reference_in(selectors.row_values(row))
     if reference is None:
         return ""
     return reference if isinstance(reference, str) else json.dumps(reference, ensure_ascii=False)

@@ -330,7 +330,9 @@ def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:
     if code == "file.other_kind":
         words["kind"], words["advice"] = KINDS[str(params["kind"])]
     elif code == "json.invalid":
-        words["problem"] = _json_problem(params)
+        words["problem"] = json_problem(
+            params["reason"], params["met"], params["wanted"], params.get("begun")
+        )
     elif code == "csv.header":
         words["problem"] = HEADER_PROBLEMS[str(params["problem"])]
         words["met"] = _("(%(names)s)") % {"names": params["met"]} if params.get("met") else ""
@@ -343,9 +345,9 @@ def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:
     return words
 
 
-def _json_problem(params: dict[str, object]) -> str:
-    wanted = str(params["wanted"])
-    words = {"met": params["met"], "wanted": WANTED.get(wanted, wanted), "begun": params.get("begun", "")}
-    if params["reason"] == "spread" and not params["met"]:
+def json_problem(reason: object, met: object, wanted: object, begun: object = None) -> str:
+    """What keeps a text from being JSON, by what the parser met and wanted; `begun`: the line of an object's start."""
+    words = {"met": met, "wanted": WANTED.get(str(wanted), wanted), "begun": begun or ""}
+    if reason == "spread" and not met:
         words["met"] = _("the end of the file")
-    return JSON_PROBLEMS[str(params["reason"])] % words
+    return JSON_PROBLEMS[str(reason)] % words

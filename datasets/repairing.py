@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -153,7 +154,7 @@ def _kept_for_good(path: Path, tell: Tell) -> tuple[int, str]:
     digest, size = hashlib.sha256(), 0
     whole = path.stat().st_size
     with path.open("rb") as file:
-        path.chmod(0o600)
+        path.chmod(settings.DATA_FILE_MODE)
         os.fsync(file.fileno())
         while chunk := file.read(files.CHUNK):
             digest.update(chunk)

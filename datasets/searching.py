@@ -89,10 +89,31 @@ def open_index(version: Version) -> Index | None:
         return Index(keeping.local(index_name(version.pk)))
     except keeping.Unreachable:
         return None
-    except (FileNotFoundError, sqlite3.OperationalError):  # somebody took the file away; it is made again
-        again = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY)
-        again.update(state=SearchIndex.State.BUILDING, line=0, rows=0, owner="")
+    except (FileNotFoundError, sqlite3.OperationalError):  # somebody took the file away
+        build_again(version)
         return None
+
+
+def build_again(version: Version) -> None:
+    """The finished index is gone or damaged: until the reconciler has built another, the rows are looked through."""
+    again = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY)
+    if again.update(state=SearchIndex.State.BUILDING, line=0, rows=0, owner=""):
+        log.warning("The search index of version %s is gone or damaged; it is built again.", version.pk)
+        keeping.delete(index_name(version.pk))
+
+
+def facets(version: Version) -> dict[str, list[tuple[str, int]]]:
+    """{field: [(value, rows)], most frequent first} of the fields with few values; empty without an index."""
+    index = open_index(version)
+    if index is None:
+        return {}
+    try:
+        return index.facets()
+    except sqlite3.DatabaseError:
+        build_again(version)
+        return {}
+    finally:
+        index.close()
 
 
 def build(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
@@ -139,7 +160,7 @@ def _done(version: Version) -> Path:
 
 
 def _build(version: Version, owner: str, stop: threading.Event) -> None:
-    _part(version).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _part(version).parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     builder = _builder(version)
     try:
         for lines in _line_batches(version, builder.line):

@@ -10,12 +10,14 @@ from typing import Any, get_args
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from datasets.core.decode import Encoding
-from datasets.core.formats.names import FORMATS, Format
+from datasets.core.formats.names import FORMATS, LEGACY, Format
 from datasets.core.variables import reference_data, row_data
 from datasets.models import WHOLE_OR_AGREED, Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project
 
 DATASETS_PER_PAGE = 50
+KEEPS_ROWS = ("attach", "run", "repair")
+"""Origins of versions that hold the rows of their parents: with more answers, or repaired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,22 @@ def first_upload(version: Version) -> Version:
     while version.parent_id in others:
         version = others[version.parent_id]
     return version
+
+
+def began_as_legacy(version: Version) -> bool:
+    """Was it, or a version that its rows come from, uploaded in a legacy format?"""
+    return version.pk in legacy_versions(version.dataset.project)
+
+
+def legacy_versions(project: Project) -> dict[int, int]:
+    """{version: the legacy version that its rows come from, often itself} of all that began as legacy."""
+    known = Version.objects.filter(dataset__project=project)
+    found = {pk: pk for pk in known.filter(format__in=LEGACY).values_list("pk", flat=True)}
+    made = known.filter(origin__in=KEEPS_ROWS, parent__isnull=False).order_by("pk")
+    for pk, parent in made.values_list("pk", "parent"):  # a parent is older than what is made of it
+        if parent in found:
+            found[pk] = found[parent]
+    return found
 
 
 def candidates_of(version: Version) -> list[Candidate]:

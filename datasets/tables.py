@@ -10,7 +10,14 @@ from typing import Any, cast
 
 from datasets.core.formats.names import LEGACY_COLUMNS, Format, structural_keys
 from datasets.core.stats import LONGEST_NAME
-from datasets.core.variables import computed, messages_of, response_data
+from datasets.core.variables import (
+    EARLIER,
+    computed,
+    conversation_for,
+    earlier_of,
+    messages_of,
+    response_data,
+)
 from datasets.models import Candidate, Row, Version
 from datasets.recomposing import WholeRow, whole_rows, with_answers
 from evalsite.cells import MARK, cell
@@ -117,15 +124,16 @@ def _table(version: Version) -> Iterator[Sequence[Any]]:
     columns = [*_ROW, *fields, *([] if all_of_them else [_REST]), *(_ANSWER if answered else ()), _BAD]
     yield [cell(name) for name in _told_apart(columns)]
     for row in whole_rows(version, only_valid=True):
-        *values, rest = _row(row, cast(Format, version.format), fields)
-        cells = [cell(value) for value in (values if all_of_them else [*values, rest])]
-        for answer in _answers(row) if answered else [[]]:
-            yield [*cells, *map(cell, answer), version.bad_rows]
+        for response, answer in _answers(row):
+            *values, rest = _row(row, cast(Format, version.format), fields, response)
+            cells = [cell(value) for value in (values if all_of_them else [*values, rest])]
+            yield [*cells, *(map(cell, answer) if answered else ()), version.bad_rows]
 
 
 _ROW = ("line", "question", "gt", "ref_answer", "history", "messages")
 _REST = "other_fields"
-_ANSWER = ("model", "number", "content", "reasoning_content", "tool_calls", "other_keys")
+_PARTS = ("content", "reasoning_content", "tool_calls")
+_ANSWER = ("model", "number", *_PARTS, "other_keys")
 _BAD = "bad_rows"  # how many were left out, the same in each line: who reads only this file knows of them too
 
 
@@ -149,10 +157,10 @@ def _told_apart(names: Iterable[str]) -> list[str]:
     return list(taken)
 
 
-def _row(row: WholeRow, form: Format, fields: list[str]) -> Iterator[Any]:
-    """The cells of `_ROW`, of the fields, and of what has no column."""
+def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any]) -> Iterator[Any]:
+    """The cells of `_ROW`, of the fields, and of what has no column; the conversation is the response's own."""
     values: dict[str, Any] = json.loads(row.raw)
-    messages = messages_of(values, form)
+    messages = conversation_for(messages_of(values, form), response)
     told = computed(messages)
     plain = [{"role": "user", "content": told["question"]}, {"role": "assistant", "content": told["gt"]}]
     yield from (row.line, told["question"], told["gt"], values.pop("ref_answer", None), told["history"])
@@ -164,16 +172,18 @@ def _row(row: WholeRow, form: Format, fields: list[str]) -> Iterator[Any]:
     yield values or None
 
 
-def _answers(row: WholeRow) -> Iterator[list[Any]]:
-    """The cells of `_ANSWER` for each answer; once empty ones where there is none."""
+def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+    """Each answer with its cells of `_ANSWER`; once empty ones where there is none."""
     numbers: dict[str, int] = {}
     for model, raw in row.answers:
         number = numbers[model] = numbers.get(model, 0) + 1
         told = response_data(raw)
-        given = [told.pop(name) for name in ("content", "reasoning_content", "tool_calls")]
-        yield [model, number, *given, told or None]
+        given = [told[name] for name in _PARTS]
+        hidden = _PARTS if earlier_of(told) is None else (*_PARTS, EARLIER)  # these are in the conversation
+        others = {name: value for name, value in told.items() if name not in hidden}
+        yield told, [model, number, *given, others or None]
     if not row.answers:
-        yield [None] * len(_ANSWER)
+        yield {}, [None] * len(_ANSWER)
 
 
 def _csv(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:

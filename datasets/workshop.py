@@ -19,7 +19,7 @@ def work_folder(kind: str, number: int) -> Iterator[Path]:
     for left in _place(kind).glob(f"{number}-*"):
         shutil.rmtree(left, ignore_errors=True)
     folder = _place(kind) / f"{number}-{uuid.uuid4().hex}"
-    folder.mkdir(parents=True, mode=0o700)
+    folder.mkdir(parents=True, mode=settings.DATA_FOLDER_MODE)
     try:
         yield folder
     finally:

@@ -68,12 +68,14 @@ class Action(models.TextChoices):
     EVALUATION_CREATED = "evaluation.created", _("Human evaluation created")
     EVALUATION_CLOSED = "evaluation.closed", _("Human evaluation closed")
     EVALUATION_REOPENED = "evaluation.reopened", _("Human evaluation reopened")
+    EVALUATION_SIDES_NAMED = "evaluation.sides_named", _("Sides of a human evaluation renamed")
     RATER_ADDED = "rater.added", _("Rater added")
     RATER_LEFT = "rater.left", _("Rater taken off")
     ITEM_REASSIGNED = "item.reassigned", _("Item given to another rater")
     ADJUDICATED = "item.adjudicated", _("Difference between raters decided")
     RATINGS_IMPORTED = "ratings.imported", _("Ratings imported")
     OVERRIDE_ADDED = "override.added", _("Score overridden")
+    OVERRIDE_WITHDRAWN = "override.withdrawn", _("Override withdrawn")
 
 
 @contextmanager

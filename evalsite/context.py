@@ -28,5 +28,6 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "roles": Role.choices,
         "view_as": request.session.get(access.VIEW_AS, "") if hasattr(request, "session") else "",
         "local_mode": settings.LOCAL_MODE,
+        "form_limit": settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
         "theme": theme if theme in THEMES else "",
     }

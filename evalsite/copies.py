@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from django.conf import settings
+
 KEPT_FOR = 7 * 86400  # seconds since it was last asked for
 IN_USE = 3600  # so long a copy that was asked for is left alone, however short the disk is
 RESERVE = 1 << 30  # bytes that stay free on the disk beside what is brought
@@ -34,13 +36,13 @@ class Copies:
     def keep(self, made: Path, name: str) -> None:
         """A file that was made here is the copy of what was just sent away."""
         place = self.root / name
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         made.replace(place)
 
     def bring(self, name: str, size: int, fetch: Callable[[BinaryIO], object]) -> Path:
         """The copy, which `fetch` writes if nobody has done so meanwhile. Raises OSError if it is not `size` bytes."""
         place = self.root / name
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         begun = place.with_name(place.name + _PART)
         with _alone(begun) as part:
             if found := self.get(name):
@@ -80,7 +82,7 @@ class Copies:
 def _alone(path: Path) -> Iterator[BinaryIO]:
     """An empty file that nobody else writes; a killed one holds nothing. Whoever waited may hold one that was moved."""
     while True:
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, settings.DATA_FILE_MODE), "r+b")
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if not _is_at(file, path):

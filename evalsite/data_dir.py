@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import logging
+import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -18,15 +21,19 @@ from django.db.migrations.executor import MigrationExecutor
 from evalsite import keeping, secrets
 
 MIGRATING = 0x6576616C  # the number of PostgreSQL's advisory lock; any would do
+log = logging.getLogger(__name__)
 FOLDERS = ("uploads", "incoming", "keys", "static")
 
 
 def prepare() -> None:
     """Create what is missing and migrate. Raises CommandError if the folder cannot be written."""
     try:
-        settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+        os.umask(0o777 & ~settings.DATA_FOLDER_MODE)  # for SQLite too, which creates its files by itself
+        settings.DATA_DIR.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         for name in FOLDERS:
-            (settings.DATA_DIR / name).mkdir(exist_ok=True, mode=0o700)
+            (settings.DATA_DIR / name).mkdir(exist_ok=True, mode=settings.DATA_FOLDER_MODE)
+        settings.FILE_UPLOAD_TEMP_DIR = settings.DATA_DIR / "incoming"  # it may not have been there before
+        restrict()
         if not settings.CONFIG.secret_key:
             settings.SECRET_KEY = secrets.make_key(settings.DATA_DIR, "django")
     except OSError as error:
@@ -49,6 +56,36 @@ def prepare() -> None:
             f"The database does not answer: {what}. Check DATABASE_URL and that the server runs; without DATABASE_URL "
             "evalsite keeps its data in DATA_DIR."
         ) from None
+
+
+def restrict() -> None:
+    """Take other users' rights to the folders, databases and keys of an existing DATA_DIR away.
+
+    Files within the folders are left as they are: nobody else reaches them any more.
+    """
+    root = settings.DATA_DIR
+    for folder in (root, *(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())):
+        _restrict(folder, settings.DATA_FOLDER_MODE)
+    for file in (*root.glob("*.sqlite3*"), *(root / "keys").iterdir()):
+        with suppress(FileNotFoundError):  # SQLite removes its own when the last connection is closed
+            _restrict(file, settings.DATA_FILE_MODE)
+
+
+def _restrict(path: Path, mode: int) -> None:
+    found = path.stat()
+    now = stat.S_IMODE(found.st_mode)
+    if now == mode:
+        return
+    if found.st_uid == os.geteuid() and not now & stat.S_ISVTX:  # a folder such as /tmp belongs to everybody
+        path.chmod(mode)
+    elif now & ~mode & 0o077:
+        log.warning(
+            "Other users of this machine may have access to %s (mode %o). Run: chmod %o %s",
+            path,
+            now,
+            mode,
+            path,
+        )
 
 
 def _migrate() -> None:

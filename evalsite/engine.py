@@ -1,7 +1,8 @@
 """Background work: how to wake a worker, and how to know who is alive.
 
 What is to be done stands in our own tables (versions to read, chunks to judge). The task engine only wakes
-workers; a lost task loses nothing, because every worker reconciles at its start and every 15 seconds. Which engine
+workers; a lost task loses nothing, because every worker reconciles at its start, every 15 seconds, and when another one
+falls silent. Which engine
 it is (TASK_ENGINE) is known to `wake` and to the worker command alone; engines/ holds one module for each.
 """
 
@@ -9,11 +10,13 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -30,9 +33,12 @@ from evalsite.models import WorkerProcess
 log = logging.getLogger("evalsite.engine")
 DATA, RUNS = "data", "runs"  # the two queues: reading files, judging
 QUEUES = (DATA, RUNS)
-BEAT_SECONDS = 5
+BEAT_SECONDS = 2.5
 RECONCILE_SECONDS = 15
-DEAD_AFTER = timedelta(seconds=30)
+SILENT_AFTER = timedelta(
+    seconds=10
+)  # a worker that was not heard of for so long is stopped, stuck or cut off
+STUCK_SECONDS = 20.0  # a loop that does not turn for so long never will: its process ends
 
 stopping = threading.Event()  # set on SIGTERM: long tasks end soon, their work is taken up by the next worker
 
@@ -67,14 +73,33 @@ def _started(pid: int) -> str:
 
 
 def is_alive(name: str) -> bool:
-    """Does the process that took a lease under this name still run?
+    """Does the process that took a lease under this name still run, and does it move?
 
-    On this host the system knows; of another host, the time of its last heartbeat.
+    A worker's heartbeats tell; one on this host may also have none, as a command that judges by itself.
     """
-    host, pid, started = name.rsplit(":", 2)
-    if host == socket.gethostname():
-        return bool(started) and _started(int(pid)) == started
-    return WorkerProcess.objects.filter(owner=name, seen_at__gte=timezone.now() - DEAD_AFTER).exists()
+    beats = WorkerProcess.objects.filter(owner=name)
+    if _is_of_this_host(name):
+        return _runs_here(name) and not beats.filter(seen_at__lt=_long_ago()).exists()
+    return beats.filter(seen_at__gte=_long_ago()).exists()
+
+
+def _long_ago() -> datetime:
+    return timezone.now() - SILENT_AFTER
+
+
+def _is_of_this_host(name: str) -> bool:
+    return name.rsplit(":", 2)[0] == socket.gethostname()
+
+
+def _runs_here(name: str) -> bool:
+    """Is there such a process on this host, stopped or not?"""
+    _host, pid, started = name.rsplit(":", 2)
+    return _is_of_this_host(name) and bool(started) and _started(int(pid)) == started
+
+
+def silent_workers() -> set[str]:
+    """Workers whose heartbeats have ended, whether their processes are still there or not."""
+    return {name for name in WorkerProcess.objects.values_list("owner", flat=True) if not is_alive(name)}
 
 
 def worker_alive(queue: str) -> bool:
@@ -92,16 +117,44 @@ def obstacle(queue: str) -> str:
     return min(troubles) if troubles else "worker"
 
 
+_turned: dict[object, float] = {}  # loops that prove their progress: when each last turned
+
+
+@contextmanager
+def turning() -> Iterator[Callable[[], None]]:
+    """For a loop that calls what it gets at each turn: heartbeats tell of its last turn, not of their own thread."""
+    loop = object()
+
+    def turned() -> None:
+        _turned[loop] = time.monotonic()
+
+    turned()
+    try:
+        yield turned
+    finally:
+        del _turned[loop]
+
+
+def still_for() -> float:
+    """Seconds since a loop of this process last turned; 0 where none runs."""
+    now = time.monotonic()
+    return max((now - turned for turned in list(_turned.values())), default=0.0)
+
+
 def beat(queue: str) -> None:
-    """Say that this process lives, and whether messages reach it."""
-    seen = {"seen_at": timezone.now(), "trouble": backend().trouble()}
+    """Say when this process last moved, and whether messages reach it."""
+    moved_at = timezone.now() - timedelta(seconds=still_for())
+    seen = {"seen_at": moved_at, "trouble": backend().trouble()}
     WorkerProcess.objects.update_or_create(owner=owner(), queue=queue, defaults=seen)
 
 
 def reconcile(queue: str = RUNS) -> None:
-    """Forget dead workers and give back what they held; wake for whatever waits."""
-    for worker in WorkerProcess.objects.all():
-        if not is_alive(worker.owner):
+    """Forget dead workers and give back what they held; wake for whatever waits.
+
+    A silent one whose process is still on this host is remembered: it may go on, and holds nothing until it does.
+    """
+    for worker in WorkerProcess.objects.filter(owner__in=silent_workers()):
+        if not _runs_here(worker.owner):
             worker.delete()
     backend().tidy(queue)
     for name in settings.RECONCILERS:
@@ -116,14 +169,32 @@ def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
     """
     from django.db import DatabaseError, close_old_connections
 
-    last = 0.0
+    last, known = 0.0, set[str]()
+    calm_since = beaten = time.monotonic()
     while not stopping.wait(BEAT_SECONDS if last else 0):
         close_old_connections()
+        now = time.monotonic()
+        if now - beaten > 2 * BEAT_SECONDS:  # this process was held up, and perhaps the others with it
+            last = calm_since = now
+        beaten = now
+        calm = now - calm_since >= SILENT_AFTER.total_seconds()
+        if calm:
+            end_if_stuck()
         try:
             beat(queue)
-            if time.monotonic() - last >= RECONCILE_SECONDS or not last:
+            silent = silent_workers() if calm else known
+            if not last or now - last >= RECONCILE_SECONDS or silent - known:
                 reconcile(queue)
                 last = time.monotonic()
+            known = silent
         except DatabaseError as error:
             problem(error)
-            last = time.monotonic()
+            last = calm_since = time.monotonic()
+
+
+def end_if_stuck() -> None:
+    """A loop that does not turn any more holds up all that waits for this worker; its supervisor starts another."""
+    still = still_for()
+    if still > STUCK_SECONDS:
+        log.critical("This worker has not moved for %d seconds: its process is ended.", still)
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -44,6 +44,8 @@ class Config:
     log_format: str
     time_zone: str
     https: bool
+    require_sign_in: bool
+    data_group: bool
     demo_judge: bool
     upload_max_mb: int
     unpacked_max_mb: int
@@ -64,15 +66,20 @@ class Config:
     @property
     def local_mode(self) -> bool:
         """On a loopback address only: the visitor is let in without a form. Not where others come through a proxy,
-        which HTTPS or another name in ALLOWED_HOSTS tells of."""
-        return is_loopback(self.host) and not self.https and all(map(is_loopback, self.allowed_hosts))
+        which HTTPS or another name in ALLOWED_HOSTS tells of, and not with REQUIRE_SIGN_IN."""
+        return (
+            is_loopback(self.host)
+            and not self.https
+            and not self.require_sign_in
+            and all(map(is_loopback, self.allowed_hosts))
+        )
 
     @property
     def hosts(self) -> list[str]:
         """The host names that requests may carry."""
         if self.allowed_hosts:
             return list(self.allowed_hosts)
-        if self.local_mode:
+        if is_loopback(self.host):
             return list(LOCAL_NAMES)
         return ["*"] if self.host in ("0.0.0.0", "::") else [self.host]  # noqa: S104
 
@@ -111,6 +118,8 @@ def read(source: Mapping[str, str] | None = None) -> Config:
         log_format=_one_of(values, "LOG_FORMAT", LOG_FORMATS),
         time_zone=_time_zone(values),
         https=_flag(values, "HTTPS", False),
+        require_sign_in=_flag(values, "REQUIRE_SIGN_IN", False),
+        data_group=_flag(values, "DATA_GROUP", False),
         demo_judge=_flag(values, "DEMO_JUDGE", True),
         upload_max_mb=_whole(values, "UPLOAD_MAX_MB", 4096, lowest=1),
         unpacked_max_mb=_whole(values, "UNPACKED_MAX_MB", 4096, lowest=1),

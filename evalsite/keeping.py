@@ -129,7 +129,7 @@ class Folder:
 
     def place(self, made: Path, name: str) -> None:
         place = self.root / name
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         made.replace(place)
 
     def local(self, name: str, heard: Heard) -> Path:

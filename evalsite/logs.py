@@ -65,8 +65,9 @@ class JsonLine(logging.Formatter):
 
 
 class WithoutTraceback(logging.Filter):
-    """For what somebody outside did wrong: where in our code it was noticed helps nobody."""
+    """For requests that were refused (400, 403, 404): where in our code that happened helps nobody."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.exc_info = record.exc_text = None
+        if getattr(record, "status_code", 500) < 500:
+            record.exc_info = record.exc_text = None
         return True

@@ -1,4 +1,4 @@
-"""Keys, and what is encrypted with them. Key files lie in DATA_DIR/keys, readable by their owner only."""
+"""Keys, and what is encrypted with them. Key files lie in DATA_DIR/keys, which only its owner (or group) can read."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ def stored_key(data_dir: Path, name: str) -> str | None:
 
 def make_key(data_dir: Path, name: str) -> str:
     """The key called `name`, made on first use. Two processes that start at once agree on one."""
+    from django.conf import settings
+
     folder = data_dir / "keys"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     draft = folder / f".{name}.{os.getpid()}"
-    draft.touch(mode=0o600)
+    draft.touch(mode=settings.DATA_FILE_MODE)
     draft.write_text(new_key())
     try:
         os.link(draft, folder / name)  # fails if the other process was first

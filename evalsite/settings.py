@@ -11,6 +11,8 @@ CONFIG = env.read()
 BASE_DIR: Path = env.BASE_DIR
 DATA_DIR: Path = CONFIG.data_dir
 LOCAL_MODE = CONFIG.local_mode
+# Of everything below DATA_DIR: for its owner alone, or with DATA_GROUP for its group too.
+DATA_FOLDER_MODE, DATA_FILE_MODE = (0o770, 0o660) if CONFIG.data_group else (0o700, 0o600)
 
 SECRET_KEY = CONFIG.secret_key or secrets.stored_key(DATA_DIR, "django") or secrets.new_key()
 DEBUG = CONFIG.debug
@@ -39,12 +41,16 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "evalsite.health.HealthMiddleware",
+    "csp.middleware.CSPMiddleware",  # before all that may refuse a request: their pages carry the policy too
     "django.middleware.security.SecurityMiddleware",
+    "evalsite.headers.SameOriginMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "evalsite.accounts.middleware.LocalOnlyMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "evalsite.request_limits.RequestLimitsMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "evalsite.accounts.middleware.TokenMiddleware",
@@ -54,9 +60,9 @@ MIDDLEWARE = [
     "evalsite.accounts.middleware.AskedByMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "evalsite.keeping.UnreachableMiddleware",
+    "evalsite.numbers.NumbersMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it answers in place of what it refuses
 ]
 
@@ -118,6 +124,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "evalsite.accounts.passwords.NameAndDigitsValidator"},
 ]
 
 TASKS = {
@@ -165,10 +172,11 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = DEBUG or not (STATIC_ROOT / "staticfiles.json").exists()
 
-FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+# Files of ordinary forms stay in memory; upload pages write them to FILE_UPLOAD_TEMP_DIR (request_limits.py).
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming" if (DATA_DIR / "incoming").exists() else None
-DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
-FILE_UPLOAD_PERMISSIONS = 0o600
+DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # a form
+FILE_UPLOAD_PERMISSIONS = DATA_FILE_MODE
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -203,7 +211,14 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "filters": {"no_traceback": {"()": "evalsite.logs.WithoutTraceback"}},
     "loggers": {
-        "django.security.DisallowedHost": {"filters": ["no_traceback"]},
+        **{
+            name: {"filters": ["no_traceback"]}
+            for name in (
+                "django.request",
+                "django.security.DisallowedHost",
+                "django.security.SuspiciousOperation",
+            )
+        },
         "evalsite": {"level": "INFO"},
         "judging": {"level": "INFO"},
         "datasets": {"level": "INFO"},

@@ -22,6 +22,9 @@ KILLED = (-signal.SIGKILL, -signal.SIGTERM)
 KILLED_REST = (
     1.0  # before one that did not even live as long: whatever kills it must not keep a processor busy
 )
+STOPPED_SECONDS = (
+    10.0  # how long a child may stand still by SIGSTOP: what waits for it waits for another one then
+)
 
 
 def end_with_parent() -> None:
@@ -46,6 +49,7 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     failures: int = 0
+    stopped_at: float | None = None
     not_before: float = 0.0
 
     def start(self) -> None:
@@ -71,6 +75,7 @@ class Child:
         One that was killed is back at once. One that keeps ending by itself waits longer each time (max 30 s).
         """
         now = time.monotonic()
+        self.end_if_stopped(now)
         if self.process is not None and self.process.poll() is not None:
             code = self.process.returncode
             kill_group(self.process.pid)
@@ -82,6 +87,17 @@ class Child:
         if self.process is None and now >= self.not_before:
             self.start()
         return told
+
+    def end_if_stopped(self, now: float) -> None:
+        """One that was stopped by a signal, and does not go on soon, is killed."""
+        if self.process is None or not _is_stopped(self.process.pid):
+            self.stopped_at = None
+        elif self.stopped_at is None:
+            self.stopped_at = now
+        elif now - self.stopped_at > STOPPED_SECONDS:
+            self.stopped_at = None
+            kill_group(self.process.pid)
+            self.process.wait()
 
     def _rest_after(self, code: int, now: float) -> None:
         if (
@@ -130,6 +146,14 @@ class Supervisor:
                 process.kill()
                 process.wait()
             kill_group(process.pid)
+
+
+def _is_stopped(pid: int) -> bool:
+    """Is a process in state T (proc(5), field 3)? False where the system does not say."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except OSError:
+        return False
 
 
 def kill_group(leader: int) -> None:

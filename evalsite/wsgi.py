@@ -1,4 +1,4 @@
-"""The web application, for granian."""
+"""The web application, for evalsite/web."""
 
 import os
 

@@ -10,22 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Q
 
 from datasets.importing import import_or_wait
 from datasets.models import Candidate, Version
 from datasets.services import dataset_upload
 from evalsite import engine
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from judging.core.judges.patience import RetryPolicy
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.messages import metrics_file_sentences
 from judging.reports.services import report_document
 from judging.runs.export import write_jsonl
+from judging.runs.filters import counts_in_force
 from judging.runs.models import Run, RunState
 from judging.runs.pump import work
 from judging.runs.reconcile import free_dead_leases
-from judging.runs.services import ChosenMetric, run_create, run_resume
+from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_create, run_resume
 
 PROJECT = "command-line"
 # A command ends, though its judge is down or its key is wrong; a run in the browser waits for whoever mends it.
@@ -49,15 +50,15 @@ class Evaluation:
 
     def document(self) -> dict[str, Any]:
         """spec: commands, `evaluate --json`."""
-        run = self.run
+        run, counts = self.run, counts_in_force(self.run)
         return {
             "run": run.pk,
             "judgements": run.total,
-            "scored": run.scored,
-            "no_score": run.no_score,
-            "unparsed": run.unparsed,
-            "errors": run.errors,
-            "not_run": run.not_run,
+            "scored": counts["scored"],
+            "no_score": counts["no_score"],
+            "unparsed": counts["unparsed"],
+            "errors": counts["error"],
+            "not_run": counts["not_run"],
             "report": self.report,
         }
 
@@ -67,9 +68,10 @@ def begin(file: Path, metrics_path: Path, name: str) -> Run:
     if name and Run.objects.filter(name=name).exists():
         raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
     asked_for = read_metrics(metrics_path)
-    project, _ = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
-    version = upload(project, file, asked_for.data_name)
     try:
+        refuse_broken_scripts(asked_for.metrics)
+        project, _ = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
+        version = upload(project, file, asked_for.data_name)
         return run_create(
             project=project,
             name=name,
@@ -81,7 +83,7 @@ def begin(file: Path, metrics_path: Path, name: str) -> Run:
             only_worker=engine.owner(),
         )
     except ValidationError as error:
-        raise CannotStart(" ".join(error.messages)) from None
+        raise CannotStart("\n".join(error.messages)) from None
 
 
 def read_metrics(path: Path) -> MetricsFile:
@@ -126,8 +128,7 @@ def upload(project: Project, file: Path, label: str) -> Version:
 
 def go_on(name_or_id: str) -> Run:
     """The run to resume, taken over by this process. Raises CannotStart."""
-    by_id = Q(pk=int(name_or_id)) if name_or_id.isdecimal() else Q(pk=None)
-    run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(by_id).first()
+    run = Run.objects.filter(name=name_or_id).first() or Run.objects.filter(pk=whole(name_or_id) or 0).first()
     if run is None:
         raise CannotStart(f"There is no run called {name_or_id} in this DATA_DIR.")
     if run.state == RunState.FINISHED:

@@ -16,6 +16,7 @@ def sentence(found: Finding) -> str:
         "unknown_name": _unknown_name,
         "name_missing": _name_missing,
         "name_none": _name_none,
+        "name_falsy": _name_falsy,
         "blank_render": _blank_render,
         "response_unused": _response_unused,
     }
@@ -66,6 +67,17 @@ def _name_none(found: Finding) -> str:
     text = ngettext(
         "“%(name)s” has no value (None) in %(rows)s row, and the prompt uses it there.",
         "“%(name)s” has no value (None) in %(rows)s rows, and the prompt uses it there.",
+        found.rows,
+    )
+    return text % {"name": found.name, "rows": found.rows}
+
+
+def _name_falsy(found: Finding) -> str:
+    text = ngettext(
+        "“%(name)s” is 0, false or empty in %(rows)s row, which the template treats as having no reference. "
+        "Test “%(name)s is not none” instead.",
+        "“%(name)s” is 0, false or empty in %(rows)s rows, which the template treats as having no reference. "
+        "Test “%(name)s is not none” instead.",
         found.rows,
     )
     return text % {"name": found.name, "rows": found.rows}

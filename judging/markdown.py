@@ -14,15 +14,20 @@ from typing import Any
 import nh3
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.texmath import texmath_plugin
 
 from judging.core.formulas import mathml
+from judging.markdown_formulas import formulas_plugin
 
 LONGEST = 100_000  # characters; a longer text is shown as it is written
+# What one page's texts may cost, in steps of some ten microseconds: see Budget.
+PAGE_MARKUP = 60_000
+PAGE_EXTRAS = 100_000
+FORMULA_COST = 8  # of every formula, beside its characters
 _TAGS = {
     *("h1", "h2", "h3", "h4", "h5", "h6", "p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code"),
     *("a", "em", "strong", "s", "del", "table", "thead", "tbody", "tr", "th", "td", "span"),
@@ -60,22 +65,79 @@ _ATTRIBUTES = {
     "mover": {"accent"},
     "munder": {"accentunder"},
 }
-LONGEST_CODE = 20_000  # characters; longer code stays plain, colouring it would cost too much
+_MARKUP = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\n\r"  # characters that may cost the parser more than a look
+# Coloured languages: their lexers stay within _code_cost, whatever the code is. Some others take minutes.
+_LANGUAGES = """
+    python py python3 pycon pytb javascript js typescript ts jsx tsx json json5 html xml css scss less bash
+    sh shell zsh powershell ps1 batch bat c cpp c++ java kotlin scala go golang rust rs swift objective-c
+    objc ruby rb perl pl php lua r julia jl matlab octave sql mysql postgresql sqlite3 yaml yml toml ini
+    docker dockerfile make makefile cmake diff latex tex markdown md haskell hs ocaml fsharp clojure scheme
+    elixir erlang dart groovy graphql protobuf nginx vim fortran pascal delphi vbnet nasm prolog verilog
+    vhdl solidity
+"""
+LANGUAGES = frozenset(_LANGUAGES.split())
 _CHINESE = re.compile("[\u3400-\u9fff]")
 
 
-def html_of(text: str) -> SafeString:
-    """The text as HTML that can do nothing but be read."""
-    if len(text) > LONGEST:
-        return format_html('<div class="text">{}</div>', text)
+class Allowance:
+    """A number of steps that is used up."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def take(self, steps: int) -> bool:
+        """False, and nothing is taken, where fewer are left."""
+        if steps > self.left:
+            return False
+        self.left -= steps
+        return True
+
+
+class Budget:
+    """What formatting the texts of one page may cost: its markup in characters that mean something to Markdown, and
+    formulas and code. No clock: the same page looks the same on every machine."""
+
+    def __init__(self) -> None:
+        self.markup = Allowance(PAGE_MARKUP)
+        self.extras = Allowance(PAGE_EXTRAS)
+
+
+class _TooDeep(Exception):
+    """Lists or quotes nested deeper than the parser goes; it would leave out what is inside."""
+
+
+def html_of(text: str, budget: Budget | None = None) -> SafeString:
+    """The text as HTML that can do nothing but be read. A page's texts share a budget; what exceeds it stays plain."""
+    budget = budget or Budget()
+    env: dict[str, Any] = {"budget": budget, "plain_parts": False}
+    if len(text) > LONGEST or not budget.markup.take(sum(map(text.count, _MARKUP))):
+        return _as_written(text)
+    try:
+        html = _parser().render(f"```json\n{text}\n```" if _is_json_object(text) else text, env)
+    except _TooDeep:
+        return _as_written(text)
     made = nh3.clean(
-        _parser().render(f"```json\n{text}\n```" if _is_json_object(text) else text),
+        html,
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
-    return mark_safe(made)  # noqa: S308 (nh3 has cleaned it)
+    note = (
+        _note(_("Some formulas or code are shown unformatted: there is too much of it."))
+        if env["plain_parts"]
+        else ""
+    )
+    return mark_safe(note + made)  # noqa: S308 (nh3 has cleaned it)
+
+
+def _as_written(text: str) -> SafeString:
+    note = _note(_("Shown as plain text: too long or too complex to format."))
+    return format_html('{}<div class="text">{}</div>', note, text)
+
+
+def _note(text: str) -> SafeString:
+    return format_html('<p class="quiet-text">{}</p>', text)
 
 
 def _is_json_object(text: str) -> bool:
@@ -93,16 +155,10 @@ def _is_json_object(text: str) -> bool:
 def _parser() -> MarkdownIt:
     # "breaks", because models end lines where they mean a line's end.
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
-    # As Pandoc has it: "$5 and $10" is money, since a space stands before or a digit behind.
-    parser.use(
-        dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula
-    )
-    parser.use(texmath_plugin, delimiters="brackets")
-    for rule in ("math_inline", "math_single"):
-        parser.add_render_rule(rule, _inline_formula)
-    for rule in ("math_block", "math_block_eqno", "math_inline_double"):
-        parser.add_render_rule(rule, _shown_formula)
-    parser.options["highlight"] = _coloured
+    parser.use(formulas_plugin)
+    parser.block.ruler.before("table", "too_deep", _stop_too_deep)
+    parser.add_render_rule("formula", _formula)
+    parser.add_render_rule("fence", _code)
     parser.add_render_rule("image", _picture)
     parser.add_render_rule("em_open", _stress)
     return parser
@@ -119,32 +175,43 @@ def _picture(self: RendererHTML, tokens: Sequence[Token], index: int, options: A
     return format_html('<a href="{}">{}</a>', source, tokens[index].content or source)
 
 
-def _inline_formula(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    return _formula(tokens[index].content, {"display_mode": False})
+def _stop_too_deep(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """A list takes two levels at a time."""
+    if state.level >= state.md.options.maxNesting - 2:
+        raise _TooDeep
+    return False
 
 
-def _shown_formula(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    return _formula(tokens[index].content, {"display_mode": True})
-
-
-def _formula(latex: str, options: dict[str, Any]) -> str:
+def _formula(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
     """What can't be drawn is shown as it was written."""
-    display = bool(options["display_mode"])
-    return mathml(latex, display=display) or format_html("<code>{}</code>", latex)
+    latex = tokens[index].content
+    if not env["budget"].extras.take(FORMULA_COST + len(latex)):
+        env["plain_parts"] = True
+        return format_html("<code>{}</code>", latex)
+    return mathml(latex, display=tokens[index].meta["display"]) or format_html("<code>{}</code>", latex)
 
 
-def _coloured(code: str, language: str, _attributes: str) -> str:
-    """The code with a class for each kind of word; empty where it stays plain."""
-    if not language or len(code) > LONGEST_CODE:
-        return ""
+def _code(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    code, language = tokens[index].content, (tokens[index].info.split() or [""])[0].lower()
+    if language not in LANGUAGES:
+        return format_html("<pre><code>{}</code></pre>\n", code)
+    if not env["budget"].extras.take(_code_cost(len(code))):
+        env["plain_parts"] = True
+        return format_html("<pre><code>{}</code></pre>\n", code)
+    return f"<pre><code>{_coloured(code, language)}</code></pre>\n"
+
+
+def _code_cost(length: int) -> int:
+    """Lexers take time up to the square of a code's length."""
+    return length + length**2 // 500
+
+
+def _coloured(code: str, language: str) -> str:
+    """The code with a class for each kind of word."""
     # Loaded with the first code that is shown: a process that starts does not wait for it.
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
-    from pygments.util import ClassNotFound
 
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False)
-    except ClassNotFound:
-        return ""
+    lexer = get_lexer_by_name(language, stripnl=False)
     return str(highlight(code, lexer, HtmlFormatter(nowrap=True, classprefix="t-")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -13,6 +13,7 @@ from judging.core.metrics_file import MetricsFileError
 from judging.core.rules.program import Place
 from judging.core.rules.program import Problem as RuleProblem
 from judging.core.yaml_tree import Problem
+from judging.sandbox_messages import localized
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
@@ -125,16 +126,11 @@ REASONS: dict[str, StrPromise] = {
         "“Test connection” on the endpoint's page tries it at once."
     ),
     # a reply without a score
-    "empty": gettext_lazy("Beside its thinking the judge's reply says nothing, so there is no score in it."),
-    "nothing_offered": gettext_lazy(
-        "No score was found in the judge's reply. Ask for its form in the template, or change how it is read."
-    ),
-    "cut_off": gettext_lazy(
-        "The judge's reply ended with its limit of tokens before it gave a score. "
-        "Raise max_tokens in the metric, then judge these again by its new version."
-    ),
+    "empty": gettext_lazy("The judge's reply is empty apart from its reasoning."),
+    "nothing_offered": gettext_lazy("No score was found in the judge's reply."),
+    "cut_off": gettext_lazy("The judge's reply reached its token limit before it gave a score."),
     "out_of_range": gettext_lazy(
-        "The judge's last score lies outside the metric's scale, so it was not taken."
+        "The last score in the judge's reply is outside the scale, so it was not used."
     ),
     "none_returned": gettext_lazy("The metric's last script returned None: no score was meant."),
     # people
@@ -166,7 +162,7 @@ REASONS: dict[str, StrPromise] = {
     ),
     # a script
     "script_syntax": gettext_lazy("The script has a syntax error. Correct it at the line named."),
-    "script_load": gettext_lazy("The script could not be loaded. Correct it at the line named."),
+    "script_load": gettext_lazy("The script cannot be loaded. Correct it."),
     "script_exception": gettext_lazy("The script failed on this item. Correct it at the line named."),
     "script_timeout": gettext_lazy("The script took too long on this item and was ended."),
     "script_memory": gettext_lazy("The script needed more memory than an item may use."),
@@ -247,7 +243,7 @@ REASONS: dict[str, StrPromise] = {
     "code.failed": gettext_lazy("A Python block of the rule program failed on this item."),
     "code.result": gettext_lazy("A Python block of the rule program did not return a number from 1 to 5."),
     "not_integer": gettext_lazy(
-        "The judge model's score of a rule line is no whole number from 1 to 5, so it was not taken."
+        "The judge model's score for a rule line is not a whole number from 1 to 5, so it was not used."
     ),
     "judge.missing": gettext_lazy("A rule line needs a judge model, and the metric has none."),
     "not_asked": gettext_lazy("A rule line was not scored, because another one has an error."),
@@ -261,6 +257,35 @@ OF_CANDIDATES: dict[str, StrPromise] = {
     "content_filter": gettext_lazy(
         "The server's content filter withheld the answer. The row's text set it off; other rows are not concerned."
     ),
+}
+
+ShownIn = Literal["", "prompt", "run", "rules"]
+"""Where a reply without a score is shown: beside the prompt being tried, with a run, or as a line of a rule program."""
+
+_OF_A_RUN = gettext_lazy("Ask again, re-parse the stored replies from the run's page, or override the score.")
+_OF_A_LINE = gettext_lazy("Ask again, or choose another judge model.")
+ADVICE: dict[ShownIn, dict[str, StrPromise]] = {
+    "prompt": {
+        "empty": gettext_lazy("Try again, or choose another judge model."),
+        "nothing_offered": gettext_lazy(
+            "Ask for a fixed form in the template, or change how the reply is parsed."
+        ),
+        "cut_off": gettext_lazy("Raise max_tokens in the generation parameters."),
+        "out_of_range": gettext_lazy("State the scale in the template, or change the metric's scale."),
+    },
+    "run": {
+        "empty": gettext_lazy("Ask again, or override the score."),
+        "nothing_offered": _OF_A_RUN,
+        "cut_off": gettext_lazy("Raise max_tokens in the metric, then judge these again by its new version."),
+        "out_of_range": _OF_A_RUN,
+    },
+    "rules": {
+        "empty": _OF_A_LINE,
+        "nothing_offered": _OF_A_LINE,
+        "cut_off": gettext_lazy("Raise the judge model's max_tokens, then judge again."),
+        "out_of_range": _OF_A_LINE,
+        "not_integer": _OF_A_LINE,
+    },
 }
 
 FILE_PROBLEMS: dict[str, StrPromise] = {
@@ -332,12 +357,15 @@ FILE_PROBLEMS: dict[str, StrPromise] = {
 }
 
 
-def reason_sentence(code: str, detail: str = "") -> str:
+def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:
     """Why a judgement has no score, what to do, and the words of the server or of Python, if there are any.
 
-    `code` is a judgement's reason or a call's error code; an unknown one is shown as it is.
+    `code` is a judgement's reason or a call's error code; an unknown one is shown as it is. What to do about a reply
+    without a score depends on where it is `shown_in`.
     """
     sentence = str(REASONS.get(code) or code)
+    if advice := ADVICE.get(shown_in, {}).get(code):
+        sentence = _("%(sentence)s %(advice)s") % {"sentence": sentence, "advice": advice}
     if not detail:
         return sentence
     if code == "answer_failed":
@@ -348,10 +376,9 @@ def reason_sentence(code: str, detail: str = "") -> str:
     if code in Held.codes:  # its detail is seconds
         told = _("%(sentence)s The next turn is in %(time)s.")
         return told % {"sentence": sentence, "time": duration(detail)}
-    words = {"sentence": sentence, "detail": detail}
     if code in ERROR_CODES:
-        return _("%(sentence)s Details: %(detail)s") % words
-    return _("%(sentence)s (%(detail)s)") % words
+        return _("%(sentence)s Details: %(detail)s") % {"sentence": sentence, "detail": detail}
+    return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": localized(detail)}
 
 
 WHILE_DOWN: dict[str, StrPromise] = {

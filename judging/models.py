@@ -3,13 +3,13 @@
 from judging.metrics.models import Endpoint, Metric, MetricVersion, TemplateLint
 from judging.people.models import Adjudication, Assignment, Evaluation, EvaluationRater, Item, Rating
 from judging.reports.models import KeptFigures, KeptMeans
-from judging.review.models import Override
 from judging.runs.load_models import CachedReply, EndpointLoad, EndpointShare
 from judging.runs.models import (
     Chunk,
     Generation,
     Judgement,
     JudgeReply,
+    Override,
     Reading,
     Run,
     RunCandidate,

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.utils.translation import get_language, gettext_lazy, pgettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from datasets.messages import json_problem
+from judging.core.rules import words
+from judging.core.rules.functions import BY_WORD
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason
 from judging.messages import reason_sentence as judge_sentence
+from judging.sandbox_messages import localized
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
+
+_CROWDED = gettext_lazy(
+    "The tags of a block stand alone on their lines: write “<%(label)s>”, below it the text, below that “</%(label)s>”."
+)
 
 # By code, or by code and variant (what kind of argument, how many functions, whether a name is near).
 PROBLEMS: dict[str, StrPromise] = {
@@ -22,8 +30,9 @@ PROBLEMS: dict[str, StrPromise] = {
         "“%(met)s” is neither a line “name:function” nor a block. Write a field's name, a colon and a function, "
         "or put the text into a block."
     ),
+    "bad_line.crowded": _CROWDED,
     "unknown_function": gettext_lazy(
-        "There is no function “%(met)s”. Write one of the list, such as exact_match or length."
+        "There is no function “%(met)s”. Write one of the list, such as %(exact_match)s or %(length)s."
     ),
     "unknown_function.name": gettext_lazy(
         "There is no function “%(met)s”, and “%(name)s” was read as a field. Did you mean “%(near_name)s”?"
@@ -32,34 +41,37 @@ PROBLEMS: dict[str, StrPromise] = {
         "“%(function)s” needs a length: write “:60” for at most 60, or “:(20, 60)”."
     ),
     "argument_missing.format": gettext_lazy(
-        "“%(function)s” needs a format: write “:JSON”, “:XML”, “:XML:root” or “:text”."
+        "“%(function)s” needs a format: write “:JSON”, “:XML”, “:XML:root” or “:%(text)s”."
     ),
     "argument_missing.constant": gettext_lazy(
         "“%(function)s” needs a constant: write a colon and the text to compare with."
     ),
     "argument_missing.rule": gettext_lazy(
-        "“%(function)s” needs the label of a block: write “:rule1”, and the block “<rule1>” below the format line."
+        "“%(function)s” needs the label of a block: write “:%(rule)s1”, and the block “<%(rule)s1>” below the "
+        "format line."
     ),
     "argument_missing.code": gettext_lazy(
-        "“%(function)s” needs the label of a block: write “:code1”, and the block “<code1>” below the format line."
+        "“%(function)s” needs the label of a block: write “:%(code)s1”, and the block “<%(code)s1>” below the "
+        "format line."
     ),
     "argument_unexpected": gettext_lazy("“%(function)s” takes no argument; take out “%(met)s”."),
     "argument_invalid.length": gettext_lazy(
         "“%(met)s” is no length; write “60” for at most 60, or “(20, 60)” with the smaller number first."
     ),
     "argument_invalid.format": gettext_lazy(
-        "“%(met)s” is no format; write JSON, XML, XML:root (your root's name) or text."
+        "“%(met)s” is no format; write JSON, XML, XML:root (your root's name) or %(text)s."
     ),
     "argument_invalid.root": gettext_lazy(
         "“%(met)s” can't be the name of an XML element; write the root's name, such as XML:content."
     ),
     "missing_format": gettext_lazy(
-        "The format is missing; write “@format:JSON” (or XML, XML:root, text) as the last line before the blocks."
+        "The format is missing; write “%(format)s:JSON” (or XML, XML:root, %(text)s) as the last line before "
+        "the blocks."
     ),
     "duplicate_format": gettext_lazy(
         "“%(name)s” stands in line %(first)s already; take this line out, or that one."
     ),
-    "unknown_format": gettext_lazy("There is no format “%(met)s”; write JSON, XML, XML:root or text."),
+    "unknown_format": gettext_lazy("There is no format “%(met)s”; write JSON, XML, XML:root or %(text)s."),
     "unknown_aggregate": gettext_lazy(
         "There is no aggregate “%(met)s”; write min, max, mean, median or mode."
     ),
@@ -69,12 +81,14 @@ PROBLEMS: dict[str, StrPromise] = {
     "header_after_format": gettext_lazy(
         "“%(met)s” stands behind the format line; move it above. Only blocks may follow the format."
     ),
+    "header_after_format.crowded": _CROWDED,
     "block_before_format": gettext_lazy(
         "The block “%(label)s” stands before the format line; move it below."
     ),
     "block_unclosed": gettext_lazy(
         "The block “%(label)s” has no end; write “</%(label)s>” alone on a line behind its text."
     ),
+    "block_unclosed.crowded": _CROWDED,
     "block_unopened": gettext_lazy(
         "“</%(label)s>” ends a block that was never begun; write “<%(label)s>” alone on a line before its text, "
         "or take this line out."
@@ -86,13 +100,14 @@ PROBLEMS: dict[str, StrPromise] = {
         "There is no block “%(label)s”; write “<%(label)s>”, its text and “</%(label)s>” below the format line."
     ),
     "label_prefix": gettext_lazy(
-        "The label “%(label)s” begins with neither “rule” nor “code”; rename it here and in the line that uses it."
+        "The label “%(label)s” begins with neither “%(rule)s” nor “%(code)s”; rename it here and in the line "
+        "that uses it."
     ),
     "label_prefix.rule": gettext_lazy(
-        "The label of a natural-language rule begins with “rule”; rename “%(label)s” here and at its block."
+        "The label of a natural-language rule begins with “%(rule)s”; rename “%(label)s” here and at its block."
     ),
     "label_prefix.code": gettext_lazy(
-        "The label of Python code begins with “code”; rename “%(label)s” here and at its block."
+        "The label of Python code begins with “%(code)s”; rename “%(label)s” here and at its block."
     ),
     "label_unused": gettext_lazy(
         "No line uses the block “%(label)s”; name it in a line, or take the block out."
@@ -106,13 +121,14 @@ PROBLEMS: dict[str, StrPromise] = {
         "one scores; keep one, and name the others' parameters differently."
     ),
     "field_not_allowed": gettext_lazy(
-        "With the format text there are no fields such as “%(name)s”; write “@whole”, or choose JSON or XML."
+        "With the format %(text)s there are no fields such as “%(name)s”; write “%(whole)s”, or choose JSON or XML."
     ),
     "no_rules": gettext_lazy(
-        "No line scores anything; write at least one, such as “title:exact_match”, above the format."
+        "No line scores anything; write at least one, such as “title:%(exact_match)s”, above the format."
     ),
     "mixed_fields": gettext_lazy(
-        "“@whole” (the whole answer) stands alone: it can't be combined with fields, as “%(name)s” here. Keep the one "
+        "“%(whole)s” (the whole answer) stands alone: it can't be combined with fields, as “%(name)s” here. "
+        "Keep the one "
         "or the other."
     ),
 }
@@ -129,6 +145,10 @@ REASONS: dict[str, StrPromise] = {
     "not_part_of_reference": gettext_lazy("Not a part of the reference."),
     "holds_reference": gettext_lazy("Holds all of the reference."),
     "does_not_hold_reference": gettext_lazy("Does not hold all of the reference."),
+    "part_of_argument": gettext_lazy("A part of “%(argument)s”."),
+    "not_part_of_argument": gettext_lazy("Not a part of “%(argument)s”."),
+    "holds_argument": gettext_lazy("Contains “%(argument)s”."),
+    "does_not_hold_argument": gettext_lazy("Does not contain “%(argument)s”."),
     "field_missing": gettext_lazy("The answer has no field “%(name)s”."),
     "code_returned": gettext_lazy("The block “%(label)s” returned %(score)s."),
     # a text without the format
@@ -148,7 +168,6 @@ REASONS: dict[str, StrPromise] = {
     "pending": gettext_lazy("Not scored yet."),
     "not_asked": gettext_lazy("Not scored, because another line has an error."),
     "judge.missing": gettext_lazy("This line needs a judge model, and none was given."),
-    "not_integer": gettext_lazy("The judge's score is no whole number from 1 to 5, so it was not taken."),
     "reference.field_missing": gettext_lazy("The reference has no field “%(name)s”. Correct the row."),
     "reference.field_missing.none": gettext_lazy(
         "The row has no reference (neither ref_answer nor an answer in its messages), and this line needs one."
@@ -208,9 +227,32 @@ ARGUMENTS: dict[str, StrPromise] = {
 }
 
 
+# Words of the language that a sentence may name. A program is answered in its own.
+_NAMED = {
+    "exact_match": BY_WORD["exact_match"].name,
+    "length": BY_WORD["length"].name,
+    "whole": words.WHOLE,
+    "format": words.FORMAT,
+    "text": words.TEXT,
+    "rule": words.RULE_LABEL,
+    "code": words.CODE_LABEL,
+}
+
+
+def words_in(language: str) -> dict[str, str]:
+    return {name: pair.in_language(language) for name, pair in _NAMED.items()}
+
+
+def spoken() -> str:
+    """The reader's language, of the two that programs are written in."""
+    return "zh" if (get_language() or "").startswith("zh") else "en"
+
+
 def problem_sentence(problem: Problem) -> str:
     """What was met and what to write instead."""
-    sentence = str(PROBLEMS[_variant(problem)]) % problem.params
+    own = words_in(problem.params.get("language") or spoken())
+    params = {**own, **problem.params, "detail": localized(problem.params.get("detail", ""))}
+    sentence = str(PROBLEMS[_variant(problem)]) % params
     near = problem.params.get("near")
     if not near:
         return sentence
@@ -237,23 +279,32 @@ def reason_sentence(reason: Reason) -> str:
     variant = f"{reason.code}.{reason.params.get('why')}"
     sentence = REASONS.get(variant) or REASONS.get(reason.code)
     if sentence is None:
-        return judge_sentence(reason.code, reason.params.get("detail", ""))
+        return judge_sentence(reason.code, reason.params.get("detail", ""), "rules")
     if reason.code == "reference.other_type":
         kinds = {name: KINDS[reason.params[name]] for name in ("met", "usual")}
         return str(sentence) % {**reason.params, **kinds}
-    return _with_details(str(sentence) % reason.params, reason)
+    return _with_details(_filled(sentence, reason.params), reason)
+
+
+def _filled(sentence: StrPromise, params: dict[str, str]) -> str:
+    """With what was met; of a text that is not JSON the first thing that keeps it from that."""
+    told = str(sentence) % params
+    if sentence is not REASONS["not_json"] or "problem" not in params:
+        return told
+    detail = json_problem(params["problem"], params["json_met"], params["json_wanted"])
+    return _("%(sentence)s (%(detail)s)") % {"sentence": told, "detail": detail}
 
 
 def _with_details(sentence: str, reason: Reason) -> str:
     """A row's or a block's error with what lies behind it."""
     params = reason.params
     if reason.code == "reference.format":
-        why = str(REASONS[params["why"]]) % params
+        why = _filled(REASONS[params["why"]], params)
         return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": why}
     if reason.code == "code.failed" and params["code_line"]:
-        words = {"sentence": sentence, "line": params["code_line"], "detail": params["detail"]}
-        return _("%(sentence)s (line %(line)s: %(detail)s)") % words
+        told = {"sentence": sentence, "line": params["code_line"], "detail": localized(params["detail"])}
+        return _("%(sentence)s (line %(line)s: %(detail)s)") % told
     if reason.code in ("code.failed", "code.result"):
-        detail = params.get("detail") or params.get("met")
+        detail = localized(params.get("detail") or params.get("met") or "")
         return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": detail}
     return sentence

@@ -18,6 +18,8 @@ from judging.core.builtin import builtin
 from judging.core.judges.demo import MODEL
 from judging.core.people.criteria import Criterion
 from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.metrics.connection import try_endpoint
+from judging.metrics.endpoint_services import endpoint_remember_test
 from judging.metrics.models import Endpoint, Metric, MetricVersion
 from judging.people.gathering import Choice
 from judging.people.models import Scheme
@@ -54,6 +56,13 @@ def prepare() -> int:
     elif endpoint.url != url:
         Endpoint.objects.filter(pk=endpoint.pk).update(url=url)
     return port
+
+
+def test_connection() -> None:
+    """Test the sample's endpoint once, as a user would, so that no page says that it was never tested."""
+    endpoint = Endpoint.objects.filter(project__slug=SLUG, name=ENDPOINT).first()
+    if endpoint is not None and not endpoint.works:
+        endpoint_remember_test(endpoint=endpoint, found=try_endpoint(endpoint))
 
 
 def free_port(wanted: int | None) -> int:

@@ -24,7 +24,7 @@ from datasets.core.limits import Limits
 from datasets.core.reader import Reading, read
 from datasets.core.row_decoder import findings_of, invalid_json, not_utf8
 from datasets.core.value_limit import holds_more_values
-from datasets.core.variables import messages_of
+from datasets.core.variables import before_question, has_earlier_answers, messages_of
 
 MatchBy = Literal["", "id", "line", "prompt"]
 MATCH_BY: tuple[MatchBy, ...] = ("", "id", "line", "prompt")
@@ -60,7 +60,8 @@ class Key:
 class Given:
     """One line of the file: whose answers to which row; `responses` are JSON lists. No answers of a bad line.
 
-    Of a legacy row that is known by its prompt `asked` is the asked_hash, for one that stands nowhere word by word.
+    Of a line that is matched by its prompt, `asked` is the asked_hash, for rows whose earlier answers differ.
+    `earlier`: JSON of the messages before the last question, if the line has earlier answers.
     """
 
     line: int
@@ -69,6 +70,7 @@ class Given:
     answers: tuple[tuple[str, str], ...] = ()
     findings: tuple[Finding, ...] = ()
     asked: int | None = None
+    earlier: str | None = None
 
     @property
     def error(self) -> Finding | None:
@@ -115,8 +117,12 @@ def id_hash(raw: bytes) -> int | None:
 
 def prompt_hash(messages: list[dict[str, Any]]) -> int:
     """Of a conversation without its last message if that is the assistant's; blanks at its texts' ends do not count."""
-    asked = messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages
-    texts = [(message["role"], message["content"].replace("\r\n", "\n").strip()) for message in asked]
+    return conversation_hash(messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages)
+
+
+def conversation_hash(messages: list[dict[str, Any]]) -> int:
+    """Of messages; white space around their texts does not count."""
+    texts = [(message["role"], message["content"].replace("\r\n", "\n").strip()) for message in messages]
     return hashed(msgspec.json.encode(texts))
 
 
@@ -188,9 +194,17 @@ def _legacy(
             answer = msgspec.json.encode([{"content": messages[-1]["content"]}]).decode()
             given = Given(row.line, row.raw, answers=((model_name, answer),))
             if match_by in ("", "prompt"):
-                yield replace(given, key=Key("prompt", prompt_hash(messages)), asked=asked_hash(messages))
+                yield _with_turns(replace(given, key=Key("prompt", prompt_hash(messages))), messages)
             else:
-                yield replace(given, key=_key(_decode_line(row.json), match_by))
+                yield _with_turns(replace(given, key=_key(_decode_line(row.json), match_by)), messages)
+
+
+def _with_turns(given: Given, messages: list[dict[str, Any]]) -> Given:
+    """With what the conversation of the answer tells beside its key."""
+    asked = asked_hash(messages) if given.key and given.key.kind == "prompt" else None
+    known = has_earlier_answers(messages)
+    earlier = msgspec.json.encode(before_question(messages)).decode() if known else None
+    return replace(given, asked=asked, earlier=earlier)
 
 
 def _given(number: int, line: bytes, match_by: MatchBy) -> Given:
@@ -204,13 +218,14 @@ def _given(number: int, line: bytes, match_by: MatchBy) -> Given:
     except _UNDECODED:
         answers = None
     if answers is not None:
-        return Given(number, text, _key(top, match_by), answers)
+        return _with_turns(Given(number, text, _key(top, match_by), answers), _messages(top))
     found = _careful(number, text)
     given = Given(number, text, findings=tuple(found))
     if given.error:
         return given
     top = _decode_line(line)
-    return replace(given, key=_key(top, match_by), answers=_answers(top, blank=True) or ())
+    given = replace(given, key=_key(top, match_by), answers=_answers(top, blank=True) or ())
+    return _with_turns(given, _messages(top))
 
 
 def _refused(number: int, line: bytes, found: Finding) -> Given:
@@ -262,12 +277,21 @@ def _key_value(top: _Line, kind: Kind) -> int | None:
             return None if top.id is UNSET else id_hash(bytes(top.id))
         if kind == "line":
             return None if top.line is UNSET else _line_number(top.line)
-        if top.messages is UNSET:
-            return None
-        messages = msgspec.json.decode(top.messages)
-        return prompt_hash(messages_of({"messages": messages}, "judge_only")) if messages else None
+        messages = _messages(top)
+        return prompt_hash(messages) if messages else None
+    except (*_UNDECODED, TypeError):
+        return None
+
+
+def _messages(top: _Line) -> list[dict[str, Any]]:
+    """The line's messages with their parts joined; none where it has none, or they are not messages."""
+    if top.messages is UNSET:
+        return []
+    try:
+        messages = messages_of({"messages": msgspec.json.decode(top.messages)}, "judge_only")
+        return [{"role": one["role"], "content": one["content"]} for one in messages]
     except (*_UNDECODED, AttributeError, KeyError, TypeError):
-        return None  # messages that are none
+        return []
 
 
 def _line_number(raw: Raw) -> int | None:

@@ -19,6 +19,7 @@ from datasets.core.answerfile import (
     Key,
     MatchBy,
     asked_hash,
+    conversation_hash,
     given_lines,
     id_hash,
     prompt_hash,
@@ -27,18 +28,27 @@ from datasets.core.findings import Finding, Ledger, printable
 from datasets.core.formats.names import Format, structural_keys
 from datasets.core.limits import Limits
 from datasets.core.reader import RawRow, read
-from datasets.core.variables import messages_of
+from datasets.core.variables import (
+    EARLIER,
+    before_question,
+    earlier_of,
+    has_earlier_answers,
+    messages_of,
+)
 
 KEPT_EXAMPLES = 5
 EXCERPT = 300
 _TABLES = """
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-32000;
 CREATE TABLE entry (number INTEGER PRIMARY KEY, line INTEGER, kind TEXT, key INTEGER, model INTEGER, responses TEXT,
-                    problem TEXT, asked INTEGER, target INTEGER, found INTEGER);
+                    problem TEXT, asked INTEGER, earlier TEXT, target INTEGER, found INTEGER);
 CREATE TABLE base (line INTEGER PRIMARY KEY, valid INTEGER, id INTEGER, prompt INTEGER, asked INTEGER);
 CREATE TABLE has (line INTEGER, model INTEGER, PRIMARY KEY (line, model)) WITHOUT ROWID;
 """
-_ENTRY = "INSERT INTO entry (line, kind, key, model, responses, problem, asked) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_ENTRY = (
+    "INSERT INTO entry (line, kind, key, model, responses, problem, asked, earlier) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _KINDS = "SELECT kind FROM entry UNION SELECT 'asked' FROM entry WHERE asked IS NOT NULL"
 # By id and by prompt: how many rows have it, and the first of them.
 _FIND = """
@@ -99,6 +109,8 @@ class Report:
     `lines` of the file (blank ones left out), `matched` of its answers, where all responses of one model to one
     row are one answer; `problems` {reason: how many}; `models` {name: rows answered}; `rows` of the version,
     `good_rows` of them, `unanswered` good rows that have no answer of any model; `counts` and `findings` of the file.
+    Of the matched answers, `own_turns` bring earlier turns that differ from their row's, and `last_only` say nothing
+    of earlier turns where the row has some.
     """
 
     lines: int = 0
@@ -108,6 +120,8 @@ class Report:
     rows: int = 0
     good_rows: int = 0
     unanswered: int = 0
+    own_turns: int = 0
+    last_only: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     examples: list[Example] = field(default_factory=list)
@@ -212,10 +226,19 @@ class _Attaching:
 
     def _entries(self, given: Given) -> list[tuple[Any, ...]]:
         if not given.answers:
-            return [(given.line, None, None, None, None, "bad_line", None)]
+            return [(given.line, None, None, None, None, "bad_line", None, None)]
         key, problem = (given.key, None) if given.key else (Key("line", 0), "no_key")
         return [
-            (given.line, key.kind, key.value, self._model(name), responses, problem, given.asked)
+            (
+                given.line,
+                key.kind,
+                key.value,
+                self._model(name),
+                responses,
+                problem,
+                given.asked,
+                given.earlier,
+            )
             for name, responses in given.answers
         ]
 
@@ -279,21 +302,37 @@ class _Attaching:
     def _write_rows(self) -> None:
         """The version's rows in their order, each with the answers that were matched to it."""
         waiting = self.database.execute(
-            "SELECT target, model, responses FROM entry WHERE problem IS NULL ORDER BY target, number"
+            "SELECT target, model, responses, earlier FROM entry WHERE problem IS NULL ORDER BY target, number"
         )
         ahead = waiting.fetchone()
         with self.work.target.open("wb") as file:
             for row in self._rows():
-                added = []
+                given = []
                 while ahead and ahead[0] == row.line:
-                    added.append((self.names[ahead[1]], ahead[2]))
+                    given.append((self.names[ahead[1]], *ahead[2:]))
                     ahead = waiting.fetchone()
+                added = self._with_own_turns(row, given) if given else []
                 written = merged(row, self.work.format, added)
                 if written is None:
                     self._not_carried(row)
                     continue
                 file.write(written + b"\n")
                 self._note(row, added)
+
+    def _with_own_turns(self, row: RawRow, given: list[tuple[str, str, str | None]]) -> list[tuple[str, str]]:
+        """The answers to a row, each with its own earlier turns where they differ from the row's."""
+        messages = _messages(row, self.work.format)
+        of_row, added = conversation_hash(before_question(messages)), []
+        for name, responses, earlier in given:
+            if earlier and conversation_hash(msgspec.json.decode(earlier)) != of_row:
+                responses = with_earlier(responses, earlier)
+                self.report.own_turns += 1
+            elif not earlier and has_earlier_answers(messages):
+                known = all(earlier_of(one) is not None for one in msgspec.json.decode(responses))
+                self.report.own_turns += known
+                self.report.last_only += not known
+            added.append((name, responses))
+        return added
 
     def _not_carried(self, row: RawRow) -> None:
         self.database.execute(
@@ -356,6 +395,7 @@ class _Id(msgspec.Struct):
 
 
 _decode_id = msgspec.json.Decoder(_Id).decode
+_decode_list = msgspec.json.Decoder(list[Raw]).decode
 _decode_top = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
@@ -383,6 +423,18 @@ def merged(row: RawRow, fmt: Format, added: list[tuple[str, str]]) -> bytes | No
     if added:
         top["model_outputs"] = Raw(_with_outputs(before, added))
     return msgspec.json.encode(top)
+
+
+def with_earlier(responses: str, earlier: str) -> str:
+    """A JSON list of responses, each with the messages before the last question, unless it says them itself."""
+    found = []
+    for one in _decode_list(responses):
+        text = bytes(one).decode().strip()
+        if EARLIER not in msgspec.json.decode(text):
+            start = text[:-1].rstrip()
+            text = f'{start}{"" if start == "{" else ", "}"{EARLIER}": {earlier}}}'
+        found.append(text)
+    return f"[{', '.join(found)}]"
 
 
 def _with_outputs(before: bytes, added: list[tuple[str, str]]) -> bytes:

@@ -1,10 +1,13 @@
 """A row and a response as templates and scripts see them: `data` and `response`."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from datasets.core.formats.names import LEGACY_COLUMNS, Format, structural_keys
+
+EARLIER = "earlier_messages"
+"""The key of a response for the messages that came before the last question in its own conversation."""
 
 _LABELS = {"system": "[SYSTEM]", "user": "[USER]", "assistant": "[BOT]", "tool": "[TOOL]"}
 
@@ -26,11 +29,21 @@ def row_data(text: str, fmt: Format) -> dict[str, Any]:
 
 
 def reference_data(text: str, fmt: Format, decode: Callable[[str], Any]) -> dict[str, Any]:
-    """Of what `data` is `ref_answer` and, where that is None, `gt`: all that a rule program compares with. `decode`
-    reads JSON."""
+    """Of what `data` is `ref_answer` or, where that is no reference, `gt`: all that a rule program compares with.
+    `decode` reads JSON."""
     row: dict[str, Any] = decode(text)
     given = row.get("ref_answer")
-    return {"ref_answer": given} if given is not None else {"gt": computed(messages_of(row, fmt))["gt"]}
+    return {"ref_answer": given} if is_reference(given) else {"gt": computed(messages_of(row, fmt))["gt"]}
+
+
+def is_reference(value: Any) -> bool:
+    """None and a blank text are no reference; 0 and False are."""
+    return value is not None and not (isinstance(value, str) and not value.strip())
+
+
+def reference_in(data: Mapping[str, Any]) -> Any:
+    """What an answer is compared with: `ref_answer`, or else `gt`; None if neither is a reference."""
+    return next((data[name] for name in ("ref_answer", "gt") if is_reference(data.get(name))), None)
 
 
 def messages_of(row: dict[str, Any], fmt: Format) -> list[dict[str, Any]]:
@@ -67,6 +80,58 @@ def computed(messages: list[dict[str, Any]]) -> dict[str, str | None]:
         "gt": None if gt is None else messages[gt]["content"],
         "history": "\n".join(left) if left else None,
     }
+
+
+def before_question(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages before the last question."""
+    return messages[: _last_question(messages)]
+
+
+def has_earlier_answers(messages: list[dict[str, Any]]) -> bool:
+    """Whether the assistant spoke before the last question."""
+    return any(message["role"] == "assistant" for message in before_question(messages))
+
+
+def earlier_of(response: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The response's own messages before the last question; None if it has none, and the row's apply."""
+    given = response.get(EARLIER)
+    if not isinstance(given, list) or not all(map(_is_message, given)):
+        return None
+    return [{"role": one["role"], "content": one["content"]} for one in given]
+
+
+def _is_message(given: Any) -> bool:
+    return (
+        isinstance(given, dict)
+        and given.get("role") in list(_LABELS)
+        and isinstance(given.get("content"), str)
+    )
+
+
+def conversation_for(messages: list[dict[str, Any]], response: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row's messages as one response knew them: its own earlier turns, then the row's last question and the rest."""
+    earlier = earlier_of(response)
+    return messages if earlier is None else earlier + messages[_last_question(messages) :]
+
+
+def data_for(data: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+    """`data` of a row as it is for one response: `messages` and `history` hold the response's own conversation."""
+    if earlier_of(response) is None:
+        return data
+    messages = conversation_for(data["messages"], response)
+    return data | {"messages": messages, "history": computed(messages)["history"]}
+
+
+def row_and_response(data: dict[str, Any], text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `data` and `response` are together, from a row's data and the JSON of one answer to it."""
+    response = response_data(text)
+    return data_for(data, response), response
+
+
+def _last_question(messages: list[dict[str, Any]]) -> int:
+    """Where the last user message stands; at the end if there is none."""
+    asked = [index for index, message in enumerate(messages) if message["role"] == "user"]
+    return asked[-1] if asked else len(messages)
 
 
 def response_data(text: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
-from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -28,16 +28,17 @@ from datasets.models import Attachment, Version
 from datasets.views import part_wanted
 from evalsite import access, engine, keeping
 from evalsite.access import May
+from evalsite.request_limits import allow, upload_page
 
 
-@csrf_exempt  # until the guard has been passed; then _attach asks for the token
+@upload_page
 @login_required
 def attach(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """The guard stands before the body is read, as for any upload."""
     version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     if not version.valid_rows:
         raise Http404
-    request.upload_handlers = [files.LimitedUpload(request)]
+    allow(request, files.limit_bytes(), services.too_large_sentence())
     return _attach(request, version)
 
 
@@ -46,10 +47,6 @@ def _attach(request: HttpRequest, version: Version) -> HttpResponse:
     if request.method != "POST":
         return render(request, "datasets/attach.html", _form_context(version, AnswersForm()))
     form = AnswersForm(request.POST, request.FILES)
-    if getattr(request, "upload_too_large", False):
-        form.errors.clear()
-        form.add_error(None, services.too_large_sentence())
-        return _answer_invalid(request, version, form)
     if not form.is_valid():
         return _answer_invalid(request, version, form)
     try:
@@ -149,6 +146,9 @@ def _most_first(counts: dict[str, int]) -> list[tuple[str, int]]:
 def use(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
     """Agreed: a new version with the answers that matched."""
     found = get_attachment(request, slug, dataset, number, attachment)
+    if found.report.get("last_only") and "same_turns" not in request.POST:
+        messages.error(request, _("Nothing was done: confirm which earlier turns these answers follow."))
+        return redirect(_address(found))
     made = attaching.attachment_use(attachment=found, user=access.signed_in(request))
     if made is None:
         messages.info(request, _("Nothing was done: this was decided before."))

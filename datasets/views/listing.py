@@ -16,6 +16,7 @@ from datasets.models import Dataset, VersionState
 from evalsite import access, engine
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 
 
 @login_required
@@ -24,9 +25,7 @@ def datasets(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, LOOK)
     archived = request.GET.get("archived") == "1"
     before = request.GET.get("before", "")
-    lines, further = selectors.datasets_page(
-        project, archived=archived, before=int(before[:18]) if before.isdecimal() else None
-    )
+    lines, further = selectors.datasets_page(project, archived=archived, before=whole(before))
     unread = any(line.version.state in (VersionState.WAITING, VersionState.READING) for line in lines)
     context = {
         "unattended": engine.obstacle(engine.DATA) if unread else "",
@@ -40,10 +39,10 @@ def datasets(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _just_archived(request: HttpRequest, project: Project) -> Dataset | None:
     """What the address names as archived a moment ago, for the notice that undoes it."""
-    wanted = request.GET.get("undo", "")
-    if not wanted.isdecimal() or May.UPLOAD not in access.permissions(request, project):
+    wanted = whole(request.GET.get("undo", ""))
+    if wanted is None or May.UPLOAD not in access.permissions(request, project):
         return None
-    return Dataset.objects.filter(project=project, pk=int(wanted[:18]), archived_at__isnull=False).first()
+    return Dataset.objects.filter(project=project, pk=wanted, archived_at__isnull=False).first()
 
 
 @login_required

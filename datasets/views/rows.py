@@ -18,7 +18,7 @@ from datasets.access import get_ready_version
 from datasets.browsing import RowFilter
 from datasets.core.formats.names import COMPUTED
 from datasets.core.lines import lines_at
-from datasets.core.variables import response_data
+from datasets.core.variables import EARLIER, earlier_of, response_data
 from datasets.findings_shown import Shown, shown
 from datasets.forms import RowFilterForm
 from datasets.importing import limits_of_kept
@@ -40,6 +40,7 @@ class AnswerShown:
     content: str
     reasoning: str
     further: str
+    earlier: list[dict[str, str]]
 
 
 @login_required
@@ -81,14 +82,8 @@ def _chosen(wanted: dict[str, Any]) -> RowFilter:
 
 def _values(version: Version) -> list[tuple[str, str, int]]:
     """(field, value, rows) of fields with few values, to choose from."""
-    index = searching.open_index(version)
-    if index is None:
-        return []
-    try:
-        found = index.facets()
-    finally:
-        index.close()
-    return [(name, value, rows) for name, values in found.items() for value, rows in values][:MOST_VALUES]
+    found = searching.facets(version).items()
+    return [(name, value, rows) for name, values in found for value, rows in values][:MOST_VALUES]
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
@@ -199,12 +194,14 @@ def _parts(row: Row) -> dict[str, Any]:
 
 def _answer(response: Response) -> AnswerShown:
     data = response_data(response.raw)
+    earlier = earlier_of(data) or []
     return AnswerShown(
         model=response.candidate.name,
         number=response.number,
         content=_cut(data["content"]),
         reasoning=_cut(data["reasoning_content"] or ""),
-        further=_further(data, "content", "reasoning_content"),
+        further=_further(data, "content", "reasoning_content", *([EARLIER] if earlier else [])),
+        earlier=[{"role": one["role"], "content": _cut(one["content"])} for one in earlier],
     )
 
 

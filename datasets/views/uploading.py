@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.csrf import csrf_protect
 
 from datasets import files, guide, services
 from datasets.access import LOOK
@@ -19,14 +19,15 @@ from datasets.models import Dataset, Version
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.request_limits import allow, upload_page
 
 
-@csrf_exempt  # until the guard has been passed; then _upload asks for the token
+@upload_page
 @login_required
 def upload(request: HttpRequest, slug: str) -> HttpResponse:
     """The guard stands before the body is read: who may not upload fills no disk, nor does a file beyond the limit."""
     project = access.get_project(request, slug, May.UPLOAD)
-    request.upload_handlers = [files.LimitedUpload(request)]
+    allow(request, files.limit_bytes(), services.too_large_sentence())
     return _upload(request, project)
 
 
@@ -36,10 +37,6 @@ def _upload(request: HttpRequest, project: Project) -> HttpResponse:
         form = UploadForm(initial={"name": _further_version_of(request, project)})
         return render(request, "datasets/upload.html", _context(form))
     form = UploadForm(request.POST, request.FILES)
-    if getattr(request, "upload_too_large", False):
-        form.errors.clear()
-        form.add_error(None, services.too_large_sentence())
-        return _answer_invalid(request, form)
     if not form.is_valid():
         return _answer_invalid(request, form)
     try:

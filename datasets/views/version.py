@@ -17,6 +17,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from datasets import (
     bad_rows,
     fields_shown,
+    files,
     findings_shown,
     first_rows,
     repair_offers,
@@ -201,10 +202,13 @@ def leave_out(request: HttpRequest, slug: str, dataset: int, number: int) -> Htt
 
 
 @login_required
-def original(request: HttpRequest, slug: str, dataset: int, number: int) -> FileResponse:
-    """The uploaded file, byte for byte."""
+def original(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse | FileResponse:
+    """The uploaded file, byte for byte; where its bytes have changed since, a page that says so comes before it."""
     found = get_version(request, slug, dataset, number)
     try:
+        wanted = "damaged" in request.GET or not found.sha256
+        if not wanted and not files.is_intact(found.stored_as, found.sha256):
+            return render(request, "datasets/damaged.html", {"version": found}, status=409)
         file, size = keeping.stream(found.stored_as)
     except FileNotFoundError:
         raise Http404 from None

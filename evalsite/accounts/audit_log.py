@@ -16,9 +16,9 @@ from evalsite.accounts.models import Project, Role
 from evalsite.audit import Action
 from evalsite.cells import no_formula
 from evalsite.models import AuditEntry
+from evalsite.numbers import whole
 
 PER_PAGE = 50
-LARGEST = 2**63 - 1
 # What the names in an entry's detail mean to a reader; others are shown as they are.
 DETAILS = {
     "before": pgettext_lazy("log", "before"),
@@ -118,12 +118,6 @@ def listed(value: Any) -> str:
     if value in (None, ""):
         return "–"
     return str(Role(value).label) if value in Role.values else str(value)
-
-
-def whole(text: str) -> int | None:
-    """A number that a database holds, or None."""
-    number = int(text) if text.isdecimal() and len(text) < 20 else None
-    return number if number is not None and number <= LARGEST else None
 
 
 def entries_of(project: Project | None) -> QuerySet[AuditEntry]:

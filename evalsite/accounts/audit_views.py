@@ -11,6 +11,7 @@ from evalsite import access
 from evalsite.accounts import audit_log
 from evalsite.accounts.audit_log import LogFilter, csv_lines, entries_of
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 
 
 @login_required
@@ -49,8 +50,8 @@ def _log(request: HttpRequest, project: Project | None) -> HttpResponse:
     everything, chosen = entries_of(project), LogFilter.read(request.GET)
     shown = audit_log.page(
         chosen.of(everything),
-        before=audit_log.whole(request.GET.get("before", "")),
-        after=audit_log.whole(request.GET.get("after", "")),
+        before=whole(request.GET.get("before", "")),
+        after=whole(request.GET.get("after", "")),
     )
     context = {
         "page": shown,

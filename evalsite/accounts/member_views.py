@@ -19,6 +19,7 @@ from evalsite.accounts.invitations import invitation_create, invitation_revoke, 
 from evalsite.accounts.members import (
     LastAdministrator,
     NotYours,
+    may_reset,
     members_of,
     password_reset,
     roles_add,
@@ -101,8 +102,8 @@ def reset_password(request: HttpRequest, slug: str, user_id: int) -> HttpRespons
         clear = password_reset(user=user, project=project, by=access.signed_in(request))
     except NotYours:
         problem = _(
-            "Nothing was changed: the account of %(name)s can do more than you, for it belongs to other projects too. "
-            "Ask an administrator of the whole site."
+            "The password was not reset: the account of %(name)s was not created by this project, or other projects "
+            "use it too. Ask an administrator of the site."
         )
         messages.error(request, problem % {"name": user.username})
         return redirect("accounts:members", slug)
@@ -162,5 +163,12 @@ def _members_page(request: HttpRequest, project: Project, **more: Any) -> HttpRe
         "new": CreateMemberForm(prefix="new"),
     }
     wrong = any(key in more for key in forms)
-    context = {"members": members_of(project), "invitations": open_invitations(project), **forms, **more}
+    members, by = members_of(project), access.signed_in(request)
+    context = {
+        "members": members,
+        "resettable": [m.user for m in members if may_reset(by=by, user=m.user, project=project)],
+        "invitations": open_invitations(project),
+        **forms,
+        **more,
+    }
     return render(request, "accounts/members.html", context, status=422 if wrong else 200)

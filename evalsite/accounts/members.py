@@ -20,7 +20,7 @@ class LastAdministrator(Exception):
 
 
 class NotYours(Exception):
-    """The account can do more than the administrator who would take it over."""
+    """Only an administrator of the site may reset this account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,29 +54,33 @@ def user_create(*, username: str, name: str, project: Project, roles: Sequence[s
     """A new account that belongs to `project`, and its password in the clear, to be changed at once."""
     password = one_time_password()
     user = User.objects.create_user(
-        username=username, password=password, first_name=name, must_change_password=True
+        username=username,
+        password=password,
+        first_name=name,
+        must_change_password=True,
+        created_for=project,
     )
     record(Action.ACCOUNT_CREATED, project=project, thing=user)
     roles_set(project=project, user=user, roles=roles)
     return user, password
 
 
-def may_reset(by: User, user: User) -> bool:
-    """May `by` give `user` a new password? Only who could do all that the account can."""
-    if by.is_superuser or by == user:
-        return True
-    managed = Membership.objects.filter(user=by, role=Role.ADMIN).values("project")
-    beyond = Membership.objects.filter(user=user).exclude(project__in=managed)
-    return not user.is_superuser and not beyond.exists()
+def may_reset(*, by: User, user: User, project: Project) -> bool:
+    """May `by`, who manages `project`, give `user` a new password?
+
+    An administrator of the site may. Anybody else only where the project created the account and no other project
+    has ever used it: otherwise adding somebody to a project would be enough to take their account over.
+    """
+    return by.is_superuser or (not user.is_superuser and user.created_for_id == project.pk)
 
 
 @transaction.atomic
 def password_reset(*, user: User, project: Project, by: User) -> str:
     """A new password for somebody who lost theirs, to be changed at once. Sessions and tokens end.
 
-    Raises NotYours where the account can do more than `by`.
+    Raises NotYours where `may_reset` says no.
     """
-    if not may_reset(by, user):
+    if not may_reset(by=by, user=user, project=project):
         raise NotYours
     password = one_time_password()
     user.set_password(password)
@@ -107,6 +111,8 @@ def roles_set(*, project: Project, user: User, roles: Collection[str]) -> None:
     if Role.ADMIN in before and Role.ADMIN not in roles and not others.exists():
         raise LastAdministrator
     held.filter(user=user).exclude(role__in=roles).delete()
+    if roles:
+        User.objects.filter(pk=user.pk).exclude(created_for=project).update(created_for=None)
     for role in set(roles) - before:
         Membership.objects.get_or_create(project=project, user=user, role=role)
     _record(project, user, in_order(before), in_order(roles))

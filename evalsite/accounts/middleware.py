@@ -11,7 +11,7 @@ from django.contrib.auth import login
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
@@ -24,6 +24,7 @@ from evalsite.accounts.tokens import token_find
 
 Handler = Callable[[HttpRequest], HttpResponse]
 ACCOUNTS = "accounts"
+PROXY_HEADERS = ("HTTP_FORWARDED", "HTTP_VIA")
 # what a token opens of the room about people: reading the log
 FOR_TOKENS: set[str | None] = {"project_log", "project_log_csv", "site_log", "site_log_csv"}
 
@@ -64,6 +65,41 @@ def _refused() -> HttpResponse:
     answer = HttpResponse(f"{text}\n", status=401, content_type="text/plain; charset=utf-8")
     answer["WWW-Authenticate"] = 'Bearer error="invalid_token"'
     return answer
+
+
+class LocalOnlyMiddleware:
+    """In local mode, where nobody has to sign in, answer only what this machine's user asked for.
+
+    Refused are requests that came through a proxy, behind which anybody may be, and requests that another site's page
+    made; following a link from another site is allowed.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not settings.LOCAL_MODE:
+            return self.get_response(request)
+        if _proxied(request):
+            return render(request, "403_local.html", {"proxied": True}, status=403)
+        if _from_another_site(request):
+            return render(request, "403_local.html", status=403)
+        return self.get_response(request)
+
+
+def _proxied(request: HttpRequest) -> bool:
+    return any(name in PROXY_HEADERS or name.startswith("HTTP_X_FORWARDED_") for name in request.META)
+
+
+def _from_another_site(request: HttpRequest) -> bool:
+    if request.headers.get("Sec-Fetch-Site") not in ("cross-site", "same-site"):
+        return False
+    followed_link = (
+        request.method == "GET"
+        and request.headers.get("Sec-Fetch-Mode") == "navigate"
+        and request.headers.get("Sec-Fetch-Dest") == "document"
+    )
+    return not followed_link
 
 
 class LocalVisitorMiddleware:

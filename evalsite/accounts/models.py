@@ -13,6 +13,8 @@ class User(AbstractUser):
 
     language = models.CharField(max_length=10, blank=True, default="")
     must_change_password = models.BooleanField(default=False)  # it has one that somebody else knows
+    # The project whose administrator created the account, until another project gives it a role.
+    created_for = models.ForeignKey("Project", null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
         verbose_name = _("user")

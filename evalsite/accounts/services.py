@@ -6,7 +6,8 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
-from evalsite.accounts.models import Membership, Project, Role, User
+from evalsite.accounts.members import roles_set
+from evalsite.accounts.models import Project, Role, User
 from evalsite.audit import Action, record
 
 LOCAL_ADMINISTRATOR = "admin"
@@ -26,7 +27,7 @@ def project_create(*, name: str, slug: str = "", owner: User | None = None) -> P
     project = Project.objects.create(name=name, slug=free)
     record(Action.PROJECT_CREATED, project=project, thing=project, by=owner)
     if owner is not None:
-        Membership.objects.create(user=owner, project=project, role=Role.ADMIN)
+        roles_set(project=project, user=owner, roles=[Role.ADMIN])
     return project
 
 

@@ -130,7 +130,7 @@ def answer_of(reply: Reply) -> dict[str, Any]:
 
 
 def flags_of(answer: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is odd about an answer that a model gave; it is judged nevertheless."""
+    """What is odd about a model's answer; it is judged all the same."""
     flags = []
     if not str(answer.get("content") or "").strip() and not answer.get("tool_calls"):
         flags.append(ANSWER_EMPTY)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from judging.core.pipeline import JudgeModel, MetricDefinition
 
 Kind = Literal["same", "gone", "new", "skipped"]
+MOST_COMPARISONS = 4_000_000  # of a line with a line; longer texts are shown as replaced as a whole
 CONTEXT = 3  # unchanged lines shown around a change
 
 _METRIC_SETTINGS = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum")
@@ -112,8 +113,10 @@ def _part(
 def lines_of(before: str, after: str) -> Iterator[Line]:
     """The changed lines with a few around them; what lies between is told by its number of lines."""
     old, new = before.split("\n") if before else [], after.split("\n") if after else []
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    opcodes = matcher.get_opcodes()
+    if len(old) * len(new) > MOST_COMPARISONS:
+        opcodes: list[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
+    else:
+        opcodes = list(SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
     for place, (tag, old_from, old_to, new_from, new_to) in enumerate(opcodes):
         if tag == "equal":
             head = CONTEXT if place else 0

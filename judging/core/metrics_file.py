@@ -41,6 +41,14 @@ _JUDGE = (
 _RULES_JUDGE = tuple(
     key for key in _JUDGE if key not in (*_TEMPLATE, "parse", "repeats", "both_orders")
 )  # what its lines ask, and how they are read, is the program's
+KEYS = {
+    "file": _ENTRY,
+    "candidates": _CANDIDATE,
+    "metrics": _METRIC,
+    "pipeline": _STEP,
+    "judge_model": _JUDGE,
+}
+"""By the part of the file whose mappings have them."""
 _STEPS = ("PREPROCESS", "JUDGE_MODEL", "POSTPROCESS", "RULES")
 _PLACES = {"PREPROCESS": 0, "JUDGE_MODEL": 1, "RULES": 1, "POSTPROCESS": 2}
 _FOREIGN = {

@@ -13,12 +13,10 @@ from typing import Any
 
 from judging.core.juries import QUORUM, conclude_votes
 from judging.core.replies import (
-    CUT_OFF,
-    EMPTY,
-    NOTHING_OFFERED,
     combine_orders,
     is_flip,
     turned_back,
+    why_unread,
     with_sides_swapped,
 )
 from judging.core.story import (
@@ -228,8 +226,7 @@ async def read_verdicts(asked: tuple[AskedJudge, ...], tools: Tools) -> tuple[Ve
 async def read_verdict(asked: AskedJudge, tools: Tools) -> Verdict:
     """Read a reply's content, never its reasoning."""
     value, reason = await tools.read(asked.judge, (asked.reply or {}).get("content") or "")
-    if reason in (EMPTY, NOTHING_OFFERED) and was_cut_off(asked):
-        reason = CUT_OFF
+    reason = why_unread(reason, (asked.reply or {}).get("finish_reason"))
     if asked.swapped:
         value = turned_back(value) if isinstance(value, int) else value
         return Verdict(asked.judge, asked.repeat, value, reason, "swapped")

@@ -52,7 +52,11 @@ _FORMS = {  # in small letters, with what must be there for a longer look to be 
     ),
     rf"[\"'](?:score|rating|评分|得分)[\"']\s*:\s*[\"']?{_NUMBER}": ("score", "rating", "评分", "得分"),
     rf"<(?:score|rating|评分|得分)>\s*{_NUMBER}": ("<score", "<rating", "<评", "<得"),
-    rf"{_LABEL}{_GAP}(?:(?:[:为→]|->|-\s|是){_GAP}){{1,3}}{_VALUE}{_NO_SCORE}": ("scor", "rating", "分"),
+    rf"{_LABEL}{_GAP}(?:(?:[:为→]|->|-\s|是){_GAP}){{1,3}}(?:\[\s?){{0,2}}{_VALUE}{_NO_SCORE}": (
+        "scor",
+        "rating",
+        "分",
+    ),
     rf"{_LABEL}{_GAP}(?:is|of)\s{_GAP}{_NUMBER}{_OF}": ("score", "rating"),
     r"(?<![a-z])(?:rate|rated|give|grade|deserves?|earns?)\b(?!\s+(?:is|was|of)\b)"
     rf"[^\n0-9]{{0,40}}{_NUMBER}{_OF}": ("rate", "give", "grade", "deserve", "earn"),

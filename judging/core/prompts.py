@@ -63,10 +63,12 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a template looks up from outside, in its order; ``asked``: of what it asks whether it is there."""
+    """What a template looks up from outside, in its order; ``asked``: of what it asks whether it is there; ``tested``:
+    what it takes as true or false."""
 
     used: tuple[Lookup, ...]
     asked: tuple[Path, ...]
+    tested: tuple[Lookup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +133,18 @@ def names_used(jail: Jail, template_source: str) -> tuple[tuple[NameAt, ...], Fa
 
 def names_of(jail: Jail, template_source: str) -> tuple[Names, Failure | None]:
     """The names with their parts; none, and the syntax error, of a template that has one."""
-    job = Job("names", template_source, tuple[list[tuple[Path, int]], list[Path]], {})
+    job = Job("names", template_source, tuple[_At, list[Path], _At], {})
     (outcome,) = jail.run(job, [{}])
-    used, asked = outcome.value or ([], [])
-    return Names(tuple(Lookup(path, line) for path, line in used), tuple(asked)), outcome.failure
+    used, asked, tested = outcome.value or ([], [], [])
+    names = Names(_lookups(used), tuple(asked), _lookups(tested))
+    return names, outcome.failure
+
+
+_At = list[tuple[Path, int]]
+
+
+def _lookups(found: _At) -> tuple[Lookup, ...]:
+    return tuple(Lookup(path, line) for path, line in found)
 
 
 def _job(jail: Jail, kind: Literal["render", "preview"], source: str, undefined: Undefined) -> Job[_Reply]:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from datasets.core.variables import reference_in
+
 ParserSpec = str | Mapping[str, str]
 
 # Why a reply gave no score.
@@ -48,6 +50,11 @@ class ParserError(ValueError):
 # --- what is read at all ---------------------------------------------------------------------------------------
 
 _THINK_TAG = re.compile(r"<(/?)think>", re.IGNORECASE)
+
+
+def why_unread(reason: str, finish_reason: str | None) -> str:
+    """Why a reply gave no score, where it may have reached its token limit before it came to one."""
+    return CUT_OFF if finish_reason == "length" and reason in (EMPTY, NOTHING_OFFERED) else reason
 
 
 def without_thinking(content: str) -> str:
@@ -90,20 +97,22 @@ def narrowed(text: str) -> str:
 
 _NUMBER = r"(?:[0-9]{1,300}(?:\.[0-9]{1,300})?|\.[0-9]{1,300})"
 _SIGNED = rf"[+-]?{_NUMBER}"
-# 10分制, 5分钟, 3分之一 tell of a scale, a time, a share.
-_NO_SCORE_AFTER = r"(?![ *_]{0,6}分?[ *_]{0,6}[钟制之])"
+_MARKS = r"[\s*_]{0,20}"  # blanks and bold marks
 
 _BRACKETED = re.compile(rf"\[\[\s*({_SIGNED})\s*\]\]")
 _LABELLED = re.compile(
-    rf"(?:评分|得分|分数|打分|(?<![a-z])(?:score|rating))[\s*_]{{0,20}}(?:[:=为][\s*_]{{0,20}}){{1,3}}"
-    rf"({_SIGNED})(?!\.?[0-9]){_NO_SCORE_AFTER}",
+    rf"(?:评分|得分|分数|打分|(?<![a-z])(?:score|rating)){_MARKS}(?:[:=为]{_MARKS}){{1,3}}"
+    rf"(?:({_SIGNED})(?!\.?[0-9])|\[{_MARKS}({_SIGNED}){_MARKS}\]|(?:【{_MARKS}){{1,2}}({_SIGNED})(?:{_MARKS}】){{1,2}})",
     re.IGNORECASE,
 )
 _UNIT = re.compile(
     rf"(?<![0-9./])((?:(?<!\w)[+-])?{_NUMBER})"
-    rf"(?:\s*分?\s*/\s*({_NUMBER})(?![0-9/]|\.[0-9])|[\s*_]{{0,10}}分){_NO_SCORE_AFTER}"
+    rf"(?:\s*分?\s*/\s*({_NUMBER})(?![0-9/]|\.[0-9])|[\s*_]{{0,10}}分)"
 )
-_BEFORE_NO_SCORE = re.compile(r"(?:满分|总分|共)[\s:=为是有计*_(]{0,10}\Z")
+_BARE = re.compile(rf"[\s*_]*({_SIGNED})[\s*_]*[.。]?[\s*_]*")
+# 满分10分 tells of a scale; 10分制, 5分钟, 3分之一 of a scale, a time, a share.
+_BEFORE_NO_SCORE = re.compile(r"(?:满分|总分|共)[\s:=为是有计*_(【\[]{0,10}\Z")
+_AFTER_NO_SCORE = re.compile(r"[ *_】\]]{0,6}分?[ *_]{0,6}[钟制之]")
 _LOOK_BACK = 14
 
 _SCORE_KEYS = ("score", "rating", "评分", "得分")
@@ -114,7 +123,8 @@ def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
     """The score that a reply offers on the scale: an int as int, a decimal as float.
 
     The first of these that offers something: the last `[[n]]`; the whole reply as a JSON object; the last
-    labelled number; the last `n分` or `n/max`. If it lies outside the scale nothing else is taken.
+    labelled number; the last `n分` or `n/max`; the whole reply as a number. If it lies outside the scale nothing else
+    is taken.
     """
     told = without_thinking(content).strip()
     if not told:
@@ -128,29 +138,37 @@ def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
 
 def _scores_offered(told: str, text: str, max_score: float) -> Iterator[tuple[int | float, str] | None]:
     """One after the other: what comes first is mostly enough."""
-    yield _last(_BRACKETED.finditer(text))
+    yield _last(text, _BRACKETED.finditer(text))
     yield _json_score(told)
-    yield _last(number for number in _LABELLED.finditer(text) if not _names_the_scale(text, number))
-    yield _last(number for number in _UNIT.finditer(text) if _is_unit_score(text, number, max_score))
+    yield _last(text, _LABELLED.finditer(text))
+    yield _last(text, (number for number in _UNIT.finditer(text) if _is_of_scale(number, max_score)))
+    bare = _BARE.fullmatch(text)
+    yield (_as_number(bare[1]), bare[0].strip()) if bare else None
 
 
-def _last(matches: Iterator[re.Match[str]]) -> tuple[int | float, str] | None:
+def _last(text: str, matches: Iterator[re.Match[str]]) -> tuple[int | float, str] | None:
     last = None
-    for last in matches:  # noqa: B007
-        pass
-    return (_as_number(last[1]), last[0].strip()) if last is not None else None
+    for match in matches:
+        if not _names_no_score(text, match):
+            last = match
+    return (_as_number(_number_in(last)), last[0].strip()) if last is not None else None
 
 
-def _names_the_scale(text: str, number: re.Match[str]) -> bool:
-    """Whether the number comes after 满分, 共 or 总分."""
-    start = number.start(1)
-    return _BEFORE_NO_SCORE.search(text[max(0, start - _LOOK_BACK) : start]) is not None
+def _number_in(match: re.Match[str]) -> str:
+    """Of the ways in which it may be written, the one that was met."""
+    return next(group for group in match.groups() if group is not None)
 
 
-def _is_unit_score(text: str, number: re.Match[str], max_score: float) -> bool:
+def _names_no_score(text: str, match: re.Match[str]) -> bool:
+    """Whether the number comes after 满分, 共 or 总分, or before 钟, 制 or 之."""
+    start = match.start(match.groups().index(_number_in(match)) + 1)
+    before = _BEFORE_NO_SCORE.search(text[max(0, start - _LOOK_BACK) : start])
+    return before is not None or _AFTER_NO_SCORE.match(text, match.end()) is not None
+
+
+def _is_of_scale(number: re.Match[str], max_score: float) -> bool:
     """`n分`, or `n/max` of this very scale: 3/4 of something else is no score."""
-    of_scale = number[2] is None or float(number[2]) == max_score
-    return of_scale and not _names_the_scale(text, number)
+    return number[2] is None or float(number[2]) == max_score
 
 
 def _json_score(told: str) -> tuple[int | float, str] | None:
@@ -220,8 +238,8 @@ def with_sides_swapped(
 
     None where one of the two is missing: then there is no other order to ask in.
     """
-    reference, content = data.get("ref_answer") or data.get("gt"), response.get("content")
-    if not reference or not content:
+    reference, content = reference_in(data), response.get("content")
+    if reference is None or not content:
         return None
     return {**data, "ref_answer": content, "gt": content}, {**response, "content": reference}
 

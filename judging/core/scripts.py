@@ -10,6 +10,7 @@ from judging.core.jail.protocol import Int64, ToldFailure, failure_of
 
 Result = bool | int | float | str | None
 ScriptKind = Literal["preprocess", "postprocess"]
+KINDS: tuple[ScriptKind, ...] = ("preprocess", "postprocess")
 
 
 class ScriptOutcome(msgspec.Struct, frozen=True):
@@ -59,9 +60,26 @@ def run_scripts(
     jail: Jail, kind: ScriptKind, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
 ) -> list[ScriptOutcome]:
     """One outcome per item, in order. A script that does not load is the same failure for every item."""
-    options = {"most": jail.limits.output_characters, "printed": jail.limits.printed_characters}
-    job = Job(kind, source, _Reply, options, each_alone)
+    job = _job(jail, kind, source, each_alone)
     return [_outcome(one.value, one.failure, one.seconds) for one in jail.run(job, items)]
+
+
+def load_failure(jail: Jail, kind: ScriptKind, source: str) -> Failure | None:
+    """Why the script cannot be loaded (its syntax, an import, its function); None if it can. Nothing is called."""
+    failure = jail.load_failure(_job(jail, kind, source))
+    if failure is not None and failure.code == "exception":  # raised by its top level, not on an item
+        return Failure("load", failure.message, failure.line)
+    return failure
+
+
+def failure_detail(kind: ScriptKind, failure: Failure) -> str:
+    """The failure's message, with the line of the script where there is one."""
+    return f"line {failure.line} of the {kind} script: {failure.message}" if failure.line else failure.message
+
+
+def _job(jail: Jail, kind: ScriptKind, source: str, each_alone: bool = False) -> Job[_Reply]:
+    options = {"most": jail.limits.output_characters, "printed": jail.limits.printed_characters}
+    return Job(kind, source, _Reply, options, each_alone)
 
 
 def _outcome(reply: _Reply | None, failure: Failure | None, seconds: float) -> ScriptOutcome:

@@ -14,13 +14,14 @@ from django.utils.translation import gettext as _
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from evalsite.templatetags.show import duration
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.messages import FILE_PROBLEMS, reason_sentence
 from judging.metrics import samples, trying
 from judging.metrics.forms import MetricForms, starting_definition, typed_definition
-from judging.metrics.judge_forms import failure_sentence
+from judging.metrics.judge_forms import prompt_sentence, script_sentence
 from judging.metrics.models import Endpoint, Metric, MetricVersion
 from judging.metrics.preview import Prompt, preview_prompt
 from judging.metrics.samples import Offered, Sample
@@ -29,6 +30,7 @@ from judging.metrics.trying import Text, Trial
 from judging.runs.budget import MILLION, cost_of_reply
 from judging.runs.past_replies import PastReply, tried_on_metric
 from judging.runs.trials import Waits
+from judging.sandbox_messages import localized
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,13 @@ class Look:
     def error(self) -> str:
         """Why the template gives no prompt."""
         failure = self.prompt.shown.error if self.prompt else None
-        return failure_sentence("prompt", failure) if failure else ""
+        return prompt_sentence(failure) if failure else ""
 
     @property
     def script_error(self) -> str:
         """Why preprocess failed on this row."""
         failure = self.prompt.preprocess.failure if self.prompt and self.prompt.preprocess else None
-        return failure_sentence("script", failure) if failure else ""
+        return script_sentence("preprocess", failure) if failure else ""
 
     @property
     def names(self) -> list[Offered]:
@@ -90,12 +92,11 @@ def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefin
 
 def definition_at(project: Project, metric: str, number: str, start: str = "") -> MetricDefinition:
     """The definition that a form began with: version `number` of a metric, or a starting point."""
-    if metric.isdecimal() and number.isdecimal():
-        found = MetricVersion.objects.filter(
-            metric__project=project, metric=int(metric), number=int(number)
-        ).first()
-        if found is not None:
-            return MetricDefinition.from_json(found.definition)
+    found = MetricVersion.objects.filter(
+        metric__project=project, metric=whole(metric) or 0, number=whole(number) or 0
+    ).first()
+    if found is not None:
+        return MetricDefinition.from_json(found.definition)
     return starting_definition(start, "")
 
 
@@ -108,6 +109,7 @@ class Tried:
     sentence: str
     money: float | None = None  # None where the endpoint has no prices
     currency: str = ""
+    about: str = ""  # which line of a rule program
 
     @property
     def request_json(self) -> str:
@@ -132,16 +134,16 @@ def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Waits | Trial]:
 
 
 def tried(look: Look, trial: Trial) -> Tried:
-    sentence = reason_sentence(trial.code, trial.detail) if trial.code else ""
-    money, currency = _cost(look, trial)
+    sentence = reason_sentence(trial.code, trial.detail, "prompt") if trial.code else ""
+    asked = look.definition.judges[look.judge].endpoint if look.definition.judges else None
+    money, currency = cost_of(trial, asked)
     return Tried(trial, look.sample, sentence, money, currency)
 
 
-def _cost(look: Look, trial: Trial) -> tuple[float | None, str]:
+def cost_of(trial: Trial, asked: int | None) -> tuple[float | None, str]:
     """What the reply has cost by the prices of the endpoint that was asked, and their currency."""
     if trial.asked is None or trial.asked.reply is None:
         return None, ""
-    asked = look.definition.judges[look.judge].endpoint
     endpoint = Endpoint.objects.filter(pk=asked).first() if asked else None
     if endpoint is None or endpoint.price_read is None or endpoint.price_written is None:
         return None, ""
@@ -206,5 +208,5 @@ def past_replies(metric: Metric | None, before: MetricDefinition, typed: QueryDi
             {kind: pattern} if kind in ("regex", "json_path") else kind, scale.min_score, scale.max_score
         )
     except ParserError as error:
-        return Past(number, [], str(FILE_PROBLEMS[error.code]) % {"detail": error.detail})
+        return Past(number, [], str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)})
     return Past(number, tried_on_metric(metric, number, parser) if number < len(before.judges) else [])

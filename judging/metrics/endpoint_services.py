@@ -18,9 +18,11 @@ from judging.metrics.endpoint_forms import PLAIN, EndpointData
 from judging.metrics.models import Endpoint
 
 
-def endpoint_create(*, project: Project, data: EndpointData, user: User | None) -> Endpoint:
-    """A new endpoint. Raises ValidationError if the project has one of that name."""
-    endpoint = Endpoint(project=project, created_by=user)
+def endpoint_create(
+    *, project: Project, data: EndpointData, user: User | None, draft: bool = False
+) -> Endpoint:
+    """A new endpoint; a draft until a test succeeds. Raises ValidationError if the project has one of that name."""
+    endpoint = Endpoint(project=project, created_by=user, draft=draft)
     with transaction.atomic():
         made = _written(endpoint, data)
         record(Action.ENDPOINT_CREATED, project=project, thing=made, by=user, url=made.url, model=made.model)
@@ -89,5 +91,10 @@ def endpoint_remember_test(*, endpoint: Endpoint, found: dict[str, Any]) -> None
         found = found | {"models": endpoint.probe.get("models", [])}
     endpoint.probe, endpoint.probed_at = found, timezone.now()
     if found["ok"]:
-        endpoint.refuses = found["refuses"]
-    endpoint.save(update_fields=["probe", "probed_at", "refuses"])
+        endpoint.refuses, endpoint.draft = found["refuses"], False
+    endpoint.save(update_fields=["probe", "probed_at", "refuses", "draft"])
+
+
+def endpoint_publish(*, endpoint: Endpoint) -> None:
+    """Offer a draft everywhere although no test of it has succeeded."""
+    Endpoint.objects.filter(pk=endpoint.pk).update(draft=False)

@@ -15,6 +15,7 @@ urlpatterns = [
     path("<int:endpoint>/", views.endpoint, name="endpoint"),
     path("<int:endpoint>/edit/", views.edit, name="edit"),
     path("<int:endpoint>/test/", views.test, name="test"),
+    path("<int:endpoint>/publish/", views.publish, name="publish"),
     path("<int:endpoint>/archive/", views.archive, name="archive"),
     path("<int:endpoint>/restore/", views.restore, name="restore"),
 ]

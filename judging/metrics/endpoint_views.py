@@ -26,11 +26,12 @@ secrets_unlogged = sensitive_post_parameters("key", "headers", "proxy")
 @login_required
 @require_GET
 def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
-    """The project's endpoints, or those that were archived."""
+    """The project's endpoints and drafts, or those that were archived."""
     project = access.get_project(request, slug, May.USE_ENDPOINTS)
     archived = request.GET.get("archived") == "1"
     found = selectors.endpoints_of(project, archived=archived)
-    return render(request, "endpoints/list.html", {"lines": found, "archived": archived})
+    drafts = selectors.endpoint_drafts(project).none() if archived else selectors.endpoint_drafts(project)
+    return render(request, "endpoints/list.html", {"lines": found, "drafts": drafts, "archived": archived})
 
 
 @login_required
@@ -55,7 +56,7 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             made = endpoint_services.endpoint_create(
-                project=project, data=form.result(), user=signed_in(request)
+                project=project, data=form.result(), user=signed_in(request), draft="test" in request.POST
             )
         except ValidationError as error:
             form.add_error(None, error)
@@ -93,10 +94,14 @@ def _form(request: HttpRequest, form: EndpointForm, endpoint: Endpoint | None) -
 
 
 def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
-    messages.success(request, _("“%(name)s” is saved.") % {"name": endpoint.name})
     if "test" in request.POST:
         found = connection.try_endpoint(endpoint)
         endpoint_services.endpoint_remember_test(endpoint=endpoint, found=found)
+    elif endpoint.draft:
+        endpoint_services.endpoint_publish(endpoint=endpoint)
+        endpoint.draft = False
+    saved = _("“%(name)s” is saved as a draft.") if endpoint.draft else _("“%(name)s” is saved.")
+    messages.success(request, saved % {"name": endpoint.name})
     return redirect("endpoints:endpoint", slug, endpoint.pk)
 
 
@@ -110,6 +115,16 @@ def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
         return redirect("endpoints:endpoint", slug, found.pk)
     context = {"endpoint": found, "told": connection.told(found)}
     return render(request, "endpoints/_connection.html", context)
+
+
+@login_required
+@require_POST
+def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Use a draft although its connection test failed."""
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    endpoint_services.endpoint_publish(endpoint=found)
+    messages.success(request, _("“%(name)s” can be used now.") % {"name": found.name})
+    return redirect("endpoints:endpoint", slug, found.pk)
 
 
 @login_required

@@ -9,6 +9,9 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from judging.core.json_size import check_json_size
+from judging.sandbox_messages import localized
+
 MAX_PARAMS = 20_000  # characters
 
 
@@ -37,10 +40,11 @@ class JsonObjectField(forms.CharField):
 def json_object(text: str) -> dict[str, Any]:
     """The object that the text is. Raises ValidationError with the place of what is wrong."""
     try:
+        check_json_size(text.encode("utf-8", "replace"), depth=50, marks=100_000)
         value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         sentence = _("This is not JSON: %(problem)s, line %(line)s, column %(column)s.")
-        place = {"problem": error.msg, "line": error.lineno, "column": error.colno}
+        place = {"problem": localized(error.msg), "line": error.lineno, "column": error.colno}
         raise forms.ValidationError(sentence % place, code="json") from None
     except (RecursionError, ValueError) as error:
         raise forms.ValidationError(

@@ -14,9 +14,11 @@ from django.utils.translation import gettext_lazy, ngettext
 from evalsite.accounts.models import Project
 from judging.core.builtin import BUILTINS
 from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.scripts import ScriptKind
 from judging.messages import reason_sentence
 from judging.metrics import preview
-from judging.metrics.judge_forms import CodeField, JudgeForm, failure_sentence, judge_numbers, unified
+from judging.metrics.judge_forms import CodeField, JudgeForm, judge_numbers, script_sentence, unified
+from judging.metrics.recommending import Offer, offers
 
 MAX_SCRIPT = 200_000  # characters
 
@@ -79,19 +81,24 @@ class MetricForm(forms.Form):
         ),
     )
 
+    @property
+    def offers(self) -> dict[ScriptKind, list[Offer]]:
+        """The recommended scripts of each kind."""
+        return offers()
+
     def clean_preprocess(self) -> str:
         return self._script("preprocess")
 
     def clean_postprocess(self) -> str:
         return self._script("postprocess")
 
-    def _script(self, kind: str) -> str:
+    def _script(self, kind: ScriptKind) -> str:
         source: str = self.cleaned_data[kind]
         if not source.strip():
             return ""
         failure = preview.script_failure(kind, source)
         if failure is not None:
-            raise forms.ValidationError(failure_sentence("script", failure))
+            raise forms.ValidationError(script_sentence(kind, failure))
         return source
 
     def clean(self) -> dict[str, Any]:

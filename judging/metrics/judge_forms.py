@@ -11,13 +11,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite.accounts.models import Project
+from judging.core.builtin import BUILTINS
+from judging.core.jail.job import Failure
 from judging.core.metrics_file import MAX_REPEATS
 from judging.core.pipeline import JudgeModel, ParserSpec
 from judging.core.replies import ParserError, make_parser
+from judging.core.scripts import ScriptKind, failure_detail
 from judging.messages import FILE_PROBLEMS, reason_sentence
 from judging.metrics import preview, selectors
 from judging.metrics.fields import JsonObjectField
 from judging.metrics.models import Endpoint
+from judging.sandbox_messages import localized
 
 MAX_TEMPLATE = 400_000  # characters
 MAX_JUDGES = 20
@@ -140,7 +144,7 @@ class JudgeForm(forms.Form):
         source: str = self.cleaned_data["template"]
         failure = preview.template_failure(source)
         if failure is not None:
-            raise forms.ValidationError(failure_sentence("prompt", failure))
+            raise forms.ValidationError(prompt_sentence(failure))
         return source
 
     def parser(self) -> ParserSpec:
@@ -151,7 +155,7 @@ class JudgeForm(forms.Form):
         try:
             make_parser(self.parser(), 1, 10)
         except ParserError as error:
-            self.add_error("pattern", str(FILE_PROBLEMS[error.code]) % {"detail": error.detail})
+            self.add_error("pattern", str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)})
         return self.cleaned_data
 
     def result(self) -> JudgeModel:
@@ -198,6 +202,10 @@ def with_change(typed: QueryDict, before: int) -> QueryDict:
         place = numbers.index(number) + 1 if number in numbers else len(numbers)
         numbers.insert(place, free)
         _fill(changed, number if action == "copy" else None, free)
+        builtin = BUILTINS.get(typed.get("add_from", "")) if action == "add" else None
+        if builtin is not None:
+            changed[f"judge-{free}-template"] = builtin.source
+            changed[f"judge-{free}-parse"] = builtin.parse
     elif number in numbers:
         place = numbers.index(number)
         numbers.remove(number)
@@ -233,7 +241,12 @@ def judge_initial(judge: JudgeModel) -> dict[str, Any]:
     }
 
 
-def failure_sentence(what: str, failure: Any) -> str:
-    """A jail's failure with its line, as the run would tell it."""
+def prompt_sentence(failure: Failure) -> str:
+    """Why a template gives no prompt, with its line."""
     place = _("line %(line)s: ") % {"line": failure.line} if failure.line else ""
-    return reason_sentence(f"{what}_{failure.code}", place + failure.message)
+    return reason_sentence(f"prompt_{failure.code}", place + localized(failure.message))
+
+
+def script_sentence(kind: ScriptKind, failure: Failure) -> str:
+    """Why a script gives no result, with its line, as a run would say it."""
+    return reason_sentence(f"script_{failure.code}", failure_detail(kind, failure))

@@ -16,7 +16,7 @@ import msgspec
 from django.db.models import Sum
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import response_data, row_data
+from datasets.core.variables import row_and_response, row_data
 from datasets.models import Candidate, Response, Row, Version
 from evalsite import engine
 from judging.core.jail.keeper import JailBroken
@@ -184,7 +184,7 @@ def answers_of(version: Version) -> Iterator[Answer]:
         for pk, line, raw in batch:
             data = row_data(raw, form)
             for answer in of_rows.get(pk, [""]):
-                yield line, data, response_data(answer) if answer else None
+                yield line, *(row_and_response(data, answer) if answer else (data, None))
 
 
 def reconcile() -> None:

@@ -38,9 +38,15 @@ class Endpoint(models.Model):
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True)
+    draft = models.BooleanField(default=False, help_text="its first test failed: nothing offers it yet")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="endpoint_name_once")]
+
+    @property
+    def works(self) -> bool:
+        """Did its last connection test succeed?"""
+        return bool(self.probe.get("ok"))
 
 
 class Metric(models.Model):

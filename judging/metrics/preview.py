@@ -5,14 +5,13 @@ from __future__ import annotations
 import atexit
 import threading
 from dataclasses import dataclass
-from typing import Any
 
 from judging.core.jail.job import Failure
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import Jail, JailRefused
 from judging.core.pipeline import Context, Item, MetricDefinition, with_changes
 from judging.core.prompts import Piece, Preview, names_used, preview
-from judging.core.scripts import ScriptOutcome, run_preprocess, run_scripts
+from judging.core.scripts import ScriptKind, ScriptOutcome, load_failure, run_preprocess
 from judging.core.tokens import estimated_tokens
 from judging.jails import make_jail
 from judging.runs.tools import render_item
@@ -97,14 +96,9 @@ def template_failure(source: str) -> Failure | None:
         return Failure("refused", str(error))
 
 
-def script_failure(kind: Any, source: str) -> Failure | None:
+def script_failure(kind: ScriptKind, source: str) -> Failure | None:
     """Why a script cannot be loaded; what it does with items is not looked at."""
-    nothing: dict[str, Any] = {"data": {}, "resp": {"content": ""}}
-    if kind == "postprocess":
-        nothing |= {"judge_reqs": [], "judge_resps": [], "judge_models": []}
     try:
-        (outcome,) = run_scripts(shared_jail(), kind, source, [nothing])
+        return load_failure(shared_jail(), kind, source)
     except (JailRefused, JailBroken) as error:
         return Failure("refused", str(error))
-    failure = outcome.failure
-    return failure if failure and failure.code in ("syntax", "load") else None

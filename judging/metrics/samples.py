@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from datasets import selectors
-from datasets.core.variables import response_data
+from datasets.core.variables import row_and_response
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project
 from judging.core.pipeline import Item
@@ -33,8 +33,8 @@ class Sample:
 
     @property
     def item(self) -> Item:
-        response = response_data(self.response.raw) if self.response else {}
-        return Item(self.data, response, selectors.exact_reference(self.row, exact_json))
+        data, response = row_and_response(self.data, self.response.raw) if self.response else (self.data, {})
+        return Item(data, response, selectors.exact_reference(self.row, exact_json))
 
     @property
     def response_key(self) -> str:

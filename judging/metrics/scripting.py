@@ -13,12 +13,13 @@ from typing import Any
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import JailRefused
 from judging.core.judges.settings import JudgeSettings, build_request
+from judging.core.pasted import Repair, repaired
 from judging.core.pipeline import AskedJudge, Context, MetricDefinition, with_changes
 from judging.core.prompts import render
-from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
+from judging.core.scripts import KINDS, ScriptKind, ScriptOutcome, run_postprocess, run_preprocess
 from judging.messages import reason_sentence
 from judging.metrics import preview, samples
-from judging.metrics.judge_forms import failure_sentence
+from judging.metrics.judge_forms import script_sentence
 from judging.metrics.samples import Sample
 from judging.runs.models import Judgement, JudgeReply
 from judging.runs.tools import postprocess_arguments, render_item
@@ -30,12 +31,13 @@ _MOST_SHOWN = 2_000  # characters of a value
 class ScriptRun:
     """What a script does: `outcome` None where there is no sample row, and only its loading was tried."""
 
-    kind: str
+    kind: ScriptKind
     error: str = ""
     line: int | None = None
     outcome: ScriptOutcome | None = None
     reply: str = ""
     reply_from: str = ""  # typed, stored, example
+    repair: Repair | None = None
 
     @property
     def result_json(self) -> str:
@@ -60,10 +62,11 @@ def script_runs(
 ) -> dict[str, ScriptRun]:
     """What each script that there is does to the sample row, by its name."""
     try:
-        return _runs(definition, sample, metric, typed_reply)
+        runs = _runs(definition, sample, metric, typed_reply)
+        return {kind: replace(run, repair=repaired(getattr(definition, kind))) for kind, run in runs.items()}
     except (JailRefused, JailBroken):
         sentence = reason_sentence("script_refused")
-        kinds = [kind for kind in ("preprocess", "postprocess") if getattr(definition, kind).strip()]
+        kinds = [kind for kind in KINDS if getattr(definition, kind).strip()]
         return {kind: ScriptRun(kind, sentence) for kind in kinds}
 
 
@@ -72,9 +75,7 @@ def _runs(
 ) -> dict[str, ScriptRun]:
     if sample is None:
         return {
-            kind: _loaded(kind, source)
-            for kind in ("preprocess", "postprocess")
-            if (source := getattr(definition, kind)).strip()
+            kind: _loaded(kind, source) for kind in KINDS if (source := getattr(definition, kind)).strip()
         }
     found: dict[str, ScriptRun] = {}
     context = Context(sample.item)
@@ -93,18 +94,18 @@ def _runs(
     return found
 
 
-def _loaded(kind: str, source: str) -> ScriptRun:
+def _loaded(kind: ScriptKind, source: str) -> ScriptRun:
     failure = preview.script_failure(kind, source)
     return ScriptRun(
-        kind, failure_sentence("script", failure) if failure else "", failure.line if failure else None
+        kind, script_sentence(kind, failure) if failure else "", failure.line if failure else None
     )
 
 
-def _shown(kind: str, outcome: ScriptOutcome) -> ScriptRun:
+def _shown(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptRun:
     failure = outcome.failure
     if failure is None:
         return ScriptRun(kind, outcome=outcome)
-    return ScriptRun(kind, failure_sentence("script", failure), failure.line, outcome)
+    return ScriptRun(kind, script_sentence(kind, failure), failure.line, outcome)
 
 
 def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typed: str) -> tuple[str, str]:

@@ -22,8 +22,14 @@ class MetricLine:
 
 
 def endpoints_of(project: Project, *, archived: bool = False) -> QuerySet[Endpoint]:
-    """The project's endpoints by name."""
-    return Endpoint.objects.filter(project=project, archived_at__isnull=not archived).order_by("name")
+    """The project's endpoints by name, without drafts."""
+    found = Endpoint.objects.filter(project=project, archived_at__isnull=not archived, draft=False)
+    return found.order_by("name")
+
+
+def endpoint_drafts(project: Project) -> QuerySet[Endpoint]:
+    """Endpoints whose first connection test failed and that nobody has decided to use all the same."""
+    return Endpoint.objects.filter(project=project, archived_at=None, draft=True).order_by("name")
 
 
 def metrics_of(project: Project, *, archived: bool = False) -> list[MetricLine]:

@@ -17,7 +17,7 @@ from judging.core.judges.errors import JudgeError
 from judging.core.judges.patience import Asked, RetryPolicy, Watch, ask_patiently
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.core.replies import Parsed, Parser, make_parser
+from judging.core.replies import Parsed, Parser, make_parser, why_unread
 from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.metrics.models import Endpoint
 from judging.metrics.preview import shared_jail
@@ -142,7 +142,8 @@ def concluded(
         return Trial(asked.request, asked, code=asked.error.code, detail=asked.error.message)
     assert asked.reply is not None
     parsed = read_reply(metric, judge, asked.reply.content)
-    return Trial(asked.request, asked, parsed, code=parsed.reason)
+    why_not = why_unread(parsed.reason, asked.reply.finish_reason)
+    return Trial(asked.request, asked, parsed, code=why_not)
 
 
 def read_reply(metric: MetricDefinition, judge: JudgeModel, content: str) -> Parsed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.metrics import comparing, lint_views, transfer_views, version_views, views
+from judging.metrics import comparing, lint_views, reference_views, transfer_views, version_views, views
 from judging.metrics.rules import views as rule_views
 
 app_name = "metrics"
@@ -18,8 +18,10 @@ urlpatterns = [
     path("rules/start/", rule_views.start, name="rules_start"),
     path("rules/new/", rule_views.new, name="rules_new"),
     path("rules/look/", rule_views.looked, name="rules_look"),
+    path("rules/try/", rule_views.try_row, name="rules_try"),
     path("rules/lint/", rule_views.lint, name="rules_lint"),
-    path("rules/reference/", rule_views.reference, name="rules_reference"),
+    path("rules/reference/", reference_views.reference, {"page": "rules"}, name="rules_reference"),
+    path("reference/<slug:page>/", reference_views.reference, name="reference"),
     path("import/", transfer_views.import_file, name="import"),
     path("export/", transfer_views.export_all, name="export_all"),
     path("<int:metric>/", views.edit, name="edit"),

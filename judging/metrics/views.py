@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from judging.core.builtin import BUILTINS, Builtin
 from judging.core.pipeline import MetricDefinition
 from judging.metrics import editing, selectors, services
@@ -26,6 +27,7 @@ from judging.metrics.forms import MetricForms, metric_forms, starting_definition
 from judging.metrics.judge_forms import with_change
 from judging.metrics.lint_views import LintShown, lint_shown
 from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.recommending import with_script
 from judging.metrics.rules import views as rule_views
 
 _SHOWING = ("go", "look", "change", "read", "check")  # buttons that neither save nor ask that all be right
@@ -79,7 +81,7 @@ def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
             saved = services.metric_edit(
                 metric=found,
                 definition=page.forms.result(),
-                based_on=int(page.seen) if page.seen.isdecimal() else 0,
+                based_on=whole(page.seen) or 0,
                 user=signed_in(request),
             )
         except services.StaleEdit as stale:
@@ -106,7 +108,7 @@ class EditorPage:
     def __post_init__(self) -> None:
         self.typed: QueryDict = self.request.POST
         if "change" in self.typed:
-            self.typed = with_change(self.typed, len(self.before.judges))
+            self.typed = with_script(with_change(self.typed, len(self.before.judges)))
         checked = not any(name in self.typed for name in _SHOWING)
         self.forms: MetricForms = metric_forms(self.typed or None, self.project, self.before, checked=checked)
 
@@ -137,6 +139,7 @@ class EditorPage:
             "lint": self._lint(),
             "past": editing.past_replies(self.metric, self.before, self.typed),
             "failed": failed,
+            "templates": [(one.name, template_label(one)) for one in starts()],
         }
         return render(
             self.request, "metrics/edit.html", context, status=409 if stale else 422 if failed else 200
@@ -191,6 +194,17 @@ def _before(request: HttpRequest, project: Project) -> MetricDefinition:
 def starts() -> list[Builtin]:
     """The built-in templates in the reader's language."""
     return [builtin for builtin in BUILTINS.values() if builtin.language == _language()]
+
+
+def template_label(builtin: Builtin) -> str:
+    """What a built-in template is called in a list."""
+    kinds = {
+        "score": _("Score"),
+        "comparison": _("Compare with the reference"),
+        "reference": _("Score against the reference"),
+    }
+    turns = _("single turn") if builtin.name.startswith("single_turn") else _("multi-turn")
+    return f"{kinds[builtin.kind]} · {turns}"
 
 
 def start_name(start: str) -> str:

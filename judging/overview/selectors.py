@@ -47,7 +47,7 @@ def project_steps(project: Project) -> list[Step]:
     runs = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
     counts = {
         "dataset": versions.values("dataset").distinct().count(),
-        "endpoint": Endpoint.objects.filter(project=project, archived_at=None).count(),
+        "endpoint": Endpoint.objects.filter(project=project, archived_at=None, draft=False).count(),
         "metric": Metric.objects.filter(project=project, archived_at=None).count(),
         "run": runs.count(),
         "report": runs.filter(state=RunState.FINISHED).count(),

@@ -9,6 +9,8 @@ from django.db.models import Q
 from judging.people.looking import criteria_of
 from judging.people.messages import value_label, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
+from judging.people.showing import Shown, shown_in
+from judging.runs.models import Judgement
 
 MOST = 50
 
@@ -22,6 +24,26 @@ class Said:
     pseudonym: str
     told: list[tuple[str, str]]
     comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An item as its raters saw it, the judged answer on the left, with the names that they did not see."""
+
+    shown: Shown
+    names: list[str]
+
+
+def seen_by_people(judgement: Judgement) -> Seen | None:
+    """What a person's judgement is about."""
+    parts = ("evaluation__run__version", "evaluation__other_version", "row")
+    known = Item.objects.select_related(*parts, "response__candidate", "other_response__candidate")
+    about = {"response": judgement.response_id, "other_response": judgement.other_response_id}
+    item = known.filter(evaluation__run=judgement.run_id, **about).first()
+    if item is None:
+        return None
+    names = [one.candidate.name for one in (item.response, item.other_response) if one]
+    return Seen(shown_in(item.evaluation, item, 1, with_reference=not item.rates_reference), names)
 
 
 def said_of(response_id: int) -> list[Said]:

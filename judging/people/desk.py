@@ -4,7 +4,7 @@ Each locks the evaluation's row first, so that raters, tabs and retries wait for
 """
 
 from judging.people.errors import DeskRefused
-from judging.people.leasing import claim
+from judging.people.leasing import claim, give_back, held_by
 from judging.people.looking import Progress, criteria_of, mine, progress
 from judging.people.rating import change, draft_save, skip, submit, undo
 
@@ -15,6 +15,8 @@ __all__ = [
     "claim",
     "criteria_of",
     "draft_save",
+    "give_back",
+    "held_by",
     "mine",
     "progress",
     "skip",

@@ -11,6 +11,7 @@ app_name = "desk"
 urlpatterns = [
     path("", views.page, name="page"),
     path("items/", views.items, name="items"),
+    path("give-back/", views.give_back, name="give_back"),
     path("mine/", views.mine, name="mine"),
     path("undo/", views.undo, name="undo"),
     path("<int:assignment_pk>/", views.item, name="item"),

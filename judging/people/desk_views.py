@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
@@ -16,11 +18,14 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_aware
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import May, signed_in
+from evalsite.numbers import whole
 from judging.core.people.criteria import Criterion, ValuesRefused, is_empty
 from judging.markdown import html_of
 from judging.people import desk
@@ -36,7 +41,9 @@ from judging.people.models import Assignment, Evaluation, Rating
 from judging.people.on_desk import differences, earlier, on_desk, places_of
 
 AT_ONCE = 3
-"""Items on the page: the one that is looked at, and those that follow at once."""
+"""Items that come with the page: the one that is looked at, and those that follow at once."""
+BATCH = 5
+"""Items in an answer to the script, which asks until there are no more for now: a page waits for none of it long."""
 
 
 @login_required
@@ -66,14 +73,35 @@ def item(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpRe
 @require_GET
 @never_cache
 def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The next items that the page does not have yet (`have`: comma-separated numbers); renews all leases."""
+    """The next items that the page does not have yet; renews all leases.
+
+    `have`: what the page shows or keeps for later; `given`: whose verdicts are on their way (comma-separated numbers).
+    The answer also says what the rater still holds, and until when at least.
+    """
     evaluation = get_evaluation(request, slug, pk, May.RATE)
-    have = {int(one) for one in request.GET.get("have", "").split(",") if one.isdecimal()}
-    count = AT_ONCE + len(have)
-    found = desk.claim(evaluation=evaluation, user=signed_in(request), count=count)
-    new = [one for one in found if one.pk not in have][:AT_ONCE]
-    made = [_fragment(request, evaluation, one) for one in new]
-    return JsonResponse({"items": made, **_state(request, evaluation)})
+    user = signed_in(request)
+    have, given = (_numbers(request.GET.get(name, "")) for name in ("have", "given"))
+    found = desk.claim(evaluation=evaluation, user=user, count=BATCH, known=have, given=given)
+    held = desk.held_by(evaluation=evaluation, user=user)
+    said = {
+        "items": [_fragment(request, evaluation, one) for one in found],
+        "more": len(found) == BATCH,
+        "held": list(held),
+        "until": max(held.values()).isoformat() if held else "",
+    }
+    return JsonResponse({**said, **_state(request, evaluation)})
+
+
+@login_required
+@require_POST
+def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The page was closed: what it kept for later goes back, unless another page has renewed it since `until`."""
+    evaluation = get_evaluation(request, slug, pk, May.RATE)
+    until = _moment(request.POST.get("until", ""))
+    if until is not None:
+        items = _numbers(request.POST.get("items", ""))
+        desk.give_back(evaluation=evaluation, user=signed_in(request), items=items, until=until)
+    return HttpResponse(status=204)
 
 
 @login_required
@@ -82,10 +110,8 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def mine(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The rater's earlier items, newest first, page by page."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
-    before = request.GET.get("before", "")
-    found, more = desk.mine(
-        evaluation=evaluation, user=signed_in(request), before=int(before) if before.isdecimal() else None
-    )
+    before = whole(request.GET.get("before", ""))
+    found, more = desk.mine(evaluation=evaluation, user=signed_in(request), before=before)
     criteria = desk.criteria_of(evaluation)
     listed = [earlier(one, criteria) for one in found]
     context = {"earlier": listed, "more": more, "project": evaluation.run.project, "run": evaluation.run}
@@ -108,7 +134,7 @@ def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> Htt
     """Give a verdict, or change the one given (`attempt` names it)."""
     evaluation, assignment = _own(request, slug, pk, assignment_pk)
     criteria = desk.criteria_of(evaluation)
-    attempt = request.POST.get("attempt", "")
+    attempt = whole(request.POST.get("attempt", ""))
     given: dict[str, Any] = {
         "assignment": assignment,
         "values": values_from(request, criteria),
@@ -116,9 +142,9 @@ def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> Htt
         "seconds": _number(request.POST.get("seconds", "")),
         "shown": _side_seen(request),
     }
-    if attempt.isdecimal() and int(attempt):
+    if attempt:
         return _done(
-            request, evaluation, assignment, lambda key: desk.change(**given, key=key, attempt=int(attempt))
+            request, evaluation, assignment, lambda key: desk.change(**given, key=key, attempt=attempt)
         )
     return _done(request, evaluation, assignment, lambda key: desk.submit(**given, key=key))
 
@@ -242,6 +268,7 @@ def _page(
         "skip_reasons": skip_reasons(),
         "key": uuid.uuid4(),
         "compares": any(one.compares for one in criteria.values()),
+        "until": max(one.lease_until for one in found).isoformat() if found else "",
     }
     return render(request, "people/desk.html", context, status=status)
 
@@ -290,6 +317,17 @@ def _key(request: HttpRequest) -> uuid.UUID:
 def _side_seen(request: HttpRequest) -> int | None:
     text = request.POST.get("shown", "")
     return int(text) if text in ("1", "2") else None
+
+
+def _numbers(text: str) -> set[int]:
+    return {number for one in text.split(",") if (number := whole(one)) is not None}
+
+
+def _moment(text: str) -> datetime | None:
+    with suppress(ValueError):
+        moment = parse_datetime(text)
+        return moment if moment is not None and is_aware(moment) else None
+    return None
 
 
 def _number(text: str) -> float:

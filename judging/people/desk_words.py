@@ -73,9 +73,7 @@ def skip_reasons() -> list[tuple[str, str]]:
 def refusal_sentence(code: str) -> str:
     """Why the desk could not do it, what was kept, what to do."""
     sentences = {
-        "closed": _(
-            "This evaluation was closed meanwhile. What you gave is kept as a draft, in case it opens again."
-        ),
+        "closed": _("This evaluation was closed. What you had not submitted by then is kept as a draft."),
         "left": _("You no longer take part here. What you gave is kept as a draft; ask who organises it."),
         "nothing_to_undo": _("There is nothing to take back."),
         "key_used": _("This was sent before as something else. Reload the page and give it again."),
@@ -104,7 +102,7 @@ def saved_sentence(rating: Rating, key: UUID) -> str:
         return _("Taken back.")
     if rating.repeated and rating.key != key and rating.kind != "skip":
         return _(
-            "You had given a verdict here already, in another tab perhaps: that one counts. To change it, open it "
+            "You already gave a verdict here, for example in another tab. That one counts. To change it, open it "
             "under “Earlier ones”."
         )
     if rating.extra and not rating.repeated:

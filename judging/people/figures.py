@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
 from judging.core.statistics.agreement import Level, krippendorff_alpha, percent_agreement
+from judging.core.statistics.arrays import Floats
 from judging.core.values import Value
 from judging.people.looking import criteria_of
 from judging.people.messages import values_of
@@ -212,13 +213,27 @@ def _agreement(criterion: Criterion, number: int, said: Rated) -> Agreement:
                 table[place, raters.index(rater)] = code_of(criterion, value, codes)
     level = _LEVELS.get(criterion.scale, "nominal")
     items = int(((~np.isnan(table)).sum(axis=1) > 1).sum())
-    return Agreement(criterion, level, krippendorff_alpha(table, level), percent_agreement(table), items)
+    return Agreement(criterion, level, _alpha(table, level), percent_agreement(table), items)
+
+
+_EQUAL, _BOTH_BAD = 2.0, 2.5  # two labels side by side on the scale from A to B
+
+
+def _alpha(table: Floats, level: Level) -> float | None:
+    """Krippendorff's alpha. "Both bad" is next to "equal", on neither answer's side: the mean of both placements."""
+    if level != "ordinal" or not (table == _BOTH_BAD).any():
+        return krippendorff_alpha(table, level)
+    mirrored = np.where(table == _BOTH_BAD, 2 * _EQUAL - _BOTH_BAD, table)
+    found = [
+        one for one in (krippendorff_alpha(part, level) for part in (table, mirrored)) if one is not None
+    ]
+    return sum(found) / len(found) if found else None
 
 
 def code_of(criterion: Criterion, value: Value, codes: dict[Value, float]) -> float:
-    """A value as a number: in its order where the scale has one (both bad is no preference), else a code of its own."""
+    """A value as a number: in its order where the scale has one, else a code of its own."""
     if criterion.compares and isinstance(value, str):
-        return 2.0 if value == BOTH_BAD else float(STEPS.index(value))
+        return _BOTH_BAD if value == BOTH_BAD else float(STEPS.index(value))
     if isinstance(value, str):
         return codes.setdefault(value, float(len(codes)))
     return float(value)

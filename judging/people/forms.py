@@ -7,17 +7,21 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
+from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
+from judging.core.people.telltales import is_named
+from judging.people.blindness import HIDEABLE
 from judging.people.gathering import Choice
-from judging.people.messages import SCALES, value_label
+from judging.people.messages import SCALES
 from judging.people.models import Order, Scheme
-from judging.people.offers import AS_IT_STANDS, SINGLE, Offer, candidates_of, others
+from judging.people.offers import AS_IT_STANDS, SINGLE, Offer, candidates_of, others, twin_of
 from judging.people.organising import Terms
+from judging.people.sides import LONGEST_NAME, Side, checked_names, proposed_names
 from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
 
 MOST_CRITERIA = 10
@@ -57,7 +61,7 @@ class RaterChoice(_Bounded, forms.ModelMultipleChoiceField):  # type: ignore[typ
 class EvaluationForm(forms.Form):
     """What is rated and on which terms, without the criteria."""
 
-    kind = forms.ChoiceField(label=_("Rated is"), widget=forms.RadioSelect)
+    kind = forms.ChoiceField(label=_("Type"), widget=forms.RadioSelect)
     candidates = CandidateChoice(
         Candidate.objects.none(),
         label=_("Candidates"),
@@ -67,7 +71,16 @@ class EvaluationForm(forms.Form):
     )
     baseline = OneCandidate(Candidate.objects.none(), label=_("Baseline"), required=False, empty_label="–")
     other_version = OneVersion(
-        Version.objects.none(), label=_("The other version"), required=False, empty_label="–"
+        Version.objects.none(), label=_("The other file"), required=False, empty_label="–"
+    )
+    name_here = forms.CharField(
+        label=_("Name of this file's answers"),
+        max_length=LONGEST_NAME,
+        required=False,
+        help_text=_("For example the model they come from. Raters never see either name."),
+    )
+    name_there = forms.CharField(
+        label=_("Name of the other file's answers"), max_length=LONGEST_NAME, required=False
     )
     pairs_per_item = forms.IntegerField(
         label=_("Pairs on each row"), min_value=1, max_value=50, initial=1, required=False
@@ -117,7 +130,14 @@ class EvaluationForm(forms.Form):
         label=_("Minutes that a rater may hold an item"), min_value=2, max_value=10_080, initial=30
     )
     shows_reference = forms.BooleanField(
-        label=_("Raters see the expected answer beside what they rate"), required=False
+        label=_("Raters see the reference beside what they rate"), required=False
+    )
+    hidden_roles = forms.MultipleChoiceField(
+        label=_("Hide from raters"),
+        choices=list(HIDEABLE.items()),
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text=_("Custom fields, message names and model names are never shown to raters."),
     )
     raters = RaterChoice(
         User.objects.none(), label=_("Raters"), widget=forms.CheckboxSelectMultiple, required=False
@@ -138,7 +158,7 @@ class EvaluationForm(forms.Form):
 
     def __init__(
         self,
-        data: Any = None,
+        data: QueryDict | None = None,
         *,
         version: Version,
         offered: list[Offer],
@@ -148,14 +168,20 @@ class EvaluationForm(forms.Form):
     ) -> None:
         candidates = candidates_of(version)
         self.version = version
+        compares_files = any(one.code == Scheme.VERSIONS for one in offered)
+        twin = twin_of(version) if compares_files and data is None else None
+        here, there = proposed_names(version, twin) if twin else ("", "")
         initial = {
             "kind": offered[0].code,
             "candidates": list(candidates),
             "raters": [one.pk for one in raters if not one.is_superuser] or [one.pk for one in raters],
+            "other_version": twin,
+            "name_here": here,
+            "name_there": there,
             "name": name,
             "seed": random.randrange(SEEDS),
         }
-        super().__init__(data, initial=initial)
+        super().__init__(_with_proposed_names(data, version) if data else data, initial=initial)
         some = self.fields
         some["kind"].choices = [(one.code, one.name) for one in offered]  # type: ignore[attr-defined]
         some["candidates"].queryset = candidates  # type: ignore[attr-defined]
@@ -200,11 +226,26 @@ class EvaluationForm(forms.Form):
             self.add_error("baseline", gettext("Choose one of the candidates as the baseline."))
         if kind == Scheme.VERSIONS and not sent.get("other_version"):
             self.add_error("other_version", gettext("Choose the version to compare with."))
+        if kind == Scheme.VERSIONS and sent.get("other_version"):
+            self._clean_side_names(sent)
         for field in ("name", "guideline"):
-            named = names_in(str(sent.get(field) or ""), [one.name for one in candidates_of(self.version)])
+            named = names_in(str(sent.get(field) or ""), self.names())
             if named:
                 self.add_error(field, names_a_model(named))
         return sent
+
+    def _clean_side_names(self, sent: dict[str, Any]) -> None:
+        try:
+            checked_names(sent.get("name_here", ""), sent.get("name_there", ""))
+        except forms.ValidationError as error:
+            self.add_error("name_there", error)
+
+    def names(self) -> list[str]:
+        """What raters must not read: the names of the candidates, or of the two files; after is_valid."""
+        sent = self.cleaned_data if self.is_bound else self.initial
+        files = [str(sent.get(field) or "") for field in ("name_here", "name_there")]
+        compares_files = self.chosen_kind == Scheme.VERSIONS
+        return [one.name for one in candidates_of(self.version)] + (files if compares_files else [])
 
     def clean_seed(self) -> int:
         seed = self.cleaned_data["seed"]
@@ -219,6 +260,7 @@ class EvaluationForm(forms.Form):
             scheme="" if kind in (SINGLE, AS_IT_STANDS) else kind,
             baseline=sent["baseline"] if kind == Scheme.BASELINE else None,
             other_version=sent["other_version"] if kind == Scheme.VERSIONS else None,
+            side_names=(sent["name_here"], sent["name_there"]),
             pairs_per_item=sent["pairs_per_item"] or 1,
             sample_size=sent["sample_size"],
             stratify_by=sent["stratify_by"],
@@ -235,21 +277,47 @@ class EvaluationForm(forms.Form):
             gold_share=sent["gold_share"] / 100,
             repeat_share=sent["repeat_share"] / 100,
             shows_reference=sent["shows_reference"],
+            hidden_roles=sent["hidden_roles"],
             guideline=sent["guideline"],
         )
 
 
+def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
+    """What was sent, with the names of the two files proposed anew where nothing else was typed."""
+    versions = {str(one.pk): one for one in others(version)}
+    other = versions.get(data.get("other_version", ""))
+    if other is None:
+        return data
+    known = {name for one in versions.values() for name in proposed_names(version, one)}
+    named = data.copy()
+    for field, name in zip(("name_here", "name_there"), proposed_names(version, other), strict=True):
+        typed = data.get(field, "").strip()
+        named[field] = typed if typed and typed not in known else name
+    return named
+
+
 def names_in(text: str, names: list[str]) -> str:
-    """The first of the models' names that a text tells; '' if it tells none. Very short names are not looked for."""
-    folded = text.casefold()
-    return next((name for name in names if len(name) > 2 and name.casefold() in folded), "")
+    """The first of the models' names that a text tells; '' if it tells none."""
+    return next((name for name in names if is_named(name, text)), "")
 
 
 def names_a_model(name: str) -> str:
     """The sentence for it."""
-    return gettext(
-        "Raters read this, and it names the candidate %(name)s. Put it so that it tells no model."
-    ) % {"name": name}
+    return gettext("Raters can read this text, and it contains the model name %(name)s. Remove the name.") % {
+        "name": name
+    }
+
+
+class SidesForm(forms.Form):
+    """The names of the two files that an evaluation compares."""
+
+    here = forms.CharField(max_length=LONGEST_NAME)
+    there = forms.CharField(max_length=LONGEST_NAME)
+
+    def __init__(self, data: QueryDict | None, sides: list[Side]) -> None:
+        here, there = sides
+        super().__init__(data, initial={"here": here.name, "there": there.name})
+        self.fields["here"].label, self.fields["there"].label = here.file, there.file
 
 
 class CriterionForm(forms.Form):
@@ -309,36 +377,3 @@ def proposed_criteria(compares: bool) -> list[dict[str, Any]]:
     if compares:
         return [{"name": gettext("Preference"), "scale": "steps", "both_bad": True, "required": True}]
     return [{"name": gettext("Quality"), "scale": "five", "required": True}]
-
-
-class GoldForm(forms.Form):
-    """One gold item: the row, the answers, and what is right for each criterion. Or a file of many."""
-
-    row = forms.IntegerField(label=_("Row"), min_value=1, max_value=2**31 - 1, required=False)
-    a = OneCandidate(Candidate.objects.none(), label=_("Answer A of"), required=False, empty_label=None)
-    b = OneCandidate(Candidate.objects.none(), label=_("Answer B of"), required=False, empty_label=None)
-    file = forms.FileField(
-        label=_("Or a file"),
-        required=False,
-        help_text=_(
-            'JSON Lines: {"row": 3, "a": "…", "b": "…", "values": {"…": "A>B"}}; A is the answer called a.'
-        ),
-    )
-
-    def __init__(
-        self, *args: Any, candidates: QuerySet[Candidate], criteria: dict[int, Criterion], **more: Any
-    ) -> None:
-        super().__init__(*args, **more)
-        self.criteria = {f"value_{number}": one for number, one in criteria.items() if one.scale != "text"}
-        for field in ("a", "b"):
-            self.fields[field].queryset = candidates  # type: ignore[attr-defined]
-        for name, one in self.criteria.items():
-            choices = [("", "–"), *((str(place), value_label(one, v)) for place, v in enumerate(one.choices))]
-            self.fields[name] = forms.ChoiceField(label=one.name, choices=choices, required=False)
-        self.initial.setdefault("b", candidates.values_list("pk", flat=True)[1:2].first())
-        self.order_fields(["row", "a", "b", *self.criteria, "file"])
-
-    def values(self) -> dict[str, Any]:
-        """{criterion's name: value} of what was chosen, after is_valid."""
-        chosen = {name: self.cleaned_data[name] for name in self.criteria if self.cleaned_data[name]}
-        return {self.criteria[name].name: self.criteria[name].choices[int(at)] for name, at in chosen.items()}

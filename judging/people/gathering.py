@@ -38,6 +38,10 @@ class Choice:
     scheme: str = Scheme.NONE
     baseline: Candidate | None = None
     other_version: Version | None = None
+    side_names: tuple[str, str] = (
+        "",
+        "",
+    )  # of this version's answers and the other's, where two files are compared
     pairs_per_item: int = 1
     sample_size: int | None = None
     stratify_by: str = ""
@@ -87,22 +91,22 @@ def _answers(choice: Choice, rows: Sequence[Row]) -> tuple[Answers, list[int]]:
         for pk, row, candidate in found.values_list("pk", "row_id", "candidate_id"):
             answers[row].setdefault(candidate, []).append(pk)
     if choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates:
-        taking_part.append(_add_references(answers, choice.version, rows))
+        taking_part.append(_add_references(answers, choice.version, rows, choice.side_names[0]))
     if choice.scheme == Scheme.VERSIONS and choice.other_version is not None:
-        taking_part.append(_add_other_references(answers, choice.version, choice.other_version, rows))
+        taking_part.append(_add_other_references(answers, choice, choice.other_version, rows))
     return answers, taking_part
 
 
-def _add_references(answers: Answers, version: Version, rows: Sequence[Row]) -> int:
-    candidate, made = references_made(version, rows)
+def _add_references(answers: Answers, version: Version, rows: Sequence[Row], name: str) -> int:
+    candidate, made = references_made(version, rows, name)
     for row, response in made.items():
         answers[row][candidate.pk] = [response]
     return candidate.pk
 
 
-def _add_other_references(answers: Answers, version: Version, other: Version, rows: Sequence[Row]) -> int:
+def _add_other_references(answers: Answers, choice: Choice, other: Version, rows: Sequence[Row]) -> int:
     """The other version's references, at the rows with the same prompts."""
-    by_prompt = {prompt_of(row, version.format): row.pk for row in rows}
+    by_prompt = {prompt_of(row, choice.version.format): row.pk for row in rows}
     alike: dict[int, int] = {}
     found: list[Row] = []
     for row in Row.objects.filter(version=other, valid=True).order_by("line").iterator(_BATCH):
@@ -110,7 +114,7 @@ def _add_other_references(answers: Answers, version: Version, other: Version, ro
         if here is not None:
             alike[row.pk] = here
             found.append(row)
-    candidate, made = references_made(other, found)
+    candidate, made = references_made(other, found, choice.side_names[1])
     for there, response in made.items():
         answers[alike[there]][candidate.pk] = [response]
     return candidate.pk

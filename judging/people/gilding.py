@@ -102,11 +102,21 @@ def gold_of(
 
     Raises ValidationError with a sentence.
     """
+    return gold_of_item(evaluation, item_at(evaluation, line, a, b, answer), values)
+
+
+def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) -> Gold:
+    """An item with {criterion's name: value}. Raises ValidationError with a sentence."""
+    thing = Thing(item.row_id, item.response_id, item.other_response_id)
+    return Gold(thing, _known(criteria_of(evaluation), values))
+
+
+def item_at(evaluation: Evaluation, line: Any, a: Any, b: Any, answer: Any = 1) -> Item:
+    """The item of a row and its answers, not stored. Raises ValidationError with a sentence."""
     row = _row(evaluation, line)
     first = _response(evaluation, row, a, answer)
     other = _response(evaluation, row, b, 1) if evaluation.scheme else None
-    criteria = criteria_of(evaluation)
-    return Gold(Thing(row.pk, first.pk, other.pk if other else None), _known(criteria, values))
+    return Item(evaluation=evaluation, row=row, response=first, other_response=other)
 
 
 def _row(evaluation: Evaluation, line: Any) -> Row:
@@ -124,22 +134,20 @@ def _row(evaluation: Evaluation, line: Any) -> Row:
 def _response(evaluation: Evaluation, row: Row, name: Any, number: Any) -> Response:
     taking_part = RunCandidate.objects.filter(run=evaluation.run_id).values("candidate")
     candidate = Candidate.objects.filter(pk__in=taking_part, name=str(name)).first()
-    found = Response.objects.filter(
-        candidate=candidate, number=number, row__in=[row.pk, *_hidden(candidate, row)]
-    )
-    response = found.first() if candidate and isinstance(number, int) and 0 < number < 2**15 else None
+    response = None
+    if candidate and isinstance(number, int) and 0 < number < 2**15:
+        found = Response.objects.filter(candidate=candidate, number=number)
+        response = found.filter(row=row).first() or found.filter(pk__in=_rated_at(evaluation, row)).first()
     if response is None:
         raise ValidationError(_("The row has no answer of %(name)s in this evaluation.") % {"name": name})
     return response
 
 
-def _hidden(candidate: Candidate | None, row: Row) -> list[int]:
-    """Where a reference is kept as an answer: the hidden row of this one."""
-    if candidate is None:
-        return []
-    return list(
-        Row.objects.filter(version=candidate.version_id, line=row.pk).values_list("pk", flat=True)[:1]
-    )
+def _rated_at(evaluation: Evaluation, row: Row) -> list[int]:
+    """The answers of the row's items: references, and those of another file, belong to rows of their own."""
+    items = Item.objects.filter(evaluation=evaluation, row=row)
+    pairs = items.values_list("response", "other_response")
+    return [pk for pair in pairs for pk in pair if pk is not None]
 
 
 def _known(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict[int, Value]:

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 
 from django.db.models import F, QuerySet
 
+from datasets.core.variables import response_data
+from judging.core.candidates import flags_of
 from judging.core.people.criteria import Criterion, outcome_of
 from judging.core.values import NO_SCORE, SCORED, Value
 from judging.people.looking import criteria_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Rating
 from judging.runs.models import Judgement, Run
+from judging.runs.overrides import carry_over, metrics_lock
 from judging.runs.plain import storable
 
 
@@ -25,7 +28,11 @@ def judgements_add(
     metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
     first = evaluation.next_position
     made = judgements_made(evaluation, criteria_of(evaluation), metrics, assignment, rating, values)
+    if rating.attempt > 1:
+        metrics_lock(evaluation.run_id)
     Judgement.objects.bulk_create(made)
+    if rating.attempt > 1:
+        carry_over(evaluation.run_id, Judgement.objects.filter(pk__in=[one.pk for one in made]))
     evaluation.next_position = first + len(made)
     evaluation.save(update_fields=["next_position"])
     rating.first_position = first
@@ -43,6 +50,8 @@ def judgements_made(
 ) -> list[Judgement]:
     """The judgements of a rating, from `evaluation.next_position` on; `metrics` {criterion number: its RunMetric}."""
     item = assignment.item
+    answers = [one for one in (item.response, item.other_response) if one is not None]
+    flags = dict.fromkeys(flag for one in answers for flag in flags_of(response_data(one.raw)))
     made = []
     for place, number in enumerate(sorted(criteria)):
         outcome = outcome_of(criteria[number], values.get(number))
@@ -64,6 +73,7 @@ def judgements_made(
                 score=outcome.score,
                 reason=outcome.reason,
                 detail=storable(outcome.detail) or "",
+                flags=",".join(flags),
                 seconds=rating.seconds,
                 finished_at=time.time(),
             )
@@ -84,9 +94,11 @@ def judgements_restore(evaluation: Evaluation, rating: Rating) -> None:
 def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
     if rating.first_position is None:
         return
+    metrics_lock(evaluation.run_id)
     found = judgements_of(evaluation, rating)
     states = Counter(found.values_list("state", flat=True))
     found.update(current=current)
+    carry_over(evaluation.run_id, found)
     count(evaluation, states, 1 if current else -1, extra=rating.extra)
 
 

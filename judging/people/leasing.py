@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 
 from evalsite.accounts.models import User
-from judging.core.people.assignment import Open, Shares, Twin, in_order, mixed, starting_rank
+from judging.core.people.assignment import (
+    Open,
+    Shares,
+    Twin,
+    fair_share,
+    in_order,
+    mixed,
+    most_held,
+    starting_rank,
+)
 from judging.core.people.pairs import side_for
+from judging.people.looking import pace
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
 
-MOST_AT_ONCE = 10
 _SHOWN = ("item__row", "item__response", "item__other_response", "rater")
 
 
@@ -24,27 +34,80 @@ def locked(evaluation: Evaluation | int) -> Evaluation:
 
 
 @transaction.atomic
-def claim(*, evaluation: Evaluation, user: User, count: int = 2) -> list[Assignment]:
-    """The next items of a rater, at most `count`: those held already come first, their leases renewed.
+def claim(
+    *,
+    evaluation: Evaluation,
+    user: User,
+    count: int = 2,
+    known: Collection[int] = (),
+    given: Collection[int] = (),
+) -> list[Assignment]:
+    """The next items of a rater, at most `count`: those held already come first, and all leases are renewed.
 
-    Empty if the evaluation is closed, the user does not rate in it, or nothing is left. With item, row, responses.
+    `known`: items (ids of assignments) that the page has, which are not returned again. `given`: those whose verdicts
+    are on their way. What is held beyond a fair share of the rest goes back to the others. Empty if the evaluation is
+    closed, the user does not rate in it, or there is nothing more for now. With item, row, responses.
     """
     evaluation = locked(evaluation)
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
     if rater is None or not evaluation.open:
         return []
-    count = min(count, MOST_AT_ONCE)
     free_expired(evaluation, spare=rater)
-    held = _renewed(evaluation, rater, count)
-    if len(held) < count:
-        _take_back(evaluation, rater, count - len(held))
-    wanted = count - Assignment.objects.filter(rater=rater, state=AssignmentState.LEASED).count()
+    limit = _most_held(evaluation, rater)
+    _release_excess(rater, limit, given)
+    held = _renewed(evaluation, rater)
+    on_page = _take_back(evaluation, rater, limit - len(held), of=known)
+    fresh = len([pk for pk in held if pk not in {*known, *given}])
+    wanted = min(limit - len(held) - on_page, count - fresh)
+    wanted -= _take_back(evaluation, rater, wanted)
     for item in _next_items(evaluation, rater, wanted) if wanted > 0 else []:
         assign(evaluation, rater, item)
-    found = list(_leased(rater).select_related(*_SHOWN)[:count])
+    found = list(_leased(rater).exclude(pk__in=[*known, *given]).select_related(*_SHOWN)[:count])
     for one in found:
         one.evaluation = evaluation
     return found
+
+
+def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
+    """What a rater holds now: {id of the assignment: end of its lease}."""
+    held = Assignment.objects.filter(
+        rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED
+    )
+    return dict(held.values_list("pk", "lease_until"))
+
+
+@transaction.atomic
+def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], until: datetime) -> int:
+    """A page was closed: release those of `items` (ids of assignments) that nothing was typed for. How many.
+
+    `until`: the latest end of a lease that the page knew of. What was renewed since is on another page, and stays.
+    """
+    locked(evaluation)
+    held = Assignment.objects.filter(
+        rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED, pk__in=items
+    )
+    return release(list(held.filter(lease_until__lte=until, draft="")))
+
+
+def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
+    """How many items this rater may hold now."""
+    usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
+    free = usual.aggregate(free=Sum("free", default=0))["free"]
+    waiting = Assignment.objects.filter(
+        evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0, extra=False
+    )
+    over = (AssignmentState.GIVEN, AssignmentState.SKIPPED, AssignmentState.TAKEN_AWAY)
+    had = Count("assignments", filter=Q(assignments__item__needed__gt=0, assignments__state__in=over))
+    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None).annotate(had=had)
+    could = {one.pk: max(0, evaluation.items_count - one.had) for one in raters}
+    mine = could.pop(rater.pk)
+    return most_held(pace(rater), fair_share(free + waiting.count(), mine, list(could.values())))
+
+
+def _release_excess(rater: EvaluationRater, limit: int, given: Collection[int]) -> None:
+    """Others have joined, or less is left: what comes last goes back, unless something was typed for it."""
+    excess = list(_leased(rater)[limit:])
+    release([one for one in excess if not one.draft and one.pk not in given])
 
 
 def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
@@ -87,20 +150,28 @@ def take_seat(assignment: Assignment) -> bool:
     return taken
 
 
-def _renewed(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
-    held = list(_leased(rater).values_list("pk", flat=True)[:count])
+def _renewed(evaluation: Evaluation, rater: EvaluationRater) -> list[int]:
+    held = list(_leased(rater).values_list("pk", flat=True))
     Assignment.objects.filter(pk__in=held).update(lease_until=lease_end(evaluation))
     return held
 
 
-def _take_back(evaluation: Evaluation, rater: EvaluationRater, count: int) -> None:
-    """What this rater held once and nobody else has taken since comes first: there may be a draft."""
-    left = Assignment.objects.filter(rater=rater, state=AssignmentState.RELEASED, item__free__gt=0)
-    for one in left.order_by("place")[:count]:
-        if take_seat(one):
-            Assignment.objects.filter(pk=one.pk).update(
-                state=AssignmentState.LEASED, lease_until=lease_end(evaluation)
-            )
+def _take_back(
+    evaluation: Evaluation, rater: EvaluationRater, count: int, of: Collection[int] | None = None
+) -> int:
+    """What this rater held once (`of` these) and nobody else has taken since comes first: there may be a draft.
+    How many."""
+    if count <= 0:
+        return 0
+    there = Q(item__free__gt=0) | Q(item__needed=0)  # gold and repeats have no seats that others could take
+    left = Assignment.objects.filter(there, rater=rater, state=AssignmentState.RELEASED)
+    if of is not None:
+        left = left.filter(pk__in=of)
+    taken = [one.pk for one in left.order_by("place")[:count] if take_seat(one)]
+    Assignment.objects.filter(pk__in=taken).update(
+        state=AssignmentState.LEASED, lease_until=lease_end(evaluation)
+    )
+    return len(taken)
 
 
 def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[Item]:

@@ -68,7 +68,7 @@ def progress(*, evaluation: Evaluation, user: User) -> Progress:
     own = Assignment.objects.filter(rater=rater)
     counted = own.aggregate(**{state: Count("pk", filter=Q(state=state)) for state in AssignmentState.values})
     left = counted["leased"] + whole["open"] - seen_open(rater) + _repeats_to_come(rater)
-    return Progress(counted["given"], counted["skipped"], left, _pace(rater), given, needed)
+    return Progress(counted["given"], counted["skipped"], left, pace(rater), given, needed)
 
 
 def seen_open(rater: EvaluationRater) -> int:
@@ -80,11 +80,12 @@ def seen_open(rater: EvaluationRater) -> int:
 def _repeats_to_come(rater: EvaluationRater) -> int:
     own = Assignment.objects.filter(rater=rater)
     given = own.filter(state=AssignmentState.GIVEN, item__repeats__isnull=False)
-    had = own.filter(item__repeat_of__isnull=False)
+    had = own.filter(item__repeat_of__isnull=False).exclude(state=AssignmentState.RELEASED)
     return max(0, given.count() - had.count())
 
 
-def _pace(rater: EvaluationRater) -> float | None:
+def pace(rater: EvaluationRater) -> float | None:
+    """Mean seconds of active time of the last verdicts; None before the first."""
     given = Assignment.objects.filter(rater=rater, state=AssignmentState.GIVEN, seconds__gt=0)
     times = list(given.order_by("-place").values_list("seconds", flat=True)[:_PACE_OVER])
     return sum(times) / len(times) if times else None

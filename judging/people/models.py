@@ -27,8 +27,8 @@ class Scheme(models.TextChoices):
     EVERY_PAIR = "every_pair", _("every pair of candidates")
     BALANCED = "balanced", _("some pairs an item, every candidate equally often")
     BASELINE = "baseline", _("each candidate beside a baseline")
-    REFERENCE = "reference", _("each candidate beside the reference")
-    VERSIONS = "versions", _("the reference beside another version's")
+    REFERENCE = "reference", _("reference vs. answer")
+    VERSIONS = "versions", _("two legacy files")
 
 
 class Order(models.TextChoices):
@@ -50,6 +50,9 @@ class Evaluation(models.Model):
     other_version = models.ForeignKey(Version, on_delete=models.PROTECT, null=True, related_name="+")
     guideline = models.TextField(blank=True, default="", help_text="Markdown, for all criteria")
     shows_reference = models.BooleanField(default=False)
+    hidden_roles = models.JSONField(
+        default=list, help_text="roles whose turns raters do not see: system, assistant, tool"
+    )
     overlap = models.PositiveSmallIntegerField(default=1, help_text="raters an item")
     order = models.CharField(max_length=8, choices=Order.choices, default=Order.RANDOM)
     seed = models.BigIntegerField(default=0)
@@ -98,6 +101,11 @@ class Item(models.Model):
             models.Index(fields=["response"], name="item_of_response"),
             models.Index(fields=["other_response"], name="item_of_other"),
         ]
+
+    @property
+    def rates_reference(self) -> bool:
+        """Is the row's reference itself an answer here? It is kept with a row of its own (datasets/references.py)."""
+        return any(one.row_id != self.row_id for one in (self.response, self.other_response) if one)
 
     @property
     def counts(self) -> bool:

@@ -1,6 +1,7 @@
-"""How a version opens: which ways of rating it offers, the one proposed first, and a look at what a rater will see.
+"""Which ways of rating a version offers, the one proposed first, and a preview of what a rater will see.
 
-Spec: a legacy version opens side by side, every other one answer at a time.
+What is offered follows from the rows, not from the format that the version is stored in. A version that began as
+legacy opens side by side, every other one with one answer at a time.
 """
 
 from __future__ import annotations
@@ -8,21 +9,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
-from datasets.references import reference_of
-from datasets.selectors import usable_versions
+from datasets.references import reference_of, reference_response
+from datasets.selectors import began_as_legacy, legacy_versions, usable_versions
 from judging.people.gathering import prompt_of
 from judging.people.models import Item, Scheme
 from judging.people.showing import Shown, conversation_of, shown
 
-LEGACY = ("legacy_jsonl", "legacy_csv")
 SINGLE, AS_IT_STANDS = "single", "as_it_stands"
 _LOOKED_AT = 200
+_OTHERS_LOOKED_AT = 20
+_LOOKED_AT_FOR_REFERENCES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +44,34 @@ class Offer:
 _OFFERS = {
     offer.code: offer
     for offer in (
-        Offer(SINGLE, _("Each answer by itself"), _("One answer at a time gets a score.")),
-        Offer(AS_IT_STANDS, _("The reference as it stands"), _("The expected answer is what is scored.")),
+        Offer(SINGLE, _("Score each answer"), _("One answer at a time gets a score.")),
+        Offer(
+            AS_IT_STANDS, _("Score the references"), _("The reference of each row is scored as an answer.")
+        ),
         Offer(
             Scheme.REFERENCE,
-            _("Reference beside answer"),
-            _("The expected answer is compared with each candidate's."),
+            _("Reference vs. answer"),
+            _("The reference is compared with each candidate's answer."),
         ),
         Offer(
             Scheme.VERSIONS,
-            _("Two references"),
-            _("The expected answers are compared with another version's, where the prompts are the same."),
+            _("Two legacy files side by side"),
+            _("The answers of this file are compared with those of another file with the same prompts."),
         ),
         Offer(
-            Scheme.EVERY_PAIR, _("Two candidates, every pair"), _("Each two candidates meet on every row.")
+            Scheme.EVERY_PAIR,
+            _("All pairs of candidates"),
+            _("Every two candidates are compared on each row."),
         ),
         Offer(
             Scheme.BALANCED,
-            _("Two candidates, some pairs"),
-            _("A few pairs on each row, dealt so that every candidate comes equally often."),
+            _("Some pairs of candidates"),
+            _("A few pairs on each row. Every candidate comes up equally often."),
         ),
         Offer(
             Scheme.BASELINE,
-            _("Candidates beside a baseline"),
-            _("Each candidate is compared with one of them."),
+            _("Candidates vs. a baseline"),
+            _("Each candidate is compared with the baseline."),
         ),
     )
 }
@@ -73,17 +80,28 @@ _OFFERS = {
 def offers(version: Version) -> list[Offer]:
     """The ways that this version can be rated, the proposed one first."""
     candidates = candidates_of(version).count()
-    legacy = version.format in LEGACY
-    codes: list[str] = []
-    if legacy:
-        codes += [Scheme.REFERENCE] if candidates else [AS_IT_STANDS]
-    if candidates:
-        codes.append(SINGLE)
-    if candidates >= 2:
-        codes += [Scheme.EVERY_PAIR, *([Scheme.BALANCED] if candidates > 2 else []), Scheme.BASELINE]
-    if legacy:
-        codes += [*([AS_IT_STANDS] if candidates else []), *([Scheme.VERSIONS] if others(version) else [])]
+    referred, legacy = has_references(version), began_as_legacy(version)
+    possible = {
+        Scheme.REFERENCE: bool(candidates and referred),
+        SINGLE: bool(candidates),
+        Scheme.EVERY_PAIR: candidates > 1,
+        Scheme.BALANCED: candidates > 2,
+        Scheme.BASELINE: candidates > 1,
+        Scheme.VERSIONS: legacy and referred and others(version).exists(),
+        AS_IT_STANDS: referred,
+    }
+    codes = [code for code, there in possible.items() if there]
+    if Scheme.VERSIONS in codes and not candidates and twin_of(version) is None:
+        codes.sort(key=lambda code: code == Scheme.VERSIONS)
+    else:
+        codes.sort(key=lambda code: _OFFERS[code].compares != legacy)
     return [_OFFERS[code] for code in codes]
+
+
+def has_references(version: Version) -> bool:
+    """Does one of the first thousand rows carry a reference?"""
+    rows = _first_rows(version, _LOOKED_AT_FOR_REFERENCES)
+    return any(reference_of(row, version.format) for row in rows.iterator(_LOOKED_AT))
 
 
 def candidates_of(version: Version) -> QuerySet[Candidate]:
@@ -92,8 +110,19 @@ def candidates_of(version: Version) -> QuerySet[Candidate]:
 
 
 def others(version: Version) -> QuerySet[Version]:
-    """Legacy versions whose references may be compared with this one's."""
-    return usable_versions(version.dataset.project).filter(format__in=LEGACY).exclude(pk=version.pk)
+    """Legacy files, and what was made of them, whose answers may be compared with this one's; newest first."""
+    known = legacy_versions(version.dataset.project)
+    began = known.get(version.pk)
+    wanted = [pk for pk, of in known.items() if of != began]
+    return usable_versions(version.dataset.project).filter(pk__in=wanted)
+
+
+def twin_of(version: Version) -> Version | None:
+    """The newest of the others that asks what this version's first rows ask."""
+    asked = set(_prompts(version))
+    return next(
+        (one for one in others(version)[:_OTHERS_LOOKED_AT] if not asked.isdisjoint(_prompts(one))), None
+    )
 
 
 def look(
@@ -104,16 +133,17 @@ def look(
     baseline: Candidate | None = None,
     other: Version | None = None,
     with_reference: bool = False,
+    hides: Sequence[str] = (),
 ) -> Shown | None:
     """The first item as a rater would see it; None where none of the first rows has what it takes. Stores nothing."""
-    for row in Row.objects.filter(version=version, valid=True).order_by("line")[:_LOOKED_AT]:
-        beside = _same_prompt(row, version, other) if other and code == Scheme.VERSIONS else None
+    theirs = _prompts(other) if other and code == Scheme.VERSIONS else {}
+    for row in _first_rows(version):
+        beside = theirs.get(prompt_of(row, version.format)) if theirs else None
         sides = _sides(version, row, code, candidates, baseline, beside)
         if sides:
-            here, reference = conversation_of(row, version.format)
-            there = conversation_of(beside, other.format)[0] if beside and other else here
+            messages, reference = conversation_of(row, version.format)
             item = Item(row=row, response=sides[0], other_response=sides[1] if len(sides) > 1 else None)
-            return shown(item, [here, there], 1, reference if with_reference else None)
+            return shown(item, messages, 1, reference if with_reference else None, hides)
     return None
 
 
@@ -126,11 +156,11 @@ def _sides(
     beside: Row | None,
 ) -> list[Response]:
     """The answers that would be shown at a row; none where it lacks one."""
-    reference = reference_of(row, version.format)
+    reference = reference_response(row, version.format)
     if code == AS_IT_STANDS:
         return [_as_response(reference)] if reference else []
     if code == Scheme.VERSIONS:
-        theirs = reference_of(beside, beside.version.format) if beside else None
+        theirs = reference_response(beside, beside.version.format) if beside else None
         return [_as_response(reference), _as_response(theirs)] if reference and theirs else []
     wanted = [one for one in candidates if one != baseline]
     answers = _first_answers(row, wanted)
@@ -146,12 +176,14 @@ def _first_answers(row: Row, candidates: Sequence[Candidate]) -> list[Response]:
     return list(found.order_by("candidate__name"))
 
 
-def _as_response(text: str | None) -> Response:
-    return Response(raw=json.dumps({"content": text or ""}))
+def _as_response(reference: dict[str, Any]) -> Response:
+    return Response(raw=json.dumps(reference))
 
 
-def _same_prompt(row: Row, version: Version, other: Version) -> Row | None:
-    """The other version's row that asks the same."""
-    wanted = prompt_of(row, version.format)
-    found = Row.objects.filter(version=other, valid=True).select_related("version").order_by("line")
-    return next((one for one in found[:_LOOKED_AT] if prompt_of(one, other.format) == wanted), None)
+def _first_rows(version: Version, count: int = _LOOKED_AT) -> QuerySet[Row]:
+    return Row.objects.filter(version=version, valid=True).order_by("line")[:count]
+
+
+def _prompts(version: Version) -> dict[str, Row]:
+    """{prompt: row} of the first rows."""
+    return {prompt_of(row, version.format): row for row in _first_rows(version).select_related("version")}

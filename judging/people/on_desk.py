@@ -10,7 +10,6 @@ from django.utils.safestring import SafeString
 from datasets.core.textdiff import Piece, pieces
 from judging.core.people.criteria import Criterion, canonical
 from judging.core.values import Value
-from judging.markdown import html_of
 from judging.people.desk_words import value_name
 from judging.people.models import Assignment, AssignmentState
 from judging.people.showing import Answer, shown_to
@@ -58,7 +57,7 @@ def on_desk(assignment: Assignment, criteria: dict[int, Criterion]) -> OnDesk:
     return OnDesk(
         assignment=assignment,
         turns=seen.turns,
-        reference=html_of(seen.reference) if seen.reference else None,
+        reference=seen.reference_html if seen.reference else None,
         sides=[_side(letter, answer) for letter, answer in both if answer],
         values=values,
         places_json=json.dumps(places_of(values, criteria), ensure_ascii=False),
@@ -70,7 +69,7 @@ def on_desk(assignment: Assignment, criteria: dict[int, Criterion]) -> OnDesk:
 def _side(letter: str, answer: Answer) -> Side:
     content = answer.content
     return Side(
-        letter, html_of(content), answer.reasoning or "", answer.tool_calls, not content.strip(), answer.turns
+        letter, answer.html, answer.reasoning or "", answer.tool_calls, not content.strip(), answer.turns
     )
 
 

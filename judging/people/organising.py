@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -18,9 +18,11 @@ from judging.core.people.criteria import Criterion
 from judging.core.people.drawing import shuffled
 from judging.core.people.pairs import first_sides
 from judging.core.values import Value
+from judging.people.blindness import HIDEABLE
 from judging.people.gathering import Choice, Gathered, Thing, gather
 from judging.people.models import Evaluation, Item, OpensAs, Order, Scheme
 from judging.people.running import rater_add
+from judging.people.sides import checked_names, proposed_names
 from judging.runs.models import PEOPLE, Run, RunCandidate, RunMetric, RunState
 from judging.runs.services import free_name
 
@@ -45,6 +47,7 @@ class Terms:
     gold_share: float = 0.0
     repeat_share: float = 0.0
     shows_reference: bool = False
+    hidden_roles: Sequence[str] = ()
     guideline: str = ""
 
 
@@ -61,7 +64,7 @@ def evaluation_create(
     gold: Sequence[Gold] = (),
 ) -> Evaluation:
     """An open evaluation with its items drawn. Raises ValidationError with a sentence if it cannot be."""
-    terms = terms or Terms()
+    terms, choice = terms or Terms(), _with_names(choice)
     _refuse_impossible(choice, criteria, terms)
     gathered = gather(choice)
     if not gathered.things:
@@ -80,6 +83,7 @@ def evaluation_create(
         other_version=choice.other_version,
         guideline=terms.guideline,
         shows_reference=terms.shows_reference,
+        hidden_roles=list(terms.hidden_roles),
         overlap=terms.overlap,
         order=terms.order,
         seed=choice.seed,
@@ -100,6 +104,15 @@ def evaluation_create(
     return evaluation
 
 
+def _with_names(choice: Choice) -> Choice:
+    """Of two files each side has a name: as chosen, else proposed from the file."""
+    if choice.scheme != Scheme.VERSIONS or choice.other_version is None:
+        return replace(choice, side_names=("", ""))
+    proposed = proposed_names(choice.version, choice.other_version)
+    here, there = (name.strip() or known for name, known in zip(choice.side_names, proposed, strict=True))
+    return replace(choice, side_names=checked_names(here, there))
+
+
 def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion], terms: Terms) -> None:
     if not choice.version.usable:
         raise ValidationError(
@@ -108,6 +121,8 @@ def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion], terms: Ter
                 "version's page to go on with the good rows, then begin."
             )
         )
+    if any(role not in HIDEABLE for role in terms.hidden_roles):
+        raise ValidationError(_("These turns cannot be hidden from raters."))
     if any(candidate.version_id != choice.version.pk for candidate in choice.candidates):
         raise ValidationError(_("A candidate belongs to another version."))
     rated = choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates

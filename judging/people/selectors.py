@@ -19,7 +19,7 @@ def evaluations_page(
     """Evaluations with `given` and `needed` ratings, newest first, and where the next page begins (None: nowhere)."""
     usual = Item.objects.filter(evaluation=OuterRef("pk"), needed__gt=0).order_by().values("evaluation")
     found = Evaluation.objects.filter(run__project=project, run__archived_at__isnull=not archived)
-    found = found.select_related("run__version__dataset").annotate(
+    found = found.select_related("run__version__dataset", "other_version__dataset").annotate(
         given=Subquery(usual.annotate(sum=Sum("given")).values("sum")),
         needed=Subquery(usual.annotate(sum=Sum("needed")).values("sum")),
         rater_count=Count("raters", filter=Q(raters__left_at=None)),

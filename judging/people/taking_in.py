@@ -32,6 +32,7 @@ from judging.people.models import (
     RatingsImport,
 )
 from judging.runs.models import Judgement
+from judging.runs.overrides import carry_over, metrics_lock
 from judging.runs.plain import storable
 
 _NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # where keys of lines without one come from
@@ -106,8 +107,7 @@ class Batch:
         """{number: item} of all that the lines may be about."""
         numbers = {line.item for line in self.lines if line.item is not None}
         parts = ("row", "response__candidate", "other_response__candidate")
-        texts = ("row__raw", "response__raw", "other_response__raw")
-        known = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer(*texts)
+        known = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer("row__raw")
         answers = self._answers()
         named = known.filter(Q(response__in=answers) | Q(other_response__in=answers))
         return {item.number: item for item in [*known.filter(number__in=numbers), *named]}
@@ -115,8 +115,11 @@ class Batch:
     def _answers(self) -> list[int]:
         """The answers to the rows that lines name: items are found by them (they have no index by their rows)."""
         lines = {line.row for line in self.lines if line.row is not None and line.candidate}
-        rows = Row.objects.filter(version=self.evaluation.run.version_id, line__in=lines)
-        return list(Response.objects.filter(row__in=rows.values("pk")).values_list("pk", flat=True))
+        version = self.evaluation.run.version
+        rows = Row.objects.filter(version=version, line__in=lines).values("pk")
+        of_references = Q(version__dataset=version.dataset_id, version__number=0, line__in=rows)
+        own = Row.objects.filter(Q(pk__in=rows) | of_references).values("pk")
+        return list(Response.objects.filter(row__in=own).values_list("pk", flat=True))
 
     def _assignments(self) -> dict[tuple[int, int], Assignment]:
         items = {item.pk: item for item in self.items.values()}
@@ -157,6 +160,8 @@ class Batch:
         rater = self.raters.get(line.rater)
         if rater is None:
             raise Wrong("no_rater", name=line.rater)
+        if line.key and self.keys.get(line.key) == self.evaluation.pk:
+            return False  # whatever its answers are called now
         found = self._item(line)
         key = line.key or self._made_key(found.item, rater)
         if self.keys.get(key) == self.evaluation.pk:
@@ -277,7 +282,10 @@ class Batch:
         )
         touched = [one.assignment_id for one in made.ratings]
         Assignment.objects.filter(pk__in=touched).update(rating=Subquery(ratings.values("pk")[:1]))
+        metrics_lock(self.evaluation.run_id)
         Judgement.objects.bulk_create(made.judgements)
+        again = [one.pk for one in made.judgements if one.attempt > 1]
+        carry_over(self.evaluation.run_id, Judgement.objects.filter(pk__in=again))
         self.evaluation.save(update_fields=["next_position"])
         for extra, states in made.states.items():
             if states:

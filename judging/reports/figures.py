@@ -144,9 +144,7 @@ def item_means(
     """What the items got that a run's figures are of, by ids of the metric and the candidates; None while a worker
     works them out."""
     if run.total <= FEW:
-        judgements = selectors.current_judgements(
-            run, selectors.newest_overrides(run), run_metric=metric, candidate__in=candidates
-        )
+        judgements = selectors.current_judgements(run, run_metric=metric, candidate__in=candidates)
         kind = figures.kind(selectors.metrics_of(run)[metric].name)
         return means_of_judgements(judgements, metric, candidates, kind)
     kept = KeptMeans.objects.filter(run=run, run_metric=metric, candidate__in=candidates)
@@ -165,13 +163,12 @@ def _stored(run: Run) -> Kept | None:
 
 def _work_out(run: Run) -> tuple[Kept, Columns]:
     began, made_at = time.monotonic(), timezone.now()
-    overrides = selectors.newest_overrides(run)
-    judgements = selectors.current_judgements(run, overrides)
+    judgements = selectors.current_judgements(run)
     columns = gather(judgements, selectors.metrics_of(run), selectors.candidates_of(run))
     document: dict[str, Any] = {**report(columns, run=run.name, dataset="", rows=run.rows)}
-    counts = selectors.overridden(run) if overrides else {}
+    counts = selectors.overridden(run)
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():
-            cell["overridden"] = counts.get((candidate, metric), 0)
+            cell["overridden"] = counts[candidate, metric]
     figures = Figures(document, rule_figures(run), selectors.retries_of(run), selectors.truncated_of(run))
     return Kept(figures, run.revision, made_at, time.monotonic() - began), columns

@@ -15,41 +15,32 @@ from datasets.models import Row
 from judging.core.pipeline import TRUNCATED
 from judging.core.statistics.columns import Metric
 from judging.core.statistics.gather import Judgement as Told
-from judging.core.values import SCORED
-from judging.review.models import Override
 from judging.runs.filters import Filters, matching
 from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run, RunMetric
 from judging.runs.rereading import definition_now
 
 BATCH = 20_000  # tuples fetched at a time
-_COLUMNS = ("pk", "run_metric_id", "candidate_id", "row__line", "response__number", "state", "value")
+_COLUMNS = (
+    "run_metric_id", "candidate_id", "row__line", "response__number", "state_in_force", "value_in_force",
+)  # fmt: skip
 
 
-def current_judgements(run: Run, overrides: dict[int, str], **only: Any) -> Iterator[Told]:
-    """The newest attempt at every response as `gather` wants it, with the reviewers' values in place of the first.
+def current_judgements(run: Run, **only: Any) -> Iterator[Told]:
+    """The newest attempt at every response as `gather` wants it, with the values in force.
 
     `only` narrows it to a metric or candidates, by field. Streamed: a million judgements never stand in memory as
     Python objects.
     """
     found = Judgement.objects.filter(run=run, current=True, rater=None, other_response=None, **only)
     found = found.order_by("position")  # as rows and responses lie in their tables: a third of the time
-    for pk, metric, candidate, line, number, state, value in found.values_list(*_COLUMNS).iterator(BATCH):
-        if pk in overrides:
-            yield metric, candidate, line, number, SCORED, overrides[pk], None
-        else:
-            yield metric, candidate, line, number, state, value, None
-
-
-def newest_overrides(run: Run) -> dict[int, str]:
-    """{judgement: the value that the newest override gave it, as JSON} for the current judgements."""
-    of_run = Override.objects.filter(judgement__run=run, judgement__current=True).order_by("pk")
-    return dict(of_run.values_list("judgement_id", "value"))
+    for metric, candidate, line, number, state, value in found.values_list(*_COLUMNS).iterator(BATCH):
+        yield metric, candidate, line, number, state, value, None
 
 
 def overridden(run: Run) -> Counter[tuple[str, str]]:
-    """How many current judgements stand overridden, by names of (candidate, metric)."""
-    judged = Judgement.objects.filter(run=run, current=True, overrides__isnull=False).order_by()
-    counted = judged.values_list("candidate__name", "run_metric__name").annotate(Count("pk", distinct=True))
+    """How many overrides are in force, by names of (candidate, metric)."""
+    judged = Judgement.objects.filter(run=run, override_value__isnull=False).order_by()
+    counted = judged.values_list("candidate__name", "run_metric__name").annotate(count=Count("*"))
     return Counter({(candidate, metric): count for candidate, metric, count in counted})
 
 

@@ -62,7 +62,7 @@ class ReportShown:
 
     document: dict[str, Any]
     left_out: list[str]
-    overridden: str
+    overridden: int
     metrics: list[MetricShown]
     scored: int
     responses: int
@@ -82,7 +82,7 @@ def report_shown(run: Run) -> ReportShown | None:
     return ReportShown(
         document=document,
         left_out=words.left_out_sentences(document["left_out"]),
-        overridden=words.overridden_sentence(document),
+        overridden=words.overridden(document),
         metrics=[_metric(place, metric, document, links, lines) for place, metric in enumerate(metrics, 1)],
         scored=sum(cell["scored"] for cell in cells),
         responses=sum(cell["responses"] for cell in cells),

@@ -129,16 +129,18 @@ def left_out_sentences(left_out: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
+def overridden(document: Mapping[str, Any]) -> int:
+    """How many values are a reviewer's."""
+    return sum(cell["overridden"] for metrics in document["candidates"].values() for cell in metrics.values())
+
+
 def overridden_sentence(document: Mapping[str, Any]) -> str:
-    """How many values are a reviewer's; '' for none."""
-    cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
-    count = sum(cell["overridden"] for cell in cells)
+    """How many values are a reviewer's, and that they count; '' for none."""
+    count = overridden(document)
     if not count:
         return ""
     return ngettext(
-        "%(n)s judgement was overridden by a reviewer. The figures count the reviewer's value; the lists that they "
-        "lead to are filtered by the first one.",
-        "%(n)s judgements were overridden by reviewers. The figures count the reviewers' values; the lists that "
-        "they lead to are filtered by the first ones.",
+        "%(n)s judgement was overridden by a reviewer. All figures and lists use the reviewer's value.",
+        "%(n)s judgements were overridden by reviewers. All figures and lists use the reviewers' values.",
         count,
     ) % {"n": number(count)}

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
 from judging.core.rules.check import read_program
 from judging.core.values import Value
-from judging.runs.filters import LOWER, RULE_SCORES, SORTS, Filters, reasons
+from judging.runs.filters import LOWER, NO, RULE_SCORES, SORTS, YES, Filters, overridden_states, reasons
 from judging.runs.models import JudgementState, Run
 from judging.runs.rereading import definition_now
 
@@ -46,7 +46,10 @@ class FilterForm(forms.Form):
     )
     below = forms.FloatField(label=_("Score below"), required=False)
     value = forms.CharField(label=_("Value"), required=False, max_length=500)
-    line = forms.IntegerField(label=_("Row"), required=False, min_value=1)
+    overridden = forms.ChoiceField(
+        label=_("Overridden"), required=False, choices=[*_ANY, (YES, _("yes")), (NO, _("no"))]
+    )
+    line = forms.IntegerField(label=_("Row"), required=False, min_value=1, max_value=2**31 - 1)
     rule = forms.ChoiceField(label=_("Rule line"), required=False)
     rule_score = forms.ChoiceField(
         label=_("Its score"),
@@ -64,6 +67,7 @@ class FilterForm(forms.Form):
         super().__init__(data, label_suffix="")
         candidates = run.run_candidates.values_list("candidate__name", flat=True).distinct()
         metrics = run.metrics.order_by("number").values_list("name", flat=True)
+        self.has_overrides = bool(overridden_states(run))
         self.reason_counts: dict[str, int] = {}
         for _state, code, count in reasons(run):
             self.reason_counts[code] = self.reason_counts.get(code, 0) + count
@@ -110,14 +114,27 @@ def _number(text: str) -> int | float | None:
     return number
 
 
+class WithdrawForm(forms.Form):
+    """Why an override is withdrawn. `seen`: the newest entry of the history when the page was opened, or 0."""
+
+    reason = forms.CharField(
+        label=_("Reason for withdrawing"), widget=forms.Textarea(attrs={"rows": 2}), max_length=4000
+    )
+    seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
+
+
 class OverrideForm(forms.Form):
-    """A reviewer's value and why. `current`: the judgement's own value, which says of what kind another may be."""
+    """A reviewer's value and why; `seen` as in WithdrawForm. `current`: the value in force, which says of what kind
+    another may be."""
 
-    value = forms.CharField(label=_("Value instead"), max_length=500)
-    reason = forms.CharField(label=_("Why"), widget=forms.Textarea(attrs={"rows": 3}), max_length=4000)
+    value = forms.CharField(label=_("New value"), max_length=500)
+    reason = forms.CharField(label=_("Reason"), widget=forms.Textarea(attrs={"rows": 3}), max_length=4000)
+    seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
 
-    def __init__(self, data: Any = None, *, least: float, most: float, current: Value | None = None) -> None:
-        super().__init__(data)
+    def __init__(
+        self, data: Any = None, *, least: float, most: float, current: Value | None = None, **options: Any
+    ) -> None:
+        super().__init__(data, **options)
         self.least, self.most, self.current = least, most, current
         self.fields["value"].help_text = self._help() % {"least": f"{least:g}", "most": f"{most:g}"}
 

@@ -7,6 +7,7 @@ the run is walked in the order of positions, until a page is full or the look ha
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from judging.runs.filters import ALL, CURRENT, OLDER, Filters, figures_of, matching
+from evalsite.numbers import whole
+from judging.runs.filters import ALL, CURRENT, NO, OLDER, YES, Filters, figures_of, matching
 from judging.runs.models import Judgement, JudgementState, Run
 from judging.runs.stretches import rows_of_each
 
@@ -40,16 +42,24 @@ class Place:
 def place_from(text: str) -> Place | None:
     """The place that an address names; None if it names none."""
     key, _, position = text.partition("~")
+    number = whole(position)
     try:
-        return Place(float(key), int(position))
+        place = float(key)
     except ValueError:
         return None
+    return Place(place, number) if number is not None and math.isfinite(place) else None
 
 
 def place_of(judgement: Judgement, filters: Filters) -> Place:
     """Where the judgement stands in the list of `filters`."""
-    key = getattr(judgement, filters.sort.removeprefix("-"))
+    key = getattr(judgement, field_of(filters))
     return Place(_last(filters) if key is None else float(key), judgement.position)
+
+
+def field_of(filters: Filters) -> str:
+    """The field of a judgement that the list is sorted by."""
+    name = filters.sort.removeprefix("-")
+    return "score_in_force" if name == "score" else name
 
 
 def _last(filters: Filters) -> float:
@@ -79,7 +89,7 @@ def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, bac
         return Nearest(bare.merged([one_score & look.beyond_position]))
     if filters.attempts == ALL:
         return Nearest(look.of_all_attempts())
-    if look.name == "score":
+    if look.name == "score_in_force":
         return Nearest(look.merged(look.stretches()))
     return Nearest(look.by_seconds())
 
@@ -96,7 +106,7 @@ class _Look:
 
     @property
     def name(self) -> str:
-        return self.filters.sort.removeprefix("-")
+        return field_of(self.filters)
 
     @property
     def falling(self) -> bool:
@@ -152,7 +162,7 @@ class _Look:
             if len(found) >= self.limit:
                 break
             parts = [
-                anything.filter(figures, stretch).order_by(*self._signed(("score", "position")))
+                anything.filter(figures, stretch).order_by(*self._signed(("score_in_force", "position")))
                 for figures in figures_of(self.run, self.filters)
             ]
             left = self.limit - len(found)
@@ -175,14 +185,21 @@ class _Look:
         return found
 
     def _not_run(self, stretch: Q) -> list[Found]:
-        if self.filters.state not in ("", JudgementState.NOT_RUN):
-            return []
-        return replace(self, filters=replace(self.filters, state=JudgementState.NOT_RUN)).merged([stretch])
+        """What was not run: overridden already, which is little, or not."""
+        found: list[Found] = []
+        if self.filters.overridden != NO:
+            ahead = matching(self.run, replace(self.filters, overridden=YES), by_figures=False)
+            found += self._read(ahead.filter(stretch).order_by(*self._signed(("position",))), 0)
+        if self.filters.state in ("", JudgementState.NOT_RUN):
+            waiting = replace(self, filters=replace(self.filters, state=JudgementState.NOT_RUN))
+            found += waiting.merged([stretch])
+        return sorted(found, key=self._rank, reverse=self.back)[: self.limit]
 
     def by_position(self) -> Nearest:
         """Window by window, until the page is full or the look has cost enough."""
         anything = matching(self.run, self.filters, by_figures=False)
-        if self.filters.flag or self.filters.attempts == OLDER or not self.filters.chooses:
+        few = self.filters.flag or self.filters.overridden == YES or self.filters.attempts == OLDER
+        if few or not self.filters.chooses:
             ordered = anything.filter(self.beyond_position).order_by(*self._signed(("position",)))
             return Nearest(self._read(ordered, 0))
         last = self.run.judgements.order_by("-position").values_list("position", flat=True).first() or 0

@@ -9,18 +9,20 @@ import msgspec
 from django.db.models import QuerySet
 
 from judging.review.forms import FLAGS
-from judging.review.models import Override
 from judging.review.places import Place, nearest, place_of
 from judging.review.telling import shown_json
 from judging.runs.export import data_of
 from judging.runs.filters import Filters
-from judging.runs.models import Judgement, JudgeReply, Run, RunMetric
+from judging.runs.models import Judgement, JudgeReply, Override, Run
+from judging.runs.overrides import attempts_of, history_of
 
 PER_PAGE = 50
 _SHOWN = 300  # characters of a question or an answer in a line of the list
 _LINE_FIELDS = (
     "position", "run", "state", "value", "score", "reason", "detail", "flags", "seconds", "attempt", "current",
+    "state_in_force", "value_in_force", "score_in_force", "override_value",
     "row__line", "row__raw", "response__number", "response__raw", "candidate__name", "run_metric__name",
+    "other_response__number", "other_response__candidate__name",
 )  # fmt: skip
 
 
@@ -33,10 +35,14 @@ _decode_content = msgspec.json.Decoder(_Content).decode
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A judgement as the list shows it, with the beginnings of its question and its answer."""
+    """A judgement as the list shows it, with the beginnings of its question and its answer.
+
+    `value` is the one in force; `own`: the attempt's own value, or state, where it is overridden, else ''.
+    """
 
     judgement: Judgement
     value: str
+    own: str
     question: str
     answer: str
 
@@ -82,7 +88,8 @@ def page(run: Run, filters: Filters, *, after: Place | None = None, before: Plac
 
 def lines_of(run: Run, ids: Sequence[int]) -> list[Line]:
     """The judgements with these ids as lines, in this order."""
-    parts = Judgement.objects.select_related("row", "response", "candidate", "run_metric").only(*_LINE_FIELDS)
+    joined = ("row", "response", "candidate", "run_metric", "other_response__candidate")
+    parts = Judgement.objects.select_related(*joined).only(*_LINE_FIELDS)
     found = parts.in_bulk(ids)
     return [_line(run, found[pk]) for pk in ids]
 
@@ -91,7 +98,13 @@ def _line(run: Run, judgement: Judgement) -> Line:
     judgement.run = run
     question = data_of(judgement.row.raw, run.version.format)["question"] or ""
     answer = answer_text(judgement.response.raw)
-    return Line(judgement, shown_json(judgement.value), question[:_SHOWN], answer[:_SHOWN])
+    return Line(
+        judgement,
+        shown_json(judgement.value_in_force),
+        (shown_json(judgement.value) or judgement.get_state_display()) if judgement.overridden else "",
+        question[:_SHOWN],
+        answer[:_SHOWN],
+    )
 
 
 def answer_text(raw: str) -> str:
@@ -126,35 +139,19 @@ def replies_of(judgement: Judgement) -> QuerySet[JudgeReply]:
     return JudgeReply.objects.filter(judgement=asked_by).order_by("judge", "repeat", "swapped")
 
 
-def overrides_of(judgement: Judgement) -> QuerySet[Override]:
-    """What reviewers put instead, the newest, which counts, first."""
-    return Override.objects.filter(judgement=judgement).select_related("by").order_by("-pk")
-
-
-def overrides_before(judgement: Judgement) -> QuerySet[Override]:
-    """Overrides of earlier attempts, the newest first. They count for those attempts only."""
-    earlier = attempts(judgement).filter(attempt__lt=judgement.attempt)
-    found = Override.objects.filter(judgement__in=earlier.order_by())
-    return found.select_related("by", "judgement").order_by("-pk")
-
-
-def overridden_now(run_metric: RunMetric) -> int:
-    """How many of a metric's current judgements a reviewer has overridden."""
-    current = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
-    return current.filter(pk__in=Override.objects.values("judgement")).count()
+def overrides_of(judgement: Judgement) -> list[Override]:
+    """The history of its answer and metric; the newest entry, which counts, first."""
+    return list(history_of(judgement).select_related("by", "judgement"))
 
 
 def attempts(judgement: Judgement) -> QuerySet[Judgement]:
     """Every attempt of this metric at this response within the run, the newest first."""
-    return _same_response(judgement).filter(run_metric=judgement.run_metric_id).order_by("-attempt")
+    return attempts_of(judgement).order_by("-attempt")
 
 
 def other_runs(judgement: Judgement, limit: int = 20) -> QuerySet[Judgement]:
     """What other runs, and other metrics of this one, say of the same response now."""
-    others = _same_response(judgement).filter(current=True).exclude(run_metric=judgement.run_metric_id)
-    return others.select_related("run", "run_metric").order_by("-pk")[:limit]
-
-
-def _same_response(judgement: Judgement) -> QuerySet[Judgement]:
     # The two nulls are those of the index that finds judgements by response.
-    return Judgement.objects.filter(response=judgement.response_id, rater=None, other_response=None)
+    others = Judgement.objects.filter(response=judgement.response_id, rater=None, other_response=None)
+    others = others.filter(current=True).exclude(run_metric=judgement.run_metric_id)
+    return others.select_related("run", "run_metric").order_by("-pk")[:limit]

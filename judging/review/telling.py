@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from datasets.core.variables import response_data
+from datasets.core.variables import reference_in, row_and_response
 from evalsite.cells import clean_text
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules.scoring import Reason
@@ -17,7 +17,6 @@ from judging.runs import strict
 from judging.runs.export import (
     data_of,
     place_of,
-    reference,
     reply_seen,
     rule_lines,
     script_seen,
@@ -136,12 +135,12 @@ def story_of(
     tries: Sequence[Generation] = (),
 ) -> Story:
     """Everything that the page shows of one judgement; the sentences are in the reader's language."""
-    data, response = data_of(judgement.row.raw, form), response_data(judgement.response.raw)
+    data, response = row_and_response(data_of(judgement.row.raw, form), judgement.response.raw)
     verdicts, rules = verdicts_by_place(judgement.verdicts), _rules(judgement.rules)
     asked_for = _rules(judgement.asked_by.rules) if judgement.asked_by else rules
     return Story(
         messages=data["messages"],
-        reference=_text(reference(data)),
+        reference=_text(reference_in(data)),
         fields_json=_others(data, _OF_EVERY_ROW),
         answer=response["content"],
         reasoning=response["reasoning_content"] or "",
@@ -156,7 +155,9 @@ def story_of(
         ],
         preprocess=_script(metric.preprocess, judgement.preprocess),
         postprocess=_script(metric.postprocess, judgement.postprocess),
-        why=reason_sentence(judgement.reason, judgement.detail) if judgement.reason else "",
+        why=reason_sentence(judgement.reason, judgement.detail, "rules" if metric.rules else "run")
+        if judgement.reason
+        else "",
         rules=rules,
         rules_failure=_rules_failure(judgement.rules),
         tries=[_try(one) for one in tries],
@@ -241,7 +242,9 @@ def _script(source: str, kept: str) -> Script | None:
     seen = script_seen(kept)
     changed = {side: _pretty(fields) for side, fields in seen["changed"].items() if fields}
     result = "" if seen["error"] else _pretty(seen["result"])
-    return Script(source, bool(kept), result, changed, seen["printed"], seen["error"] or "")
+    code, _colon, detail = (seen["error"] or "").partition(": ")
+    error = reason_sentence(code, detail) if code else ""
+    return Script(source, bool(kept), result, changed, seen["printed"], error)
 
 
 def shown(value: Any) -> str:

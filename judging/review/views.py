@@ -16,20 +16,20 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from evalsite.access import May
-from evalsite.accounts.models import User
+from evalsite.access import May, signed_in
 from evalsite.templatetags.show import number
 from judging.core.pipeline import MetricDefinition
-from judging.markdown import html_of
-from judging.people.beside import said_of
-from judging.review import selectors, services
-from judging.review.forms import FLAGS, FilterForm, OverrideForm
+from judging.markdown import Budget, html_of
+from judging.people.beside import said_of, seen_by_people
+from judging.review import selectors
+from judging.review.forms import FLAGS, FilterForm, OverrideForm, WithdrawForm
 from judging.review.places import place_from
 from judging.review.telling import shown_json, story_of
 from judging.runs.access import get_judgement, get_run
 from judging.runs.export import csv_lines, jsonl_lines
 from judging.runs.filters import MOST_COUNTED, Filters, counts_are_exact, counts_by_state
-from judging.runs.models import INFER, Generation, Judgement, JudgementState, Run
+from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Override, Run
+from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
 from judging.runs.selectors import worker_missing
 
 TABS = ("rendered", "raw", "request", "reply", "script")
@@ -119,36 +119,82 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> StreamingHttp
 @login_required
 def judgement(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """One judgement with all that led to it."""
-    found = get_judgement(request, slug, pk, judgement_pk)
-    return _page(request, found, None)
+    return _page(request, get_judgement(request, slug, pk, judgement_pk))
 
 
 @login_required
 @require_POST
 def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
-    """A reviewer's value beside the judgement's own."""
+    """A reviewer's value in place of the attempts' own."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
-    metric = MetricDefinition.from_json(found.definition)
-    form = _override_form(found, metric, request.POST)
+    form = _override_form(found, request.POST)
     if not form.is_valid():
         return _page(request, found, form, status=422)
-    assert isinstance(request.user, User)
-    sent = form.cleaned_data
-    services.override_add(judgement=found, value=sent["value"], reason=sent["reason"], by=request.user)
-    messages.success(request, _("The value is overridden. The first one stays beside it."))
-    address = reverse("runs:judgement", args=(slug, pk, judgement_pk))
+    try:
+        override_add(judgement=found, by=signed_in(request), **form.cleaned_data)
+    except OverrideConflict:
+        _tell_conflict(found, form)
+        return _page(request, found, form, status=409)
+    messages.success(request, _("Score overridden. The first value is kept."))
+    return _back_to(request, found)
+
+
+@login_required
+@require_POST
+def withdraw(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """The attempts' own values count again."""
+    found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
+    form = _withdraw_form(request.POST)
+    if not form.is_valid():
+        return _page(request, found, form, status=422)
+    try:
+        override_withdraw(judgement=found, by=signed_in(request), **form.cleaned_data)
+    except OverrideConflict:
+        _tell_conflict(found, form)
+        return _page(request, found, form, status=409)
+    messages.success(request, _("Override withdrawn. The judge's own value counts again."))
+    return _back_to(request, found)
+
+
+def _tell_conflict(found: Judgement, form: OverrideForm | WithdrawForm) -> None:
+    """Keep what was typed; when it is sent again, the reviewer has seen the newest entry."""
+    form.add_error(
+        None,
+        _(
+            "Someone else changed this override in the meantime. Check its history above, then send this again."
+        ),
+    )
+    form.data = dict(form.data.items()) | {"seen": _newest(selectors.overrides_of(found))}
+
+
+def _back_to(request: HttpRequest, found: Judgement) -> HttpResponse:
+    address = reverse("runs:judgement", args=(found.run.project.slug, found.run_id, found.pk))
     return redirect(
         address + FilterForm(request.GET, found.run).filters.query(tab=request.GET.get("tab", ""))
     )
 
 
-def _override_form(found: Judgement, metric: MetricDefinition, data: Any = None) -> OverrideForm:
-    current = json.loads(found.value) if found.value else None
-    return OverrideForm(data, least=metric.min_score, most=metric.max_score, current=current)
+def _newest(history: list[Override]) -> int:
+    return history[0].pk if history else 0
+
+
+def _override_form(found: Judgement, data: Any = None, *, seen: int = 0) -> OverrideForm:
+    metric = MetricDefinition.from_json(found.definition)
+    current = json.loads(found.value_in_force) if found.value_in_force else None
+    return OverrideForm(
+        data, least=metric.min_score, most=metric.max_score, current=current, initial={"seen": seen}
+    )
+
+
+def _withdraw_form(data: Any = None, *, seen: int = 0) -> WithdrawForm:
+    return WithdrawForm(data, initial={"seen": seen}, auto_id="withdraw_%s")
 
 
 def _page(
-    request: HttpRequest, found: Judgement, form: OverrideForm | None, status: int = 200
+    request: HttpRequest,
+    found: Judgement,
+    form: OverrideForm | WithdrawForm | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     run, metric = found.run, MetricDefinition.from_json(found.definition)
     filters = FilterForm(request.GET, run).filters
@@ -159,6 +205,8 @@ def _page(
     tries = list(asked) if run.kind == INFER else []
     story = story_of(found, replies, metric, run.version.format, tries)
     before, after = selectors.neighbours(found, filters)
+    overrides = selectors.overrides_of(found)
+    newest = _newest(overrides)
     context: dict[str, Any] = {
         "run": run,
         "judgement": found,
@@ -171,34 +219,31 @@ def _page(
         "here": filters.query(tab=tab if tab != TABS[0] else ""),
         "previous_url": _address(run, before, filters, tab),
         "next_url": _address(run, after, filters, tab),
-        "overrides": [(one, shown_json(one.value)) for one in selectors.overrides_of(found)],
-        "overrides_before": [
-            (one, shown_json(one.value), _as_typed(one.value)) for one in selectors.overrides_before(found)
-        ],
+        "overrides": [(one, shown_json(one.value)) for one in overrides],
+        "in_force": shown_json(overrides[0].value) if overrides else "",
         "attempts": [(one, shown_json(one.value)) for one in selectors.attempts(found)],
-        "others": [(one, shown_json(one.value)) for one in selectors.other_runs(found)],
+        "others": [(one, shown_json(one.value_in_force)) for one in selectors.other_runs(found)],
         "flags": [(flag, FLAGS.get(flag, flag)) for flag in found.flags.split(",") if flag],
-        "override_form": form or _override_form(found, metric),
-        "form_sent": form is not None,
+        "override_form": form if isinstance(form, OverrideForm) else _override_form(found, seen=newest),
+        "withdraw_form": form if isinstance(form, WithdrawForm) else _withdraw_form(seen=newest),
+        "sent": type(form).__name__,
         "people": said_of(found.response_id),
     }
     if tab == "rendered":
-        context |= _rendered(story)
+        context |= _rendered(story) | ({"seen": seen_by_people(found)} if run.kind == PEOPLE else {})
     return render(request, "review/judgement.html", context, status=status)
 
 
-def _as_typed(value: str) -> str:
-    """A stored value as the override's form takes it."""
-    plain = json.loads(value)
-    return plain if isinstance(plain, str) else value
-
-
 def _rendered(story: Any) -> dict[str, Any]:
+    budget = (
+        Budget()
+    )  # what is judged comes first: it is formatted before the conversation uses the budget up
+    answer, reference = html_of(story.answer, budget), html_of(story.reference, budget)
     return {
-        "turns": [(message["role"], html_of(message["content"])) for message in story.messages],
-        "reference_html": html_of(story.reference),
-        "answer_html": html_of(story.answer),
-        "words": [(one, html_of(one.reply.content or "")) for one in story.asked],
+        "turns": [(message["role"], html_of(message["content"], budget)) for message in story.messages],
+        "reference_html": reference,
+        "answer_html": answer,
+        "words": [(one, html_of(one.reply.content or "", budget)) for one in story.asked],
     }
 
 

@@ -148,6 +148,6 @@ def unanswered(item: store.ToJudge, generated: Generated | None) -> store.Judged
 
 
 def with_flags(item: store.ToJudge, story: Story) -> Story:
-    """What is odd about an answer that the run asked for stands with what was said of it."""
-    flags = flags_of(item.item.response) if item.inferred else ()
+    """What is odd about an answer, uploaded or generated, is flagged on its judgement."""
+    flags = flags_of(item.item.response)
     return msgspec.structs.replace(story, flags=(*story.flags, *flags)) if flags else story

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import os
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -17,16 +17,17 @@ from typing import Any, cast
 from django.db.models import Count, Max
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import response_data, row_data
+from datasets.core.variables import reference_in, response_data, row_data
 from datasets.models import Candidate
 from evalsite.cells import MARK, cell
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules.scoring import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
-from judging.runs.filters import ANYTHING, Filters, matching
+from judging.runs.filters import ANYTHING, Filters, matching, overridden_states
 from judging.runs.generation_told import generation_of, generation_seen, tries_at
-from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Reading, Run
+from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgeReply, Override, Reading, Run
+from judging.runs.overrides import in_force_of
 
 BATCH = 100
 RECORD_BYTES = 2 * 2**20  # spec: commands
@@ -40,6 +41,13 @@ class Told:
     replies: list[JudgeReply]
     metric: MetricDefinition
     generation: Generation | None = None  # the try at its answer, where a run asked for it
+    override: Override | None = None  # the one in force
+    people: dict[str, Any] | None = None  # its PEOPLE_COLUMNS, of people's judgements
+
+
+PEOPLE_COLUMNS = ("other_model", "other_response", "rater", "shown_first", "drawn_with", "adjudicated")
+people_columns: list[Callable[[Collection[Judgement]], dict[int, dict[str, Any]]]] = []
+"""Gives {judgement: its PEOPLE_COLUMNS} of people's judgements; judging.people adds it (apps.py)."""
 
 
 def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Iterator[Told]:
@@ -54,7 +62,7 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
     for reading in Reading.objects.filter(run_metric__run=run):
         definitions[reading.run_metric_id, reading.pk] = MetricDefinition.from_json(reading.definition)
     candidates = Candidate.objects.in_bulk(list(run.run_candidates.values_list("candidate", flat=True)))
-    order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt")
+    order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt", "position")
     ids = array("q", matching(run, filters).order_by(*order).values_list("pk", flat=True).iterator())
     parts = Judgement.objects.select_related("row", "response")
     deferred = ["row__raw"] if run.kind == INFER else ["row__raw", "response__raw"]
@@ -64,14 +72,17 @@ def told(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
         found = parts.in_bulk(batch)
         replies = _replies([one.asked_by_id or pk for pk, one in found.items()])
         tries = tries_at(found.values()) if run.kind == INFER else {}
+        overrides = in_force_of(found.values())
+        for judgement in found.values():
+            judgement.run_metric = metrics[judgement.run_metric_id]
+        people = people_columns[0](found.values()) if run.kind == PEOPLE else {}
         for pk in batch:
             judgement = found[pk]
-            judgement.run_metric = metrics[judgement.run_metric_id]
             judgement.candidate = candidates[judgement.candidate_id]
             asked = replies.get(judgement.asked_by_id or pk, [])
             metric = definitions[judgement.run_metric_id, judgement.reading_id]
             generation = generation_of(judgement, tries.get(judgement.response_id, []))
-            yield Told(judgement, asked, metric, generation)
+            yield Told(judgement, asked, metric, generation, overrides.get(pk), people.get(pk))
 
 
 def _replies(judgements: list[int]) -> dict[int, list[JudgeReply]]:
@@ -89,7 +100,8 @@ def records(run: Run, filters: Filters = ANYTHING) -> Iterator[dict[str, Any]]:
 
 
 def record(one: Told) -> dict[str, Any]:
-    """All keys, whatever happened; `value` is None unless the state is scored."""
+    """All keys, whatever happened; `value` is None unless the state is scored. State, value and reason are those in
+    force; where a reviewer has overridden them, `override` holds the attempt's own."""
     judgement, judges = one.judgement, one.metric.judges
     verdicts = verdicts_by_place(judgement.verdicts)
     return {
@@ -98,9 +110,9 @@ def record(one: Told) -> dict[str, Any]:
         "response": judgement.response.number,
         "metric": judgement.run_metric.name,
         "attempt": judgement.attempt,
-        "state": judgement.state,
-        "value": _json(judgement.value or ""),
-        "reason": why(judgement.reason, judgement.detail),
+        "state": judgement.state_in_force,
+        "value": _json(judgement.value_in_force or ""),
+        "reason": None if judgement.overridden else _why(judgement),
         "preprocess": script_seen(judgement.preprocess),
         "judges": [
             _judge(reply, judges[reply.judge].name, verdicts.get(place_of(reply), {}).get("value"))
@@ -110,7 +122,26 @@ def record(one: Told) -> dict[str, Any]:
         "rules": [rule_seen(line) for line in rule_lines(judgement.rules)],
         "flags": judgement.flags.split(",") if judgement.flags else [],
         **({"generation": generation_seen(one.generation, judgement)} if one.generation else {}),
+        **({"override": _override(one.override, judgement)} if one.override else {}),
+        **(one.people or {}),
     }
+
+
+def _override(override: Override, judgement: Judgement) -> dict[str, Any]:
+    return {
+        "own": {
+            "state": judgement.state,
+            "value": _json(judgement.value or ""),
+            "reason": _why(judgement),
+        },
+        "reason": override.reason,
+        "by": override.by.username,
+        "at": override.at.isoformat(),
+    }
+
+
+def _why(judgement: Judgement) -> str | None:
+    return why(judgement.reason, judgement.detail)
 
 
 Place = tuple[int, int, str]  # judge, repeat, order: first, swapped, or what both come to
@@ -207,6 +238,10 @@ def write_lines(lines: Iterable[bytes], path: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
+_OF_OVERRIDE = ("own_state", "own_value", "own_reason", "overridden_by", "override_reason")
+"""Columns of a run in which a reviewer has overridden something."""
+
+
 def table_columns(run: Run) -> list[str]:
     """The columns of a table; as many judges as the metric with the most asks for."""
     metrics = [MetricDefinition.from_json(one.definition) for one in run.metrics.all()]
@@ -215,10 +250,14 @@ def table_columns(run: Run) -> list[str]:
         counts = JudgeReply.objects.filter(judgement__run=run).values("judgement").annotate(n=Count("pk"))
         judges = max(judges, counts.aggregate(most=Max("n"))["most"] or 0)
     fixed = ["line", "model", "response", "metric", "attempt", "state", "value", "reason", "flags", "seconds"]
+    more = [
+        *(_OF_OVERRIDE if overridden_states(run) else ()),
+        *(PEOPLE_COLUMNS if run.kind == PEOPLE else ()),
+    ]
     asked = [
         f"{name}_{n}" for n in range(1, judges + 1) for name in ("judge", "verdict", "reply", "reasoning")
     ]
-    return [*fixed, "question", "answer", "reference", *asked]
+    return [*fixed, *more, "question", "answer", "reference", *asked]
 
 
 def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int | float | None]]:
@@ -229,20 +268,27 @@ def table_rows(run: Run, filters: Filters = ANYTHING) -> Iterator[list[str | int
 
 def table_values(run: Run, filters: Filters = ANYTHING) -> Iterator[list[Any]]:
     """The same judgements as rows of `table_columns`, as they are."""
-    width = len(table_columns(run))
+    columns = table_columns(run)
+    width, overridden = len(columns), _OF_OVERRIDE[0] in columns
     for one in told(run, filters, texts=True):
-        values = list(_row(one, run.version.format))[:width]
+        values = list(_row(one, run.version.format, overridden=overridden))[:width]
         yield values + [None] * (width - len(values))
 
 
-def _row(one: Told, form: str) -> Iterator[Any]:
+def _row(one: Told, form: str, *, overridden: bool) -> Iterator[Any]:
     kept, judgement = record(one), one.judgement
     yield from (
         kept[name] for name in ("line", "model", "response", "metric", "attempt", "state", "value", "reason")
     )
     yield from (judgement.flags, judgement.seconds)
+    if overridden:
+        override = kept.get("override") or {}
+        yield from (override.get("own", {}).get(name) for name in ("state", "value", "reason"))
+        yield from (override.get("by"), override.get("reason"))
+    if one.people is not None:
+        yield from (one.people[name] for name in PEOPLE_COLUMNS)
     data = data_of(judgement.row.raw, form)
-    yield from (data["question"], response_data(judgement.response.raw)["content"], reference(data))
+    yield from (data["question"], response_data(judgement.response.raw)["content"], reference_in(data))
     for judge in kept["judges"]:
         reply = judge["reply"] or {}
         yield from (judge["name"], judge["verdict"], reply.get("content"), reply.get("reasoning_content"))
@@ -251,11 +297,6 @@ def _row(one: Told, form: str) -> Iterator[Any]:
 def data_of(raw: str, form: str) -> dict[str, Any]:
     """A row as templates see it; `form` is its version's format."""
     return row_data(raw, cast(Format, form))
-
-
-def reference(data: dict[str, Any]) -> Any:
-    """What an answer is compared with: `ref_answer`, or else `gt`."""
-    return data["gt"] if data["ref_answer"] is None else data["ref_answer"]
 
 
 def csv_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:

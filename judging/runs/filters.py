@@ -13,6 +13,7 @@ from django.db.models import Count, Func, Q, QuerySet, TextField
 from django.utils.http import urlencode
 
 from datasets.models import Response, Row
+from evalsite.numbers import whole
 from judging.runs.models import PEOPLE, Judgement, JudgementState, Run, RunCandidate, RunMetric
 from judging.runs.stretches import rows_of_each
 
@@ -21,12 +22,14 @@ ATTEMPTS = (CURRENT, OLDER, ALL)
 LOWER = "lower"
 RULE_SCORES = ("1", "2", "3", "4", "5", LOWER)
 SORTS = ("position", "score", "-score", "seconds", "-seconds")
+YES, NO = "yes", "no"
 UNSCORED = tuple(state for state in JudgementState.values if state != JudgementState.SCORED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """What is asked for; '' and None mean anything. Candidate and metric go by name, so that an address can be read.
+    States, values and scores are those in force; `overridden` is `yes` or `no`.
 
     `rule`: a line of a rule program, by its number, that scored `rule_score` (1 to 5, or `lower` than 5) on some field.
     `least` ≤ score ≤ `most`, score < `below`; `value` is a category, true, false or a number.
@@ -38,6 +41,7 @@ class Filters:
     reason: str = ""
     flag: str = ""
     value: str = ""
+    overridden: str = ""
     least: float | None = None
     most: float | None = None
     below: float | None = None
@@ -67,12 +71,14 @@ class Filters:
     @property
     def indexed(self) -> bool:
         """Does it ask for what another index finds, whatever else?"""
-        return self.line is not None or bool(self.reason or self.flag) or self.attempts == OLDER
+        overridden = self.overridden == YES
+        return self.line is not None or bool(self.reason or self.flag) or overridden or self.attempts == OLDER
 
     @property
     def looks_inside(self) -> bool:
         """Must judgements themselves be read, which no index holds?"""
-        return bool(self.q or self.rule) or (bool(self.value) and self.valued is None)
+        category = bool(self.value) and self.valued is None
+        return bool(self.q or self.rule) or category or self.overridden == NO
 
     @property
     def without_bounds(self) -> Filters:
@@ -100,10 +106,10 @@ class Filters:
         if self.attempts != CURRENT or self.reason:
             return None
         if self.state in UNSCORED:
-            return Q(score=None)
+            return Q(score_in_force=None)
         if self.least is not None and self.least == self.most and self.below is None and not self.value:
-            return Q(score=self.least)
-        return None if self.valued is None else Q(score=self.valued)
+            return Q(score_in_force=self.least)
+        return None if self.valued is None else Q(score_in_force=self.valued)
 
 
 ANYTHING = Filters()
@@ -141,23 +147,26 @@ def matching(
     if by_figures if by_figures is not None else filters.by_figures:
         # Every metric, candidate and state by name: so the index leads through the first two to the third.
         found = found.filter(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
-        found = found.filter(state__in=states or _states(filters))
+        found = found.filter(state_in_force__in=states or _states(filters))
     else:
         found = found.filter(_named(run, filters))
     if filters.reason:
         found = found.filter(ENDED_WITHOUT, reason=filters.reason)
     if filters.flag:
         found = found.filter(_flagged(filters.flag), flags__gt="")  # the condition of the index of flags
+    if filters.overridden:
+        found = found.filter(override_value__isnull=filters.overridden != YES)
     if filters.line is not None:
         found = found.filter(_of_row(run, filters.line))
     if filters.q:
         found = found.alias(answer=AnswerText("response__raw")).filter(answer__icontains=filters.q)
-    if filters.rule.isdecimal():
-        found = found.filter(_rule_line(int(filters.rule), filters.rule_score))
+    rule = whole(filters.rule)
+    if rule is not None:
+        found = found.filter(_rule_line(rule, filters.rule_score))
     return found.filter(_scores(filters))
 
 
-ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="")
+ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="", override_value__isnull=True)
 """The condition of the index of reasons."""
 
 
@@ -176,7 +185,7 @@ def figures_of(run: Run, filters: Filters) -> list[Q]:
     metrics = _metrics(run, filters).values_list("pk", flat=True)
     candidates = list(_candidates(run, filters).values_list("candidate", flat=True))
     return [
-        Q(run_metric=metric, candidate=candidate, state=state)
+        Q(run_metric=metric, candidate=candidate, state_in_force=state)
         for metric in metrics
         for candidate in candidates
         for state in _states(filters)
@@ -209,7 +218,9 @@ def _attempts(filters: Filters) -> Q:
 
 
 def _named(run: Run, filters: Filters) -> Q:
-    named = Q() if _states(filters) == tuple(JudgementState.values) else Q(state__in=_states(filters))
+    named = (
+        Q() if _states(filters) == tuple(JudgementState.values) else Q(state_in_force__in=_states(filters))
+    )
     if filters.metric:
         named &= Q(run_metric__in=_metrics(run, filters))
     return named & Q(candidate__in=_candidates(run, filters)) if filters.candidate else named
@@ -238,21 +249,21 @@ def _states(filters: Filters) -> tuple[str, ...]:
 def _scores(filters: Filters) -> Q:
     found = Q()
     if filters.least is not None:
-        found &= Q(score__gte=filters.least)
+        found &= Q(score_in_force__gte=filters.least)
     if filters.most is not None:
-        found &= Q(score__lte=filters.most)
+        found &= Q(score_in_force__lte=filters.most)
     if filters.below is not None:
-        found &= Q(score__lt=filters.below)
+        found &= Q(score_in_force__lt=filters.below)
     return found & _value(filters.value) if filters.value else found
 
 
 def _value(text: str) -> Q:
     if text in ("true", "false"):
-        return Q(value=text, score=Filters(value=text).valued)
+        return Q(value_in_force=text, score_in_force=Filters(value=text).valued)
     valued = Filters(value=text).valued
     if valued is not None:
-        return Q(score=valued) & ~Q(value__in=("true", "false"))
-    return Q(value=json.dumps(text, ensure_ascii=False), score=None)
+        return Q(score_in_force=valued) & ~Q(value_in_force__in=("true", "false"))
+    return Q(value_in_force=json.dumps(text, ensure_ascii=False), score_in_force=None)
 
 
 MOST_COUNTED = 10_000
@@ -263,18 +274,18 @@ def counts_by_state(run: Run, filters: Filters) -> dict[str, int] | None:
     unless they are counted already. None where the judgements themselves had to be read, more than that many."""
     anyhow = replace(filters, state="", sort="position")
     if anyhow == ANYTHING:
-        return _run_counts(run)
+        return {state: count for state, count in counts_in_force(run).items() if count}
     if anyhow.looks_inside and anyhow.line is None and run.total > MOST_COUNTED:
         return None
     if anyhow == replace(ANYTHING, attempts=ALL):
         return dict(
-            Counter(_run_counts(run)) + Counter(counts_by_state(run, replace(anyhow, attempts=OLDER)))
+            Counter(counts_in_force(run)) + Counter(counts_by_state(run, replace(anyhow, attempts=OLDER)))
         )
     if anyhow.indexed:
-        return dict(matching(run, anyhow).values_list("state").annotate(count=Count("*")).order_by())
+        return dict(matching(run, anyhow).values_list("state_in_force").annotate(count=Count("*")).order_by())
     meant = [matching(run, replace(anyhow, state=state)) for state in _states(anyhow)]
-    parts = [found.values_list("state")[: MOST_COUNTED + 1] for found in meant]
-    return {state: count for state, count in rows_of_each(parts, "MIN(state), COUNT(*)") if count}
+    parts = [found.values_list("state_in_force")[: MOST_COUNTED + 1] for found in meant]
+    return {state: count for state, count in rows_of_each(parts, "MIN(state_in_force), COUNT(*)") if count}
 
 
 def counts_are_exact(filters: Filters) -> bool:
@@ -282,10 +293,32 @@ def counts_are_exact(filters: Filters) -> bool:
     return replace(filters, state="", sort="position", attempts=CURRENT) == ANYTHING
 
 
-def _run_counts(run: Run) -> dict[str, int]:
-    """The counters that are kept in the transactions that write judgements."""
-    counts = (run.scored, run.no_score, run.unparsed, run.errors, run.not_run)
-    return {state: count for state, count in zip(JudgementState.values, counts, strict=True) if count}
+def counts_in_force(run: Run) -> dict[str, int]:
+    """{state in force: how many}: the run's counters, which are of the attempts' own states, and its overrides."""
+    return counts_of_runs([run])[0][1]
+
+
+def counts_of_runs(runs: Sequence[Run]) -> list[tuple[Run, dict[str, int]]]:
+    """Each run with its `counts_in_force`."""
+    found = Judgement.objects.filter(run__in=runs, override_value__isnull=False).order_by()
+    overridden: dict[int, Counter[str]] = {run.pk: Counter() for run in runs}
+    for run_id, state, count in found.values_list("run", "state").annotate(count=Count("*")):
+        overridden[run_id][state] = count
+    return [(run, _in_force(run, overridden[run.pk])) for run in runs]
+
+
+def _in_force(run: Run, overridden: Counter[str]) -> dict[str, int]:
+    own = (run.scored, run.no_score, run.unparsed, run.errors, run.not_run)
+    counts = Counter(dict(zip(JudgementState.values, own, strict=True)))
+    counts.subtract(overridden)
+    counts[JudgementState.SCORED] += overridden.total()
+    return {state: max(0, counts[state]) for state in JudgementState.values}
+
+
+def overridden_states(run: Run) -> Counter[str]:
+    """{own state: how many} of the overridden judgements; an index holds them, and nothing else."""
+    found = Judgement.objects.filter(run=run, override_value__isnull=False).order_by()
+    return Counter(dict(found.values_list("state").annotate(count=Count("*"))))
 
 
 def reasons(run: Run) -> list[tuple[str, str, int]]:

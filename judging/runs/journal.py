@@ -36,8 +36,10 @@ class Journal:
         self.open: Counter[int] = Counter()
         self.file = -1
         with contextlib.suppress(OSError):
-            self.path.parent.mkdir(exist_ok=True, mode=0o700)
-            self.file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600)
+            self.path.parent.mkdir(exist_ok=True, mode=settings.DATA_FOLDER_MODE)
+            self.file = os.open(
+                self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, settings.DATA_FILE_MODE
+            )
 
     def asking(self, judgement: int) -> None:
         """A call is about to be made."""

@@ -16,8 +16,9 @@ from judging.metrics.models import MetricVersion
 from judging.runs import planning, tasks
 from judging.runs.filters import CURRENT, Filters, matching
 from judging.runs.models import Judgement, JudgementState, Reading, Run, RunMetric, RunState
+from judging.runs.overrides import run_lock
 from judging.runs.rereading import count_again, definition_now, set_going_again
-from judging.runs.services import allow_budget, budget_of, frozen, price_list
+from judging.runs.services import allow_budget, budget_of, frozen, price_list, refuse_broken_scripts
 
 MAY_AGAIN = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
 """While a run is under way its last chunk might end, and the run with it, just as further ones are made."""
@@ -71,7 +72,7 @@ def run_judge_again(
     `version`: judge by this version of the only metric that is meant. Raises ValidationError where the run's budget is
     spent.
     """
-    locked = Run.objects.select_for_update().get(pk=run.pk)
+    locked = run_lock(run.pk)
     if locked.state not in MAY_AGAIN:
         return 0
     allow_budget(locked, budget_of(locked))
@@ -108,6 +109,7 @@ def run_judge_again(
 def _reading(run: Run, meant: Meant, version: MetricVersion, user: User | None) -> Reading:
     (run_metric,) = meant.metrics(run)
     definition = frozen(MetricDefinition.from_json(version.definition))
+    refuse_broken_scripts([definition])
     prices = price_list([definition])
     if prices.currency and prices.currency == run.currency:
         run.prices = {**prices.prices, **run.prices}

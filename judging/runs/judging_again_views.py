@@ -12,7 +12,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from evalsite import access
 from evalsite.access import May, signed_in
+from evalsite.numbers import whole
 from judging.review.forms import FilterForm
 from judging.runs.access import get_run
 from judging.runs.budget import MILLION
@@ -25,9 +27,12 @@ from judging.runs.rereading import definition_now
 @login_required
 def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The filter, or the one item, stands in the address as on the list."""
-    run = get_run(request, slug, pk, May.RUN)
-    only = request.GET.get("only", "")
-    meant = Meant(FilterForm(request.GET, run).filters, int(only) if only.isdecimal() else None)
+    access.get_project(request, slug, May.RUN)
+    run = get_run(request, slug, pk)
+    if run.by_people:
+        return render(request, "runs/judged_by_people.html", {"run": run}, status=409)
+    only = whole(request.GET.get("only", ""))
+    meant = Meant(FilterForm(request.GET, run).filters, only)
     metrics = meant.metrics(run)
     versions = other_versions(metrics[0]) if len(metrics) == 1 else []
     if request.method == "POST":
@@ -42,10 +47,12 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         else:
             _tell(request, run, made)
             return redirect("runs:detail", slug, pk)
-    count = meant.of(run).count()
+    found = meant.of(run)
+    count = found.count()
     context: dict[str, Any] = {
         "run": run,
         "count": count,
+        "overridden": found.filter(override_value__isnull=False).count(),
         "several_metrics": len(metrics) > 1,
         "metric": metrics[0] if len(metrics) == 1 else None,
         "versions": versions,

@@ -7,7 +7,8 @@ indexes that a page or the pump reads by exist.
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
@@ -118,6 +119,11 @@ class Run(models.Model):
     @property
     def ended(self) -> bool:
         return self.state not in NOT_ENDED
+
+    @property
+    def by_people(self) -> bool:
+        """Do raters make its judgements, so that no model can be asked again?"""
+        return self.kind == PEOPLE
 
     @property
     def rests(self) -> bool:
@@ -291,6 +297,25 @@ class Judgement(models.Model):
     seconds = models.FloatField(null=True)
     finished_at = models.FloatField(null=True, help_text="Unix seconds")
 
+    # The override in force, on the current attempt only (overrides.py); `state` and `value` stay the attempt's own.
+    override_value = models.TextField(null=True, help_text="exact, as JSON; null: not overridden")  # noqa: DJ001
+    override_score = models.FloatField(null=True)
+    state_in_force = models.GeneratedField(
+        expression=Case(
+            When(override_value=None, then=F("state")), default=Value(JudgementState.SCORED.value)
+        ),
+        output_field=models.CharField(max_length=8),
+        db_persist=True,
+    )
+    value_in_force = models.GeneratedField(
+        expression=Coalesce("override_value", "value"), output_field=models.TextField(), db_persist=True
+    )
+    score_in_force = models.GeneratedField(
+        expression=Case(When(override_value=None, then=F("score")), default=F("override_score")),
+        output_field=models.FloatField(),
+        db_persist=True,
+    )
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["run", "position"], name="judgement_position_once"),
@@ -312,7 +337,7 @@ class Judgement(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["run", "run_metric", "candidate", "state", "score", "position"],
+                fields=["run", "run_metric", "candidate", "state_in_force", "score_in_force", "position"],
                 condition=Q(current=True),
                 name="judgement_figures",
             ),
@@ -324,8 +349,15 @@ class Judgement(models.Model):
             # What most judgements have not: these cost a judgement with a score nothing.
             models.Index(
                 fields=["run", "state", "reason", "position"],
-                condition=Q(current=True, finished_at__isnull=False, reason__gt=""),
+                condition=Q(
+                    current=True, finished_at__isnull=False, reason__gt="", override_value__isnull=True
+                ),
                 name="judgement_reasons",
+            ),
+            models.Index(
+                fields=["run", "position", "state"],
+                condition=Q(override_value__isnull=False),
+                name="judgement_overridden",
             ),
             models.Index(fields=["run", "position"], condition=Q(flags__gt=""), name="judgement_flagged"),
             models.Index(fields=["run", "position"], condition=Q(current=False), name="judgement_older"),
@@ -335,6 +367,27 @@ class Judgement(models.Model):
     def definition(self) -> str:
         """What it was judged, and its replies were read, by: JSON text."""
         return self.reading.definition if self.reading else self.run_metric.definition
+
+    @property
+    def overridden(self) -> bool:
+        return self.override_value is not None
+
+
+class Override(models.Model):
+    """An entry in the history of a reviewer's value for an answer and a metric. The newest entry counts, whichever
+    attempt it was made on, until another one withdraws it. Appended, never changed."""
+
+    judgement = models.ForeignKey(
+        Judgement,
+        on_delete=models.CASCADE,
+        related_name="overrides",
+        help_text="the attempt the reviewer saw",
+    )
+    value = models.TextField(null=True, help_text="exact, as JSON; null: withdrawn")  # noqa: DJ001
+    score = models.FloatField(null=True)
+    reason = models.TextField()
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
 
 
 class JudgeReply(models.Model):

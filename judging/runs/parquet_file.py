@@ -14,11 +14,14 @@ from judging.runs.export import table_columns, table_values
 from judging.runs.filters import ANYTHING, Filters
 from judging.runs.models import Run
 
-_WHOLE = ("line", "response", "attempt")
+_WHOLE = ("line", "response", "attempt", "other_response", "shown_first")
+_NUMBERS = ("seconds", "score", "drawn_with")
+_VALUES = ("value", "own_value", "adjudicated")
 
 
 def write_parquet(run: Run, path: Path, filters: Filters = ANYTHING) -> None:
-    """`value` is JSON, since it may be a number, a bool or a category; `score` is it as a number, where it is one."""
+    """Values are JSON, since one may be a number, a bool or a category; `score` is the value as a number, where it is
+    one."""
     names = table_columns(run)
     columns = [(name, _kind(name)) for name in names] + [("score", _kind("score"))]
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -33,7 +36,7 @@ def write_parquet(run: Run, path: Path, filters: Filters = ANYTHING) -> None:
 def _kind(name: str) -> parquet.Kind:
     if name in _WHOLE:
         return "whole"
-    return "number" if name in ("seconds", "score") else "text"
+    return "number" if name in _NUMBERS else "text"
 
 
 def _rows(run: Run, filters: Filters, names: list[str]) -> Iterator[list[parquet.Cell]]:
@@ -44,8 +47,8 @@ def _rows(run: Run, filters: Filters, names: list[str]) -> Iterator[list[parquet
 
 def _cell(name: str, value: Any) -> parquet.Cell:
     if value is None or _kind(name) != "text":
-        return value if value is None or name != "seconds" else float(value)
-    if isinstance(value, str) and name != "value":
+        return value if value is None or name not in _NUMBERS else float(value)
+    if isinstance(value, str) and name not in _VALUES:
         return clean_text(value)
     return clean_text(json.dumps(value, ensure_ascii=False))
 

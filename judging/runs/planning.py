@@ -44,19 +44,20 @@ SELECT s.value, %s, %s, '' FROM {rows} ORDER BY s.key
 """
 
 # {asked_by}: whose replies are read again, NULL to ask anew. {which}: the attempts that are followed by another.
+# An override in force goes over to the new attempt.
 _PLAN_FURTHER = """
-INSERT INTO judging_judgement ({columns})
+INSERT INTO judging_judgement ({columns}, override_value, override_score)
 SELECT j.run_id, %s + ROW_NUMBER() OVER (ORDER BY j.position) - 1, j.run_metric_id, j.row_id, j.candidate_id,
-       j.response_id, j.attempt + 1, %s, {empty}, {asked_by}, {reading}
+       j.response_id, j.attempt + 1, %s, {empty}, {asked_by}, {reading}, j.override_value, j.override_score
   FROM judging_judgement j
  WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND {which}
 """
 _REPLACE = """
-UPDATE judging_judgement SET current = %s WHERE id IN (
+UPDATE judging_judgement SET current = %s, override_value = NULL, override_score = NULL WHERE id IN (
        SELECT j.id FROM judging_judgement j
         WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND {which})
 """
-_IN_STATES = "j.state IN (%s, %s)"
+_IN_STATES = "j.state_in_force IN (%s, %s)"  # what a reviewer gave a value needs no further attempt
 # Not what another version of the metric has asked: its judges were asked something else.
 _OF_METRIC = """j.run_metric_id = %s AND j.state <> 'not_run' AND NOT EXISTS (
     SELECT 1 FROM judging_reading g WHERE g.id = j.reading_id AND g.asks)"""
@@ -195,7 +196,7 @@ def take_rest_up(run: Run) -> None:
 def plan_again(run: Run, states: tuple[str, ...]) -> int:
     """New attempts at the judgements that ended in one of `states`, asking anew; the old ones stay. How many.
 
-    Call inside a transaction that holds the run's row.
+    Call inside a transaction that holds the run (overrides.run_lock), as all that makes new attempts.
     """
     return _plan_further(run, _IN_STATES, list((*states, states[-1])[:2]), "NULL", "j.reading_id")
 

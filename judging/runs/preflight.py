@@ -95,6 +95,15 @@ def preflight(
     )
 
 
+def unproven_endpoints(
+    metrics: Sequence[MetricChoice], asked: Sequence[CandidateModel] = ()
+) -> list[Endpoint]:
+    """Those that the run would ask and whose last connection test failed or was never made, by name."""
+    ids = {judge.endpoint for metric in metrics for judge in metric.definition.judges if judge.endpoint}
+    ids |= {candidate.endpoint for candidate in asked if candidate.endpoint}
+    return [one for one in Endpoint.objects.filter(pk__in=ids).order_by("name") if not one.works]
+
+
 def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> Taken:
     """What one call of a metric takes."""
     last = last_use(metric)

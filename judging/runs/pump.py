@@ -21,6 +21,7 @@ from typing import Any, cast
 from django.db import DatabaseError, connections
 
 from datasets.core.formats.names import Format
+from evalsite import engine
 from judging.core.jail.keeper import JailBroken
 from judging.core.judges.client import Clients
 from judging.core.judges.patience import RetryPolicy
@@ -58,6 +59,7 @@ LIFE_SECONDS = 240.0  # then the next pump is woken: a task must not hold a work
 TICK_SECONDS = 0.25
 FLUSH_SECONDS = 0.5
 WATCH_SECONDS = 0.2
+TURN_SECONDS = 1.0
 SETTLING_LOOKS = 5  # one in so many also finds out whether the answer is known
 LAST_REPLIES_SECONDS = 6.0  # how long a stopping pump waits for replies that are under way
 DATABASE_PATIENCE = 60.0
@@ -97,7 +99,7 @@ class Pump:
     async def run(self) -> None:
         """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
         self.scripts.submit(self._warm_up)
-        beside = (self.lanes.keep_up(), self._watch_runs())
+        beside = (self.lanes.keep_up(), self._watch_runs(), self._tell_turns())
         self.beside = [asyncio.create_task(one) for one in beside]
         try:
             while not self._over():
@@ -136,6 +138,13 @@ class Pump:
                 break
             await asyncio.sleep(min(TICK_SECONDS / 5, max(0.0, until - time.monotonic())))
         await self._flush()
+
+    async def _tell_turns(self) -> None:
+        """Heartbeats tell that this loop turns. Until cancelled."""
+        with engine.turning() as turned:
+            while True:
+                turned()
+                await asyncio.sleep(TURN_SECONDS)
 
     async def _watch_runs(self) -> None:
         """Let go of what was paused or cancelled, within a fraction of a second: beside the main loop, whose
@@ -258,8 +267,7 @@ class Pump:
         return (leased, *self._load(run, leased)) if leased else None
 
     def _load(self, run: ActiveRun, leased: store.Leased) -> tuple[list[store.ToJudge], list[store.Judged]]:
-        inferred = run.answers.candidates if run.answers else ()
-        items = store.load(leased, run.form, inferred, lambda key: self._tools(run, key).seen)
+        items = store.load(leased, run.form, lambda key: self._tools(run, key).seen)
         alone = {key: self._tools(run, key).alone for key in {item.metric for item in items}}
         judged, others = [], []
         for item in items:

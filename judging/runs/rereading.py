@@ -21,6 +21,7 @@ from judging.core.rules.check import read_program
 from judging.metrics.models import MetricVersion
 from judging.runs import planning, tasks
 from judging.runs.models import SETTLED, JudgementState, Reading, Run, RunMetric, RunState
+from judging.runs.overrides import run_lock
 
 MAY_READ = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
 
@@ -99,7 +100,7 @@ def run_read_again(
     Of a run that was stopped nothing more is asked for that: it ends as cancelled, and when it is taken up again the
     rest is read by `definition` too.
     """
-    locked = Run.objects.select_for_update().get(pk=run.pk)
+    locked = run_lock(run.pk)
     if locked.state not in MAY_READ:
         return 0
     newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()

@@ -14,10 +14,10 @@ from django.utils.translation import ngettext
 from evalsite.access import May, signed_in
 from judging.core.pipeline import MetricDefinition
 from judging.metrics.models import MetricVersion
-from judging.review.selectors import overridden_now
 from judging.runs import rereading
 from judging.runs.access import get_run_metric
 from judging.runs.models import RunMetric
+from judging.runs.overrides import overridden_of
 from judging.runs.past_replies import PastReply, tried_on_run
 from judging.runs.reading_forms import ReadingForm
 
@@ -55,7 +55,7 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
         "tried": tried,
         "may_read": found.run.state in rereading.MAY_READ,
         "rest": found.run.not_run if found.run.state in rereading.MAY_READ else 0,
-        "overridden": overridden_now(found),
+        "overridden": overridden_of(found).count(),
     }
     status = 422 if sent is not None and tried is None else 200
     return render(request, "runs/read_again.html", context, status=status)

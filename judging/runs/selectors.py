@@ -14,6 +14,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from datasets.models import WHOLE_OR_AGREED, Candidate, Version, VersionState
 from evalsite import engine
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from judging.core.candidates import CandidateModel
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.metrics.models import Endpoint, MetricVersion
@@ -28,9 +29,7 @@ _LATEST_WEIGHT = 0.3  # of the newest poll in the rate that is shown
 def run_called(name_or_id: str) -> Run | None:
     """The newest run with this name, or the one with this number."""
     by_name = Run.objects.filter(name=name_or_id).order_by("-pk").first()
-    if by_name or not name_or_id.isdecimal():
-        return by_name
-    return Run.objects.filter(pk=int(name_or_id)).first()
+    return by_name or Run.objects.filter(pk=whole(name_or_id) or 0).first()
 
 
 def runs_page(project: Project, before: int | None = None) -> tuple[list[Run], int | None]:

@@ -17,11 +17,16 @@ from evalsite import engine
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.core.candidates import CandidateModel
+from judging.core.jail.job import Failure
 from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.scripts import KINDS, ScriptKind
+from judging.metrics.judge_forms import script_sentence
 from judging.metrics.models import Endpoint, MetricVersion
+from judging.metrics.preview import script_failure
 from judging.runs import planning, store, tasks
 from judging.runs.asking import Trouble
 from judging.runs.budget import Budget, Spent
+from judging.runs.filters import overridden_states
 from judging.runs.inferring import candidates_create, refuse_impossible_candidates
 from judging.runs.models import (
     INFER,
@@ -34,6 +39,7 @@ from judging.runs.models import (
     RunMetric,
     RunState,
 )
+from judging.runs.overrides import run_lock
 from judging.runs.resting import rested
 
 RETRYABLE = (JudgementState.ERROR, JudgementState.UNPARSED)
@@ -121,6 +127,7 @@ def run_create(
     Raises ValidationError with a sentence if it cannot be.
     """
     _refuse_impossible(version, candidates, metrics, asked)
+    refuse_broken_scripts([metric.definition for metric in metrics])
     run = Run(
         project=project,
         name=name or free_name(project, version.dataset.name),
@@ -206,6 +213,27 @@ def _refuse_impossible(
     names = [metric.definition.name for metric in metrics]
     if not names or len(set(names)) < len(names):
         raise ValidationError(_("Choose at least one metric, each only once."))
+
+
+def refuse_broken_scripts(definitions: Iterable[MetricDefinition]) -> None:
+    """Raise ValidationError with every script that cannot be loaded, before any call is paid for.
+
+    Where this process has no sandbox, the run finds out itself.
+    """
+    problems = [
+        _("Metric “%(metric)s”, %(kind)s: %(why)s")
+        % {"metric": one.name, "kind": kind, "why": script_sentence(kind, failure)}
+        for one in definitions
+        for kind in KINDS
+        if (failure := _broken(kind, getattr(one, kind)))
+    ]
+    if problems:
+        raise ValidationError(problems)
+
+
+def _broken(kind: ScriptKind, source: str) -> Failure | None:
+    failure = script_failure(kind, source) if source.strip() else None
+    return failure if failure and failure.code in ("syntax", "load") else None
 
 
 def free_name(project: Project, wanted: str) -> str:
@@ -321,15 +349,18 @@ def run_cancel(run: Run) -> bool:
 def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> int:
     """New attempts at what failed; the old ones are kept. How many; 0 while the run is under way. One that was paused
     because of an endpoint goes on with them."""
-    locked = Run.objects.select_for_update().get(pk=run.pk)
+    locked = run_lock(run.pk)
     chosen = tuple(state for state in states if state in RETRYABLE)
     if not (locked.ended or in_trouble(locked)) or not chosen:
         return 0
     stopped = locked.state != RunState.FINISHED
     made = planning.plan_again(locked, chosen)
     if made:
-        locked.errors = 0 if JudgementState.ERROR in chosen else locked.errors
-        locked.unparsed = 0 if JudgementState.UNPARSED in chosen else locked.unparsed
+        left = overridden_states(locked)
+        locked.errors = left[JudgementState.ERROR] if JudgementState.ERROR in chosen else locked.errors
+        locked.unparsed = (
+            left[JudgementState.UNPARSED] if JudgementState.UNPARSED in chosen else locked.unparsed
+        )
         locked.state, locked.finished_at, locked.only_worker = RunState.RUNNING, None, ""
         locked.problem = locked.problem_detail = ""
         locked.revision += 1

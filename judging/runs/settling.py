@@ -64,11 +64,15 @@ def row_scores(run: Run, judged: int) -> dict[Cell, list[float]]:
     """Of each metric and candidate the mean score of each row, in order: several answers to a row are no more
     independent than one."""
     found = run.judgements.filter(
-        current=True, rater=None, state=JudgementState.SCORED, score__isnull=False, position__lt=judged
+        current=True,
+        rater=None,
+        state_in_force=JudgementState.SCORED,
+        score_in_force__isnull=False,
+        position__lt=judged,
     )
     rows: dict[Cell, dict[int, list[float]]] = defaultdict(dict)
     for metric, candidate, row, score in found.order_by("position").values_list(
-        "run_metric_id", "candidate_id", "row_id", "score"
+        "run_metric_id", "candidate_id", "row_id", "score_in_force"
     ):
         rows[metric, candidate].setdefault(row, []).append(score or 0.0)
     return {cell: [sum(one) / len(one) for one in by_row.values()] for cell, by_row in rows.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import reference_data, response_data, row_data
+from datasets.core.variables import data_for, reference_data, response_data, row_data
 from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, Ruled, ScriptResult, Story
 from judging.core.rules.values import exact_json
 from judging.runs import generations
@@ -101,7 +101,6 @@ class ToJudge(msgspec.Struct, frozen=True):
     metric: MetricKey
     item: Item
     heard: Heard | None = None  # replies to be read again: nobody is asked
-    inferred: bool = False  # a run asked for the answer
     asks: Unanswered | None = None  # what is to be answered first; `item` has no answer yet
     generated: Generated | None = None  # the try that gave the answer, if this process made it
 
@@ -139,11 +138,9 @@ def release(chunks: Iterable[int], owner: str) -> None:
 def load(
     leased: Leased,
     form: Format,
-    inferred: Collection[int] = (),
     seen: Callable[[MetricKey], Seen] = lambda _key: "plain",
 ) -> list[ToJudge]:
-    """What is still to be judged of a chunk. `inferred`: the candidates whose answers the run asks for; `seen`: as what
-    a metric wants to see numbers."""
+    """What is still to be judged of a chunk. `seen`: as what a metric wants to see numbers."""
     with connection.cursor() as cursor:
         cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
         found = cursor.fetchall()
@@ -157,7 +154,6 @@ def load(
             (metric, reading),
             rows.item(row_id, raw, answer, seen((metric, reading))),
             earlier.get(asked_by),
-            candidate in inferred,
             None if answer else Unanswered(response, candidate, number),
         )
         for judgement, metric, reading, asked_by, candidate, response, number, row_id, raw, answer in found
@@ -175,13 +171,13 @@ class _Rows:
     def item(self, row: int, raw: str, answer: str, seen: Seen) -> Item:
         response = response_data(answer)
         if seen == "plain":
-            return Item(self._data(row, raw), response)
+            return Item(data_for(self._data(row, raw), response), response)
         if row not in self._exact:
             self._exact[row] = reference_data(raw, self._form, exact_json)
         exact = self._exact[row]
         if seen == "exact" and answer:  # without an answer, the row is sent to a candidate
             return Item(exact, response, exact)
-        return Item(self._data(row, raw), response, exact)
+        return Item(data_for(self._data(row, raw), response), response, exact)
 
     def _data(self, row: int, raw: str) -> dict[str, Any]:
         if row not in self._plain:

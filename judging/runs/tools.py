@@ -27,7 +27,7 @@ from judging.core.pipeline import (
 from judging.core.planted import planted_verdict
 from judging.core.prompts import Rendered, RenderItem, names_of, render
 from judging.core.replies import Parser, make_parser
-from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
+from judging.core.scripts import ScriptKind, ScriptOutcome, failure_detail, run_postprocess, run_preprocess
 from judging.core.values import Value
 from judging.runs.batcher import Batcher
 from judging.runs.calling import Caller
@@ -191,7 +191,7 @@ class MetricTools:
         items = [(context.item.data, context.item.response) for context in contexts]
         alone = self.metric.sandbox == "item"
         return [
-            script_result(one)
+            script_result("preprocess", one)
             for one in run_preprocess(self.jail, self.metric.preprocess, items, each_alone=alone)
         ]
 
@@ -199,7 +199,7 @@ class MetricTools:
         items = [postprocess_arguments(self.metric, context) for context in contexts]
         alone = self.metric.sandbox == "item"
         return [
-            script_result(one)
+            script_result("postprocess", one)
             for one in run_postprocess(self.jail, self.metric.postprocess, items, each_alone=alone)
         ]
 
@@ -252,10 +252,10 @@ def jail_failure(failure: JailFailure, what: str) -> Failure:
     return Failure(f"{what}_{failure.code}", failure.message + place)
 
 
-def script_result(outcome: ScriptOutcome) -> ScriptResult:
-    failure = jail_failure(outcome.failure, "script") if outcome.failure else None
-    line = outcome.failure.line if outcome.failure else None
-    return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, line)
+def script_result(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptResult:
+    met = outcome.failure
+    failure = Failure(f"script_{met.code}", failure_detail(kind, met)) if met else None
+    return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, met.line if met else None)
 
 
 def not_asked(question: Question, request: dict[str, Any], lane: Lane, why: Failure) -> AskedJudge:

@@ -24,6 +24,7 @@ urlpatterns = [
     path("<int:pk>/judgements/", review.judgements, name="judgements"),
     path("<int:pk>/judgements/<int:judgement_pk>/", review.judgement, name="judgement"),
     path("<int:pk>/judgements/<int:judgement_pk>/override/", review.override, name="override"),
+    path("<int:pk>/judgements/<int:judgement_pk>/withdraw/", review.withdraw, name="withdraw"),
     path("<int:pk>/export/<str:form>/", review.export, name="export"),
     path("<int:pk>/report/", reports.report, name="report"),
     path("<int:pk>/report/pair/", reports.pair, name="report_pair"),

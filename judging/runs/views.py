@@ -20,20 +20,29 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User
 from judging.messages import reason_sentence, why_no_answer
+from judging.metrics import connection
 from judging.metrics.selectors import endpoints_of
 from judging.reports.views import figures_context
 from judging.runs import selectors, services
 from judging.runs.access import get_run
 from judging.runs.budget_forms import raising
 from judging.runs.circuits import down_endpoints, trouble_of
-from judging.runs.filters import Filters, common_details, failed_answers, reasons
+from judging.runs.filters import (
+    Filters,
+    common_details,
+    counts_in_force,
+    counts_of_runs,
+    failed_answers,
+    reasons,
+)
 from judging.runs.forms import RunForm
 from judging.runs.inferring import asked_of, source_of
 from judging.runs.lint_notes import lint_notes
 from judging.runs.models import PEOPLE, JudgementState, Run
 from judging.runs.once import made_once
-from judging.runs.preflight import preflight
+from judging.runs.preflight import preflight, unproven_endpoints
 from judging.runs.spending import money_shown
+from judging.sandbox_messages import localized
 
 
 @login_required
@@ -43,7 +52,8 @@ def runs(request: HttpRequest, slug: str) -> HttpResponse:
     before = _number(request, "before", int)
     found, further = selectors.runs_page(project, before)
     obstacle = selectors.workers_missing(run for run in found if not run.only_worker)
-    context = {"runs": found, "further": further, "before": before, "worker_missing": obstacle}
+    counted = counts_of_runs(found)
+    context = {"runs": counted, "further": further, "before": before, "worker_missing": obstacle}
     return render(request, "runs/list.html", context)
 
 
@@ -68,7 +78,9 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     )
     cost, chosen = _cost(form, version), _chosen(form)
     context |= {"form": form, "cost": cost, "notes": lint_notes(version, chosen)}
-    context["preflight"] = preflight(version, chosen, cost, form.asked.candidates())
+    asked = form.asked.candidates()
+    context["preflight"] = preflight(version, chosen, cost, asked)
+    context["unproven"] = [(one, connection.told(one)) for one in unproven_endpoints(chosen, asked)]
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and form.is_valid():
@@ -171,6 +183,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
     return {
         "run": run,
         "progress": progress,
+        "counts": counts_in_force(run),
         "problem": reason_sentence(problem, run.problem_detail) if problem else "",
         "worker_missing": worker_missing,
         "down": [] if worker_missing else down_endpoints(run),  # without a worker nobody tries them
@@ -192,7 +205,7 @@ def _reasons(run: Run) -> list[dict[str, Any]]:
             {
                 "state": state,
                 "code": code,
-                "sentence": reason_sentence(code),
+                "sentence": reason_sentence(code, shown_in="rules" if told else "run"),
                 "detail": _most_often(code, details.get(code, ("", 0))[0]) if told else "",
                 "failures": failures,
                 "count": count,
@@ -209,7 +222,7 @@ def _failed_answers(run: Run) -> list[tuple[str, int]]:
 
 
 def _most_often(code: str, detail: str) -> str:
-    return why_no_answer(detail)[:500] if code == "answer_failed" and detail else detail[:300]
+    return why_no_answer(detail)[:500] if code == "answer_failed" and detail else localized(detail)[:300]
 
 
 def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> Any:

@@ -24,7 +24,7 @@ from judging.runs.models import NOT_ENDED, PEOPLE, Generation, JudgeReply, Run, 
 REPLIES_LOOKED_AT = 1000
 OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (runs/lanes.py)
 LOW_DISK = 0.1  # share of a disk that must stay free
-PACKAGES = ("django", "granian", "celery", "psycopg", "boto3")
+PACKAGES = ("django", "aiohttp", "celery", "psycopg", "boto3")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ class CodeEditor extends HTMLElement {
       readOnly: written.readOnly,
     }, matchBrackets(), highlightBracketPairs(), defaultCommands(), editHistory());
     takePlace(written, this.editor.textarea);
+    this.sayHowToLeave();
   }
 
   disconnectedCallback() {
@@ -32,6 +33,23 @@ class CodeEditor extends HTMLElement {
   set value(text) {
     this.editor.setOptions({ value: text });
     this.editor.textarea.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  /** A line below says how the keyboard leaves: Tab indents here; Esc leaves the field, and Tab goes on from there. */
+  sayHowToLeave() {
+    const hint = document.createElement("small");
+    hint.className = "editor-hint";
+    hint.setAttribute("role", "status");
+    let escaped = false;
+    const say = (left) => {
+      hint.toggleAttribute("data-left", left);
+      hint.textContent = document.body.dataset[left ? "tabLeaves" : "tabHint"] ?? "";
+    };
+    say(false);
+    this.after(hint);
+    this.addEventListener("keydown", (event) => (escaped = event.key === "Escape" && !event.isComposing), true);
+    this.addEventListener("focusout", () => say(escaped));
+    document.addEventListener("focusin", () => say(false));
   }
 
   /** Puts the caret there, both from 1, and shows it. */

@@ -1,12 +1,11 @@
 // The rating desk: an item, its verdict, and the next one is there. Without this module the page's forms do the same.
 import { keep } from "./keys.js";
-import { toast } from "./site.js";
+import { toast } from "./toasts.js";
 import * as clock from "./desk/clock.js";
 import { VerdictForm } from "./desk/form.js";
-import { Outbox } from "./desk/outbox.js";
-import { attend, toggleDifference, toggleReasoning, toggleTogether } from "./desk/reading.js";
+import { Outbox, whyNot } from "./desk/outbox.js";
+import { attend, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
 
-const AHEAD = 2; // items that are there before they are wanted
 const LOOK_AGAIN = 30000;
 const STAY_LEASED = 240000;
 const DRAFT_AFTER = 800;
@@ -20,7 +19,10 @@ const queue = []; // articles to come
 const past = []; // {article, key, values, comment}: what this page gave, newest last
 let current = null;
 let fetching = null;
-let asked = false; // for more, while an answer to an older question was on its way
+let again = false; // a question for more came while an earlier one was under way
+let trouble = ""; // why the server cannot be reached: see whyNot
+let open = items.dataset.state === "open";
+let until = items.dataset.until; // when the leases end that this page knows of
 let drafting = 0;
 
 for (const article of items.querySelectorAll(".desk-item")) take(article, queue.length);
@@ -48,7 +50,7 @@ function add(html, place) {
 
 function next() {
   show(queue.shift() ?? null);
-  if (queue.length < AHEAD) lookForMore();
+  lookForMore();
 }
 
 function show(article, values, comment) {
@@ -56,7 +58,7 @@ function show(article, values, comment) {
   if (current) current.hidden = true;
   current = article;
   form.form.hidden = !article;
-  document.getElementById("done").hidden = Boolean(article) || Boolean(fetching);
+  report();
   if (!article) return;
   article.hidden = false;
   form.fill(values ?? JSON.parse(article.dataset.values), comment ?? article.dataset.comment);
@@ -64,26 +66,46 @@ function show(article, values, comment) {
   clock.restart();
   article.focus({ preventScroll: true });
   window.scrollTo(0, 0);
+  toLastQuestion(article);
 }
 
+/** Asks for items until there are no more for now. The server says how many a page may hold. */
 function lookForMore() {
-  asked = Boolean(fetching);
-  fetching ??= fetchMore().finally(() => {
+  again = true;
+  fetching ??= fetchAll().finally(() => {
     fetching = null;
-    if (!current && queue.length) next();
-    else if (!current && asked) lookForMore();
-    else if (!current) show(null);
+    if (!current && queue.length) show(queue.shift());
+    else report();
   });
-  return fetching;
 }
 
-async function fetchMore() {
-  const known = [...queue, current].filter(Boolean).map((article) => article.dataset.item);
-  const sent = outbox.entries.map((entry) => entry.item).filter(Boolean);
-  const said = await ask(`${items.dataset.itemsUrl}?have=${[...known, ...sent].join(",")}`);
-  for (const item of said?.items ?? []) {
-    if (!isKnown(String(item.id))) add(item.html, queue.length);
+async function fetchAll() {
+  while (again) {
+    again = false;
+    const have = [...queue, current].filter(Boolean).map((article) => article.dataset.item);
+    const given = outbox.entries.map((entry) => entry.item).filter(Boolean);
+    const said = await ask(`${items.dataset.itemsUrl}?have=${have.join(",")}&given=${given.join(",")}`);
+    if (!said?.items) return;
+    until = said.until || until;
+    if (!given.length) dropLost(have.filter((id) => !said.held.includes(Number(id))));
+    const fresh = said.items.filter((item) => !isKnown(String(item.id)));
+    for (const item of fresh) add(item.html, queue.length);
+    if (!current && queue.length) show(queue.shift());
+    again ||= said.more && fresh.length > 0;
   }
+}
+
+/** Items that went to somebody else meanwhile are not shown; the one on the desk stays, and its verdict is kept. */
+function dropLost(ids) {
+  for (const article of queue.filter((one) => ids.includes(one.dataset.item) && isNew(one))) {
+    queue.splice(queue.indexOf(article), 1);
+    article.remove();
+  }
+}
+
+/** Has no verdict been given on it yet? */
+function isNew(article) {
+  return article.dataset.attempt === "0";
 }
 
 function isKnown(id) {
@@ -92,17 +114,77 @@ function isKnown(id) {
 
 async function ask(url) {
   const response = await fetch(url, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
-  if (response?.type === "opaqueredirect") waiting("signedOut", outbox.entries.length);
-  if (!response?.ok) return null;
-  const said = await response.json();
-  heard(said);
+  const why = whyNot(response);
+  if (why) return waiting(why);
+  const said = await response.json().catch(() => null);
+  if (said) heard(said);
   return said;
 }
 
 function heard(said) {
   if (said.token) outbox.token = said.token;
   if (said.progress) document.getElementById("progress").innerHTML = said.progress;
+  if (outbox.entries.length) report();
+  else recovered();
+  if ("open" in said) openOrClose(said.open && said.code !== "closed");
 }
+
+function openOrClose(isOpen) {
+  const closing = open && !isOpen;
+  open = isOpen;
+  if (closing) putAway();
+}
+
+/** Takes everything from the desk: nobody rates any more, and the page says so. */
+function putAway() {
+  for (const article of queue.splice(0)) article.remove();
+  show(null);
+}
+
+// —— what the reader is told of the connection, and when nothing is there to rate
+
+function waiting(why) {
+  trouble = why;
+  report();
+}
+
+function recovered() {
+  if (trouble) say(status.dataset.sent);
+  trouble = "";
+  report();
+}
+
+/** Says what waits to be sent, and why; without an item also why there is none. */
+function report() {
+  if (trouble) {
+    status.dataset.tone = "warn";
+    status.textContent = current ? `${counted(trouble)} ${status.dataset[`${trouble}Help`]}` : ""; // else it stands below
+  }
+  const done = document.getElementById("done");
+  const why = trouble || (outbox.entries.length && "sending");
+  done.hidden = Boolean(current) || (Boolean(fetching) && !why && open);
+  const shown = !open ? "closed" : why ? "waiting" : "nothing";
+  for (const one of done.querySelectorAll("[data-case]")) one.hidden = one.dataset.case !== shown;
+  done.querySelector("[data-undo-form]").hidden = !open;
+  if (shown !== "waiting") return;
+  done.querySelector("[data-case=waiting] > h2").textContent = counted(why);
+  done.querySelector("[data-case=waiting] > p").textContent = status.dataset[`${why}Help`];
+}
+
+function counted(why) {
+  const count = outbox.entries.length;
+  return status.dataset[`${why}${count === 1 ? "One" : "Many"}`].replace("{n}", count);
+}
+
+/** The connection is back, or its reader from another tab, where somebody signed in or a page gave items back. */
+function recover() {
+  outbox.flush();
+  lookForMore();
+}
+
+window.addEventListener("online", recover);
+window.addEventListener("focus", recover);
+document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && recover());
 
 // —— giving, skipping, taking back
 
@@ -125,7 +207,7 @@ function leave(url, fields) {
   const key = outbox.add({ url, fields, item: article.dataset.item, tokens: items.dataset.itemsUrl });
   past.push({ article, key, values, comment });
   quiet();
-  next();
+  show(queue.shift() ?? null);
 }
 
 function undo() {
@@ -163,17 +245,13 @@ function refused(entry, said) {
     show(gone.article, gone.values, gone.comment);
     form.problems(said.errors);
   }
-  toast(said.sentence ?? document.body.dataset.failed, "error");
-}
-
-function waiting(why, count) {
-  status.dataset.tone = "warn";
-  status.textContent = `${status.dataset[why]} ${count || ""}`;
+  if (said.code === "closed") putAway();
+  else toast(said.sentence ?? document.body.dataset.failed, "error");
 }
 
 function empty() {
-  if (!current) lookForMore(); // the server gives no more items while many verdicts are still on their way
-  if (status.dataset.tone === "warn") say(status.dataset.sent);
+  recovered();
+  lookForMore(); // while verdicts were on their way, their items counted as held
 }
 
 function say(text) {
@@ -182,7 +260,7 @@ function say(text) {
 }
 
 function quiet() {
-  if (status.dataset.tone !== "warn") say("");
+  if (!trouble) say("");
 }
 
 // —— earlier ones
@@ -225,13 +303,18 @@ function saveDraft() {
   if (!article || article.dataset.attempt !== "0") return;
   article.dataset.values = JSON.stringify(form.values);
   article.dataset.comment = form.fields.comment;
-  fetch(article.dataset.draftUrl, {
+  post(article.dataset.draftUrl, form.fields); // the next change tries again; the verdict itself waits in the outbox
+}
+
+/** Sends what may be lost; also while the page is being left. */
+function post(url, fields) {
+  fetch(url, {
     method: "POST",
-    body: new URLSearchParams(form.fields),
+    body: new URLSearchParams(fields),
     headers: { Accept: "application/json", "X-CSRFToken": outbox.token },
     redirect: "manual",
     keepalive: true,
-  }).catch(() => {}); // the next change tries again; the verdict itself waits in the outbox
+  }).catch(() => {});
 }
 
 function forgetDraft() {
@@ -252,8 +335,20 @@ for (const name of ["input", "change"]) {
     drafting = setTimeout(saveDraft, DRAFT_AFTER);
   });
 }
-window.addEventListener("pagehide", keepDraft);
 document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && keepDraft());
+
+// —— leaving: items that nothing was typed for go to others at once
+
+window.addEventListener("pagehide", () => {
+  keepDraft();
+  if (current) current.dataset.values = JSON.stringify(form.values);
+  if (current) current.dataset.comment = form.fields.comment;
+  const there = [current, ...queue].filter(Boolean);
+  const untouched = there.filter((one) => isNew(one) && one.dataset.values === "{}" && !one.dataset.comment);
+  const ids = untouched.map((article) => article.dataset.item).join(",");
+  if (ids) post(items.dataset.giveBackUrl, { items: ids, until });
+});
+window.addEventListener("pageshow", (event) => event.persisted && lookForMore());
 
 // —— hands
 
@@ -283,7 +378,22 @@ const doing = {
   skip: () => current && skipping.showModal(),
   mine: () => openEarlier(),
   difference: async () => current && press("difference", await toggleDifference(current)),
+  guideline: () => showGuideline(document.getElementById("guideline").hidden),
 };
+
+/** Shows the guideline beside the answers, or puts it away; the focus goes along. */
+function showGuideline(shown) {
+  const panel = document.getElementById("guideline");
+  const button = document.querySelector("[aria-controls=guideline]");
+  if (panel.hidden === !shown) return;
+  const leaves = panel.contains(document.activeElement);
+  const change = () => (panel.hidden = !shown);
+  if (current) withLastQuestion(current, change);
+  else change();
+  button.setAttribute("aria-expanded", String(shown));
+  if (shown) panel.focus({ preventScroll: true });
+  else if (leaves) button.focus();
+}
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-do]");
@@ -315,10 +425,11 @@ letter("u", undo);
 letter("s", doing.skip);
 letter("p", doing.mine);
 letter("d", doing.difference);
-letter("g", () => document.getElementById("guideline").showModal());
+letter("g", () => doing.guideline());
+keep("Escape", () => showGuideline(false));
 letter("c", () => form.form.elements.comment.focus());
 letter("r", () => current && toggleReasoning(current));
 letter("l", () => say(toggleTogether() ? status.dataset.together : status.dataset.apart));
 
-setInterval(() => !current && lookForMore(), LOOK_AGAIN);
-setInterval(() => document.visibilityState === "visible" && current && lookForMore(), STAY_LEASED);
+setInterval(() => (!current || trouble) && lookForMore(), LOOK_AGAIN);
+setInterval(() => document.visibilityState === "visible" && current && clock.stirredWithin(STAY_LEASED) && lookForMore(), STAY_LEASED);

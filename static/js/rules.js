@@ -1,5 +1,6 @@
 // The editor of rules: errors marked at their lines, what may stand at the caret, blocks put in by a button.
 import "./code-editor.js";
+import "./recommended.js";
 import "./typed.js";
 
 const form = document.getElementById("metric-form");
@@ -39,6 +40,7 @@ function showBeside() {
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "preview") mark();
 });
+document.addEventListener("preview-failed", mark);
 
 // --- putting in --------------------------------------------------------------------------------------------------
 
@@ -88,6 +90,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if (button.dataset.block) insertBlock(button.dataset.block);
+  if ("dismiss" in button.dataset) document.getElementById("trial").replaceChildren();
   if (button.dataset.insert) insertWord(button.dataset.insert);
   if (button.dataset.goto) editor.goTo?.(Number(button.dataset.goto), Number(button.dataset.column ?? 1));
 });

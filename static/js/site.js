@@ -1,27 +1,7 @@
 // What every page does beyond links and forms. Pages work without it.
 import { keep, press } from "./keys.js";
 import "./stay.js";
-
-export function toast(text, kind = "success") {
-  const notice = document.createElement("div");
-  notice.className = "notice";
-  notice.dataset.kind = kind;
-  const line = document.createElement("p");
-  line.textContent = text;
-  notice.append(line, closeButton());
-  document.getElementById("toasts").append(notice);
-  if (kind !== "error") setTimeout(() => notice.remove(), 6000);
-}
-
-function closeButton() {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "close";
-  button.dataset.close = "";
-  button.setAttribute("aria-label", document.body.dataset.close);
-  button.textContent = "×";
-  return button;
-}
+import { toast } from "./toasts.js";
 
 // Clicks that stand for the whole site, by delegation: they also reach what htmx brings later.
 document.addEventListener("click", async (event) => {
@@ -44,7 +24,11 @@ async function copy(button) {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.matches("[data-theme-choice]")) {
+  if (tooLarge(form)) {
+    event.preventDefault();
+    event.stopPropagation();
+    toast(document.body.dataset.tooLarge, "error");
+  } else if (form.matches("[data-theme-choice]")) {
     event.preventDefault();
     chooseTheme(form, event.submitter.value);
   } else if (form.dataset.confirm && !form.dataset.confirmed) {
@@ -52,6 +36,13 @@ document.addEventListener("submit", (event) => {
     ask(form, event.submitter);
   }
 });
+
+// The server refuses it before it is read; here it is still in the form. Upload forms have limits of their own.
+function tooLarge(form) {
+  if (form.method !== "post" || form.enctype === "multipart/form-data") return false;
+  const sent = new URLSearchParams(new FormData(form)).toString();
+  return sent.length > (Number(document.body.dataset.formLimit) || Infinity);
+}
 
 // <form data-confirm="Remove Rita?"> asks in a dialog before it is sent.
 function ask(form, submitter) {
@@ -104,7 +95,9 @@ document.addEventListener("keydown", press);
 
 // htmx: a server's word to the reader comes as the event "toast"; a failure never loses what was typed.
 document.addEventListener("toast", (event) => toast(event.detail.text ?? event.detail.value, event.detail.kind));
-document.addEventListener("htmx:responseError", () => toast(document.body.dataset.failed, "error"));
+document.addEventListener("htmx:responseError", (event) => {
+  if (!event.detail.xhr.getResponseHeader("HX-Trigger")) toast(document.body.dataset.failed, "error");
+});
 document.addEventListener("htmx:sendError", () => toast(document.body.dataset.failed, "error"));
 
 // The server's UTC times, put into the reader's zone and language.

@@ -16,3 +16,27 @@ document.addEventListener("change", (event) => {
   const preview = event.target.closest("#preview");
   if (preview) window.htmx.trigger(preview, "htmx:abort");
 });
+
+// A preview that takes long says so; one that failed leaves no older one standing, which would be taken for the new.
+const state = document.getElementById("preview-state");
+let slow;
+
+function onPreview(name, act) {
+  document.addEventListener(name, ({ detail }) => detail.target?.id === "preview" && act(detail));
+}
+onPreview("htmx:beforeRequest", () => {
+  clearTimeout(slow);
+  slow = setTimeout(() => (state.textContent = state.dataset.busy), 150);
+});
+onPreview("htmx:afterRequest", (detail) => {
+  clearTimeout(slow);
+  if (detail.successful || state.textContent === state.dataset.busy) state.replaceChildren();
+});
+for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) onPreview(name, ({ target }) => fail(target));
+
+function fail(preview) {
+  for (const result of preview.querySelectorAll("[data-result]")) result.replaceChildren();
+  state.replaceChildren(document.getElementById("preview-failed").content.cloneNode(true));
+  state.querySelector("button").addEventListener("click", () => window.htmx.trigger("#metric-form", "input"));
+  document.dispatchEvent(new Event("preview-failed"));
+}

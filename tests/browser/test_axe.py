@@ -15,8 +15,9 @@ import pytest
 from playwright.sync_api import APIRequestContext, Browser, Page, Playwright, expect
 
 from tests.browser.serving import served
-from tests.browser.walking import refuses_get, routes, walk
+from tests.browser.walking import refuses_get, walk
 from tests.processes.conftest import wait_until
+from tests.routes import routes
 
 pytestmark = pytest.mark.processes
 
@@ -138,20 +139,9 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
 def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
     """Have people rate the sample's answers: where they do, and where it is organised."""
     new = "/p/sample/evaluations/new/"
-    page = visitor.get(f"{site}{new}?version=1").text()
-    typed = dict(re.findall(r'<input type="(?:text|number|hidden)" name="([^"]+)" value="([^"]*)"', page))
-    fields = {
-        **typed,
-        "kind": "single",
-        "candidates": "1",
-        "criteria-0-scale": "five",
-        "criteria-0-required": "on",
-        "order": "random",
-        "overlap": "2",
-        "raters": "1",
-        "next": "",
-    }
-    made, _ = send(visitor, site, f"{new}?version=1", fields, to=new)
+    typed = typed_in(visitor.get(f"{site}{new}?version=1").text())
+    chosen = {"kind": "single", "candidates": "1", "criteria-0-scale": "five", "overlap": "2"}
+    made, _ = send(visitor, site, f"{new}?version=1", {**typed, **chosen}, to=new)
     differ(visitor, site, made, typed["criteria-0-name"])
     desk = made.replace("/evaluations/", "/desk/")
     return [
@@ -163,7 +153,30 @@ def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
         f"{made}gold/",
         f"{made}import/",
         desk,
+        f"{compare_files(visitor, site)}sides/",
     ]
+
+
+def typed_in(page: str) -> dict[str, object]:
+    """What the form of a new evaluation is sent with when nothing is changed, without what is chosen."""
+    fields = dict(re.findall(r'<input type="(?:text|number|hidden)" name="([^"]+)" value="([^"]*)"', page))
+    return {**fields, "criteria-0-required": "on", "order": "random", "raters": "1", "next": ""}
+
+
+def compare_files(visitor: APIRequestContext, site: str) -> str:
+    """Have people compare the answers of two legacy files; the evaluation's address."""
+    for name in ("one", "two"):
+        row = json.dumps({"conversation": [{"prompt": "Why?", "response": name}]}).encode() + b"\n"
+        file = {"name": f"{name}.jsonl", "mimeType": "application/jsonl", "buffer": row}
+        address, _ = send(visitor, site, "/p/sample/datasets/upload/", {"name": name, "file": file})
+        wait_until(lambda address=address: "?version=" in visitor.get(site + address).text(), PATIENCE)
+    new = "/p/sample/evaluations/new/"  # it proposes the newest version, and the other file beside it
+    page = visitor.get(site + new).text()
+    other = re.search(r'name="other_version".*?value="(\d+)" selected', page, re.DOTALL)
+    assert other
+    chosen = {"kind": "versions", "other_version": other[1], "criteria-0-scale": "steps"}
+    made, _ = send(visitor, site, new, {**typed_in(page), **chosen})
+    return made
 
 
 def differ(visitor: APIRequestContext, site: str, made: str, criterion: str) -> None:

@@ -6,12 +6,17 @@ import json
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
+from django.test import Client
 from playwright.sync_api import Page, Route, expect
 
-from evalsite.accounts.models import Project, User
-from judging.people.models import Assignment, Rating
+from datasets.models import Row
+from evalsite.accounts.models import Project, Role, User
+from judging.people.models import Assignment, Evaluation, Rating
+from judging.people.running import evaluation_close
 from judging.runs.models import Judgement
 from tests.browser.waiting import until
+from tests.conftest import member
 from tests.judging.people.make import QUALITY, make_evaluation
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,12 +97,93 @@ def test_what_is_given_without_a_connection_is_kept_said_and_sent_later(
     page.context.set_offline(True)
     give(page, "2", "Enter")
     give(page, "4", "Enter")
-    expect(page.locator("#status")).to_contain_text("No connection")
+    expect(page.locator("#status")).to_contain_text("Offline, 2 verdicts waiting to be sent")
     assert not Rating.objects.exists()
     page.context.set_offline(False)
-    expect(page.locator("#status")).to_contain_text("Everything is sent")
+    expect(page.locator("#status")).to_contain_text("All verdicts are sent")
     assert Rating.objects.count() == 2
     console.clear()
+
+
+def test_without_a_connection_the_page_lasts_for_ten_items_and_then_says_what_waits(
+    desk: Callable[..., Page], console: list[str]
+) -> None:
+    page = desk(rows=12)
+    expect(page.locator(".desk-item")).to_have_count(10)
+    page.context.set_offline(True)
+    for _ in range(10):
+        give(page, "2", "Enter")
+    expect(page.get_by_role("heading", name="Offline, 10 verdicts waiting to be sent")).to_be_visible()
+    expect(page.get_by_text("Nothing is left")).to_be_hidden()
+    page.context.set_offline(False)
+    expect(shown(page)).to_have_count(1)
+    for _ in range(2):
+        give(page, "2", "Enter")
+    expect(page.get_by_text("Nothing is left")).to_be_visible()
+    assert Rating.objects.count() == 12
+    console.clear()
+
+
+def test_a_closed_page_gives_back_what_it_kept_for_later(desk: Callable[..., Page]) -> None:
+    page = desk(rows=6)
+    expect(page.locator(".desk-item")).to_have_count(6)
+    page.keyboard.press("c")
+    page.keyboard.type("half a thought")
+    page.goto("about:blank")
+    until(page, lambda: Assignment.objects.filter(state="leased").count() == 1)
+    until(page, Assignment.objects.filter(state="leased", draft__contains="half a thought").exists)
+
+
+def test_a_page_that_is_loaded_again_keeps_its_items(desk: Callable[..., Page]) -> None:
+    page = desk(rows=4)
+    expect(page.locator(".desk-item")).to_have_count(4)
+    page.reload()
+    expect(page.locator(".desk-item")).to_have_count(4)
+    assert Assignment.objects.count() == 4
+
+
+def test_an_evaluation_that_is_closed_meanwhile_says_so_and_keeps_what_was_given(
+    desk: Callable[..., Page], alice: User, console: list[str]
+) -> None:
+    page = desk(rows=4)
+    give(page, "2", "Enter")
+    sent(page)
+    evaluation_close(evaluation=Evaluation.objects.get(), by=alice)
+    late = item_of(page)
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="This evaluation was closed")).to_be_visible()
+    expect(page.locator("#verdict")).to_be_hidden()
+    expect(page.get_by_role("button", name="Undo")).to_be_hidden()
+    expect(page.get_by_text("Nothing is left")).to_be_hidden()
+    assert json.loads(Assignment.objects.get(pk=late).draft)["values"] == {"0": "B>A"}
+    console.clear()
+
+
+def test_the_conversation_opens_at_its_last_question(desk: Callable[..., Page]) -> None:
+    page = desk(rows=1)
+    turns = [{"role": role, "content": "So it was said. " * 300} for role in ("user", "assistant")]
+    Row.objects.update(raw=json.dumps({"messages": [*turns, {"role": "user", "content": "And the end?"}]}))
+    page.reload()
+    expect(page.get_by_text("And the end?")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1280, "#items"), (390, "#verdict")], ids=["wide", "phone"])
+def test_the_guideline_opens_beside_what_is_worked_on(
+    width: int, beside: str, desk: Callable[..., Page]
+) -> None:
+    page = desk(rows=1)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.keyboard.press("g")
+    expect(page.locator("#guideline")).to_be_visible()
+    one, two = page.locator("#guideline").bounding_box(), page.locator(beside).bounding_box()
+    assert one
+    assert two
+    assert one["x"] >= two["x"] + two["width"] or one["y"] + one["height"] <= two["y"]
+    for key in ("3", "g"):
+        page.keyboard.press(key)
+    expect(page.locator("#guideline")).to_be_hidden()
+    expect(page.get_by_label("Equal")).to_be_checked()
 
 
 def test_a_lost_session_loses_no_verdict(
@@ -107,11 +193,31 @@ def test_a_lost_session_loses_no_verdict(
     cookies = page.context.cookies()
     page.context.clear_cookies()
     give(page, "2", "Enter")
-    expect(page.locator("#status")).to_contain_text("signed out")
+    expect(page.locator("#status")).to_contain_text("Signed out, 1 verdict waiting to be sent")
     page.context.add_cookies(cookies)
-    page.evaluate("window.dispatchEvent(new Event('online'))")
-    sent(page)
+    page.evaluate(
+        "window.dispatchEvent(new Event('focus'))"
+    )  # its reader comes back from the tab of signing in
+    expect(page.locator("#status")).to_contain_text("All verdicts are sent")
     assert Rating.objects.count() == 1
+    console.clear()
+
+
+def test_what_is_given_while_somebody_else_is_signed_in_waits_for_its_rater(
+    desk: Callable[..., Page], enter: Enter, project: Project, rita: User, console: list[str]
+) -> None:
+    page = desk(rows=4)
+    mine, name = page.context.cookies(), settings.SESSION_COOKIE_NAME
+    other = Client()
+    other.force_login(member("ravi", project, Role.RATER))
+    theirs = [{**one, "value": other.cookies[name].value} for one in mine if one["name"] == name]
+    page.context.add_cookies(theirs)  # type: ignore[arg-type]
+    give(page, "2", "Enter")
+    expect(page.locator("#status")).to_contain_text("No access with this account, 1 verdict waiting")
+    page.context.add_cookies(mine)  # type: ignore[arg-type]
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    sent(page)
+    assert Rating.objects.get().rater.user == rita
     console.clear()
 
 
@@ -196,6 +302,29 @@ def test_several_criteria_are_filled_one_after_the_other(desk: Callable[..., Pag
     give(page, "4", "0", "Enter")
     sent(page)
     assert json.loads(Rating.objects.get().values) == {"0": 4, "1": 10}
+
+
+def test_digits_fill_a_reopened_item_from_its_first_criterion(desk: Callable[..., Page]) -> None:
+    page = desk(rows=2, side_by_side=False, criteria=[QUALITY, QUALITY.__class__(name="tone", scale="ten")])
+    give(page, "4", "9", "Enter")
+    page.keyboard.press("u")
+    active = page.locator(".criterion[aria-current=true]")
+    expect(active).to_contain_text("quality")
+    page.keyboard.press("2")
+    expect(active).to_contain_text("tone")
+    expect(active).to_be_focused()
+    give(page, "7", "Enter")
+    sent(page)
+    counted = Assignment.objects.get(state="given").rating
+    assert counted
+    assert json.loads(counted.values) == {"0": 2, "1": 7}
+
+
+def test_the_active_criterion_is_marked_by_a_sign_beside_its_name(desk: Callable[..., Page]) -> None:
+    page = desk(rows=1, side_by_side=False, criteria=[QUALITY, QUALITY.__class__(name="tone", scale="ten")])
+    sign = "(legend) => getComputedStyle(legend, '::before').visibility"
+    signs = [one.evaluate(sign) for one in page.locator(".criterion legend").all()]
+    assert signs == ["visible", "hidden"]
 
 
 def test_an_earlier_verdict_is_changed_and_the_first_one_stays_in_the_history(

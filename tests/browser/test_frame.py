@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.conf import LazySettings
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -70,3 +71,14 @@ def test_the_skip_link_is_the_first_stop(enter: Enter, alice: User) -> None:
     page = enter(alice)
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+
+
+def test_a_form_beyond_the_limit_is_not_sent_and_keeps_its_text(
+    enter: Enter, olga: User, settings: LazySettings
+) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2000
+    page = enter(olga, "/projects/new/")
+    page.get_by_label("Name").evaluate("(field) => { field.value = 'x'.repeat(3000); }")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator("#toasts")).to_contain_text("A form can hold at most 2 kB")
+    expect(page.get_by_label("Name")).to_have_value("x" * 3000)

@@ -90,6 +90,49 @@ def test_a_choice_is_not_undone_by_an_answer_that_was_on_its_way(editor: Page) -
     expect(editor.locator("#prompt")).to_have_text("Newer bee says 1")
 
 
+def test_a_preview_that_takes_long_says_so(editor: Page) -> None:
+    held: list[Route] = []
+    editor.route("**/preview/", lambda route: held.append(route))
+    typed(editor, "Newer {{ response.content }}")
+    expect(editor.locator("#preview-state")).to_have_text("Rendering…")
+    held[-1].continue_()
+    expect(editor.locator("#preview-state")).to_be_empty()
+    expect(editor.locator("#prompt")).to_have_text("Newer ant says 1")
+
+
+@pytest.mark.parametrize("status", [500, 0])
+def test_a_failed_preview_leaves_no_older_one_and_is_tried_again_by_a_click(
+    editor: Page, console: list[str], status: int
+) -> None:
+    expect(editor.locator("#prompt")).to_be_visible()
+    editor.route(
+        "**/preview/",
+        lambda route: route.fulfill(status=status, body="") if status else route.abort(),
+        times=1,
+    )
+    typed(editor, "Newer {{ response.content }}")
+    expect(editor.locator("#preview-state")).to_contain_text("The preview failed")
+    expect(editor.locator("#prompt")).to_have_count(0)
+    editor.click("#preview-state button")
+    expect(editor.locator("#prompt")).to_have_text("Newer ant says 1")
+    expect(editor.locator("#preview-state")).to_be_empty()
+    console.clear()
+
+
+def test_the_editor_says_how_the_keyboard_leaves_it(editor: Page) -> None:
+    field = editor.locator("#id_judge-0-template")
+    hint = editor.locator("code-editor:has(#id_judge-0-template) + .editor-hint")
+    expect(hint).to_be_hidden()
+    field.focus()
+    expect(hint).to_be_visible()
+    expect(hint).to_have_text("Press Esc, then Tab to leave the editor")
+    editor.keyboard.press("Escape")
+    expect(hint).to_have_text("Tab now goes to the next field")
+    editor.keyboard.press("Tab")
+    expect(hint).to_be_hidden()
+    expect(field).not_to_be_focused()
+
+
 def test_a_click_on_a_name_inserts_it(editor: Page) -> None:
     typed(editor, "")
     expect(editor.locator("#prompt mark")).to_have_count(0)

@@ -11,6 +11,7 @@ from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.pipeline import MetricDefinition
+from judging.core.recommended import RECOMMENDED
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 from judging.runs.services import ChosenMetric, run_create
@@ -61,6 +62,24 @@ def test_a_script_s_mistake_and_then_its_result_appear_while_one_types(editor: P
     expect(editor.locator("#preprocess-run")).to_contain_text("line 1")
     typed(editor, "#id_preprocess", "def preprocess(data, resp): return 7")
     expect(editor.locator("#preprocess-run dd").first).to_have_text("7")
+
+
+def test_a_recommended_script_is_inserted_by_a_click_and_taken_back(editor: Page) -> None:
+    editor.get_by_text("Scripts and strictness").click()
+    typed(editor, "#id_postprocess", "x = 1")
+    editor.get_by_role("button", name="Extract the comparison").click()
+    expect(editor.locator("#id_postprocess")).to_have_value(RECOMMENDED["comparison"].source)
+    expect(editor.locator("#postprocess-run dd").first).to_be_visible()
+    editor.locator("#id_postprocess").press("Control+z")
+    expect(editor.locator("#id_postprocess")).to_have_value("x = 1")
+
+
+def test_a_pasted_script_is_fixed_by_a_click(editor: Page) -> None:
+    editor.get_by_text("Scripts and strictness").click()
+    typed(editor, "#id_postprocess", 'x = r"\\\\[\\\\d"\ndef postprocess(judge_resps):\nreturn 1\n')
+    editor.locator("#postprocess-run").get_by_role("button", name="Fix").click()
+    fixed = 'x = r"\\[\\d"\ndef postprocess(judge_resps):\n    return 1\n'
+    expect(editor.locator("#id_postprocess")).to_have_value(fixed)
 
 
 def test_lint_follows_the_typing_and_leads_to_the_line(editor: Page) -> None:

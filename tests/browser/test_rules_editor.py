@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from datasets.models import Version
 from evalsite.accounts.models import User
+from judging.core.judges.scripted import ScriptedJudge
+from judging.metrics.models import Endpoint
+from tests.judging.metrics.conftest import live
 from tests.judging.metrics.test_rules import labels
 
-__all__ = ["labels"]  # a fixture
+__all__ = ["labels", "live"]  # fixtures
 
 Enter = Callable[..., Page]
 HEADER = "# DSL\n标签:exact_match\n"
 FOOT = "\n@format:JSON\n"
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedJudge]:
+    with ScriptedJudge("Score: [[4]]") as judge:
+        yield judge
 
 
 @pytest.fixture
@@ -94,3 +103,17 @@ def test_colours_tell_fields_functions_and_blocks(editor: Page) -> None:
     expect(editor.locator(".token.function").first).to_have_text("exact_match")
     expect(editor.locator(".token.string").first).to_have_text("code1")
     expect(editor.locator(".token.keyword").last).to_have_text("pass")
+
+
+def test_a_judged_line_is_tried_on_the_row(
+    enter: Enter, alice: User, labels: Version, live: Endpoint
+) -> None:
+    page = enter(alice, "/p/physics/metrics/rules/new/")
+    page.wait_for_selector("code-editor .prism-code-editor")
+    page.select_option("#id_endpoint", str(live.pk))
+    typed(page, "# DSL\n主题:fuzzy_match" + FOOT)
+    page.locator("#preview").get_by_role("button", name="Try on this row").click()
+    expect(page.locator("#trial")).to_contain_text("Score: [[4]]")
+    expect(page.locator("#trial .score")).to_have_text("4")
+    page.locator("#trial [data-dismiss]").click()
+    expect(page.locator("#trial")).to_be_empty()

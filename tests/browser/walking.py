@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
 from html import unescape
 from urllib.parse import urljoin, urlsplit
 
-from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve
+from django.urls import Resolver404, resolve
 from playwright.sync_api import APIRequestContext
 
 ADDRESS = re.compile(r"""\s(?:href|action|hx-get|hx-post|src)=["']([^"'#]+)["']""")
-
-
-def routes() -> dict[str, str]:
-    """Every address of the URL conf: {"room:page": "p/<slug:slug>/…"}."""
-    return dict(_routes(get_resolver().url_patterns, "", ""))
-
-
-def _routes(patterns: list[URLPattern | URLResolver], room: str, before: str) -> Iterator[tuple[str, str]]:
-    for pattern in patterns:
-        route = before + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            inner = f"{pattern.namespace}:" if pattern.namespace else ""
-            yield from _routes(pattern.url_patterns, room + inner, route)
-        elif pattern.name:
-            yield room + pattern.name, route
 
 
 def walk(visitor: APIRequestContext, site: str, starts: list[str]) -> tuple[dict[str, str], set[str]]:

@@ -291,3 +291,44 @@ def test_two_people_who_agree_at_the_same_moment_make_one_version(
 
     assert list(at_once.map(agree, ["alice", "adam"])) == [302, 302]
     assert Version.objects.filter(origin="attach").count() == 1
+
+
+def conversation(first: str, last: str, **more: Any) -> dict[str, Any]:
+    turns = [{"prompt": "one?", "response": first}, {"prompt": "two?", "response": last}]
+    return {"conversation": turns, **more}
+
+
+@pytest.fixture
+def two_turns(upload: Upload) -> Version:
+    return upload(jsonl(conversation("old first", "old last", id="a")), read=True)
+
+
+def test_answers_that_bring_their_own_turns_say_so_and_show_them_with_the_row(
+    as_alice: Client, two_turns: Version
+) -> None:
+    given = jsonl(conversation("new first", "new last"))
+    attachment = matched(as_alice, two_turns, given, model_name="m")
+    page = as_alice.get(address(two_turns, f"{attachment.pk}/")).content.decode()
+    assert "1 answer keeps its own earlier turns." in page
+    assert "same_turns" not in page
+    as_alice.post(address(two_turns, f"{attachment.pk}/use/"))
+    made = Version.objects.get(number=2)
+    importing.import_version(made.pk, engine.owner())
+    row = as_alice.get(f"/p/physics/datasets/{made.dataset_id}/v2/rows/1/").content.decode()
+    assert row.count("old first") >= 1
+    assert row.count("new first") == 1
+    assert "Earlier turns of this answer" in row
+
+
+def test_it_is_asked_which_turns_an_answer_follows_if_only_its_last_turn_is_known(
+    as_alice: Client, two_turns: Version
+) -> None:
+    attachment = matched(as_alice, two_turns, jsonl(reply("new last", id="a")))
+    page = as_alice.get(address(two_turns, f"{attachment.pk}/")).content.decode()
+    assert "1 answer to a multi-turn row comes without its earlier turns." in page
+    assert 'name="same_turns" form="use" required' in page
+    refused = as_alice.post(address(two_turns, f"{attachment.pk}/use/"), follow=True).content.decode()
+    assert "confirm which earlier turns" in refused
+    assert Version.objects.count() == 1
+    as_alice.post(address(two_turns, f"{attachment.pk}/use/"), {"same_turns": "on"})
+    assert Version.objects.count() == 2

@@ -216,6 +216,19 @@ def test_the_original_comes_back_byte_for_byte(as_alice: Client, upload: Upload)
     assert b"".join(download.streaming_content) == content
 
 
+def test_an_original_whose_bytes_have_changed_is_not_sent_without_saying_so(
+    as_alice: Client, upload: Upload
+) -> None:
+    version = upload(numbered(2), read=True)
+    version.path.write_bytes(numbered(3))
+    page = as_alice.get(address(version) + "original/")
+    assert page.status_code == 409
+    assert "SHA-256 differs" in page.text
+    assert version.sha256 in page.text
+    damaged = as_alice.get(address(version) + "original/?damaged")
+    assert b"".join(damaged.streaming_content) == numbered(3)  # type: ignore[attr-defined]
+
+
 def test_leaving_bad_rows_out_needs_their_number(as_alice: Client, mixed: Version) -> None:
     as_alice.post(address(mixed) + "leave-out/", {"rows": "1"})
     mixed.refresh_from_db()
@@ -393,6 +406,15 @@ def test_an_archived_data_set_offers_no_version_to_runs(upload: Upload, project:
     assert list(usable_versions(project)) == [version]
     services.dataset_archive(dataset=version.dataset)
     assert list(usable_versions(project)) == []
+
+
+@pytest.mark.parametrize("bad", [False, True])
+def test_findings_stand_above_the_first_rows_where_rows_are_invalid(
+    bad: bool, as_alice: Client, upload: Upload
+) -> None:
+    rows = [question("1+1?"), question("2+2?", id=1, model_outputs=[]), question("3+3?")][:: 1 if bad else 2]
+    page = as_alice.get(address(upload(jsonl(*rows), read=True))).text
+    assert (page.index('id="findings"') < page.index('id="first-rows"')) is bad
 
 
 def test_the_first_rows_show_question_reference_and_answers(as_alice: Client, upload: Upload) -> None:

@@ -241,7 +241,20 @@ def test_bad_csv_records_stand_after_a_column_of_findings(as_alice: Client, uplo
     rows = list(csv.reader(io.StringIO(text)))
     assert [row[1:] for row in rows[1:3]] == [["3", "4"], ["5", "6", "7", "8"]]
     assert ["csv.columns" in row[0] for row in rows[1:3]] == [True, True]
-    assert text.endswith(',"never, ends\n\r\n') or text.endswith(',"never, ends\r\n')
+    assert rows[-1][1].rstrip("\n") == "never, ends"
+
+
+def test_a_bad_csv_record_computes_nothing_in_a_spreadsheet(as_alice: Client, upload: Upload) -> None:
+    source = 'prompt,response,=note\n=1+1,"x, =y"\n"@SUM(A1)","a\n+b",c,＝d\nplain,text\n'
+    text = download(as_alice, upload(source.encode(), read=True), "bad-rows/").decode()
+    header, *rows = csv.reader(io.StringIO(text))
+    assert header[1:] == ["prompt", "response", "'=note"]
+    assert [row[1:] for row in rows] == [
+        ["'=1+1", "x, =y"],
+        ["'@SUM(A1)", "a\n+b", "c", "'＝d"],
+        ["plain", "text"],
+    ]
+    assert text.endswith(",plain,text\r\n")
 
 
 def test_a_csvs_header_with_a_finding_is_no_bad_row(as_alice: Client, upload: Upload) -> None:

@@ -100,6 +100,32 @@ def test_an_index_that_was_deleted_is_built_again(version: Version) -> None:
     assert searching.state_of(version).indexed
 
 
+def damage(path: Path, how: str) -> None:
+    content = path.read_bytes()
+    noise = b"\xa5" * 4096
+    changed = {
+        "no database": noise * 20,
+        "empty": b"",
+        "cut": content[: len(content) // 2],
+        "pages overwritten": content[:4096] + noise * (len(content) // 4096 - 1),
+    }
+    path.write_bytes(changed[how])
+
+
+@pytest.mark.parametrize("how", ["no database", "empty", "cut", "pages overwritten"])
+def test_a_damaged_index_is_built_again(version: Version, how: str, client_of: ClientOf, alice: User) -> None:
+    searching.build(version.pk, engine.owner())
+    damage(keeping.local(searching.index_name(version.pk)), how)
+    address = f"/p/physics/datasets/{version.dataset_id}/v{version.number}/rows/"
+    as_alice = client_of(alice)
+    assert as_alice.get(address).status_code == 200
+    assert as_alice.get(f"{address}?text=question+900").status_code == 200
+    assert lines(version, RowFilter(text="question 900")) == [900]
+    assert searching.build(version.pk, engine.owner())
+    assert searching.state_of(version).indexed
+    assert lines(version, RowFilter(text="question 900")) == [900]
+
+
 def test_a_file_that_a_power_cut_spoilt_is_begun_anew(version: Version) -> None:
     part = keeping.local(searching.index_name(version.pk)).with_suffix(".part")
     part.parent.mkdir(parents=True)

@@ -219,3 +219,15 @@ def test_a_repaired_version_leads_to_the_original(as_alice: Client, upload: Uplo
     )
     page = as_alice.get(address(made)).content.decode()
     assert f'<a href="{address(first)}original/">The original, byte for byte' in page
+
+
+def test_an_answer_with_earlier_turns_of_its_own_has_them_in_its_record(upload: Upload) -> None:
+    asked = [{"role": "user", "content": "one?"}, {"role": "assistant", "content": "theirs"}]
+    own = [asked[0], {"role": "assistant", "content": "mine"}]
+    outputs = answers(alpha="a", beta="b")
+    outputs[1]["responses"][0]["earlier_messages"] = own
+    messages = [*asked, {"role": "user", "content": "two?"}]
+    found = table(upload(jsonl({"messages": messages, "model_outputs": outputs}), read=True))
+    assert [one["history"] for one in found] == ["[USER] one?\n[BOT] theirs", "[USER] one?\n[BOT] mine"]
+    assert ["mine" in one["messages"] for one in found] == [False, True]
+    assert [one["other_keys"] for one in found] == ["", ""]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import OperationalError
@@ -17,11 +19,15 @@ from datasets.tasks import read_version
 from evalsite import engine
 from evalsite.models import WorkerProcess
 
+ROOT = Path(__file__).parents[2]
 
+
+@pytest.mark.django_db
 def test_this_process_is_alive() -> None:
     assert engine.is_alive(engine.owner())
 
 
+@pytest.mark.django_db
 def test_a_process_that_ended_is_not() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     name = f"{socket.gethostname()}:{child.pid}:{engine._started(child.pid)}"
@@ -62,6 +68,51 @@ def test_the_dead_are_forgotten() -> None:
     assert not WorkerProcess.objects.exists()
 
 
+@pytest.mark.django_db
+def test_a_worker_on_this_host_that_has_fallen_silent_is_not_alive_and_not_forgotten() -> None:
+    engine.beat("runs")
+    WorkerProcess.objects.update(seen_at=timezone.now() - timedelta(seconds=11))
+    assert engine.silent_workers() == {engine.owner()}
+    engine.reconcile()
+    assert not engine.is_alive(engine.owner())
+    engine.beat("runs")
+    assert engine.is_alive(engine.owner())
+
+
+@pytest.mark.django_db
+def test_a_heartbeat_tells_of_the_loops_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(60)
+    monkeypatch.setattr(engine, "time", clock)
+    with engine.turning() as turned:
+        clock.wait(12)
+        engine.beat("runs")
+        assert not engine.is_alive(engine.owner())
+        turned()
+        engine.beat("runs")
+        assert engine.is_alive(engine.owner())
+
+
+def test_a_process_whose_loop_does_not_turn_ends() -> None:
+    program = "import time; from evalsite import engine; engine.STUCK_SECONDS = 0.1\n"
+    program += "with engine.turning(): time.sleep(0.2); engine.end_if_stuck()"
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONPATH": str(ROOT)}
+    started = "import django; django.setup()\n" + program
+    assert subprocess.run([sys.executable, "-c", started], env=environment).returncode == -signal.SIGKILL
+
+
+def test_a_worker_that_falls_silent_is_noticed_between_the_regular_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, looks = Clock(40), list[float]()
+    monkeypatch.setattr(engine, "stopping", clock)
+    monkeypatch.setattr(engine, "time", clock)
+    monkeypatch.setattr(engine, "beat", lambda _: None)
+    monkeypatch.setattr(engine, "silent_workers", lambda: {"other"} if clock.now >= 1020 else set())
+    monkeypatch.setattr(engine, "reconcile", lambda _: looks.append(clock.now - 1000))
+    engine.keep_house("runs", lambda _: None)
+    assert looks == [0, 15, 20, 35]
+
+
 class Clock:
     """Stands for `stopping` and for the time: each wait takes as long as it may."""
 
@@ -88,10 +139,11 @@ def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
     monkeypatch.setattr(engine, "stopping", clock)
     monkeypatch.setattr(engine, "time", clock)
     monkeypatch.setattr(engine, "beat", beat)
+    monkeypatch.setattr(engine, "silent_workers", set)
     monkeypatch.setattr(engine, "reconcile", lambda _: looks.append(clock.now - 1000))
     engine.keep_house("runs", told.append)
     assert looks == [0, 45, 60]
-    assert len(told) == 5
+    assert len(told) == 9
 
 
 @pytest.mark.django_db(transaction=True)

@@ -7,8 +7,11 @@ import logging
 import sys
 
 import pytest
+from django.test import Client
 
 from evalsite import logs, secrets
+from evalsite.accounts.models import User
+from tests.conftest import ClientOf
 
 KEY = "planted-0123456789-key"
 
@@ -63,3 +66,30 @@ def test_ordinary_text_stays() -> None:
     assert logs.hidden("The database does not take 3 judgements: locked") == (
         "The database does not take 3 judgements: locked"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "host"), [("/p/physics/runs/new/", "testserver"), ("/", "elsewhere.example")]
+)
+def test_a_refused_request_is_one_line_without_a_traceback(
+    path: str, host: str, client_of: ClientOf, rita: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = client_of(rita).get(path, headers={"host": host})
+    assert answer.status_code in (400, 403)
+    assert [(one.levelno >= logging.WARNING, one.exc_info) for one in caplog.records] == [(True, None)] * len(
+        caplog.records
+    )
+    assert caplog.records
+
+
+def test_a_fault_keeps_its_traceback() -> None:
+    fault = record("failed")
+    fault.exc_info, fault.status_code = (ValueError, ValueError(), None), 500
+    assert logs.WithoutTraceback().filter(fault)
+    assert fault.exc_info is not None
+
+
+def test_a_page_that_refuses_a_request_carries_the_content_security_policy(client: Client) -> None:
+    answer = client.get("/", headers={"host": "elsewhere.example"})
+    assert answer.status_code == 400
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]

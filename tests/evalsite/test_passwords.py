@@ -3,10 +3,12 @@
 import re
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.test import Client
 
-from evalsite.accounts.members import NotYours, password_reset, user_create
+from evalsite.accounts.members import NotYours, password_reset, roles_set, user_create
 from evalsite.accounts.models import Project, User
+from evalsite.accounts.passwords import NameAndDigitsValidator
 from evalsite.accounts.tokens import token_create
 from tests.conftest import PASSWORD, ClientOf
 
@@ -74,16 +76,28 @@ def test_signing_in_never_leads_to_another_site(client: Client, alice: User, tar
     assert client.post("/sign-in/", given).headers["Location"] == "/"
 
 
-def test_an_administrator_gives_a_member_a_new_password(client_of: ClientOf, adam: User, rita: User) -> None:
-    session, _token = client_of(rita), token_create(user=rita, name="x", days=None)
-    page = client_of(adam).post(f"/p/physics/people/{rita.pk}/password/")
+@pytest.fixture
+def nina(project: Project) -> User:
+    """Created by the project's administrator; belongs to no other project."""
+    user, _password = user_create(username="nina", name="", project=project, roles=["rater"])
+    user.set_password(PASSWORD)
+    user.must_change_password = False
+    user.save()
+    return user
+
+
+def test_an_administrator_resets_the_password_of_an_account_that_the_project_created(
+    client_of: ClientOf, adam: User, nina: User
+) -> None:
+    session, _token = client_of(nina), token_create(user=nina, name="x", days=None)
+    page = client_of(adam).post(f"/p/physics/people/{nina.pk}/password/")
     shown = re.search(r'<code id="one-time">(.+?)</code>', page.text)
-    rita.refresh_from_db()
+    nina.refresh_from_db()
     assert shown
-    assert rita.check_password(shown[1])
-    assert rita.must_change_password
+    assert nina.check_password(shown[1])
+    assert nina.must_change_password
     assert session.get("/account/").status_code == 302
-    assert not rita.tokens.exists()
+    assert not nina.tokens.exists()
 
 
 @pytest.mark.parametrize(("name", "status"), [("alice", 403), ("rita", 403), ("charlie", 404)])
@@ -93,15 +107,36 @@ def test_nobody_else_does(name: str, status: int, cast: dict[str, User], client_
     assert User.objects.get(pk=bob.pk).check_password(PASSWORD)
 
 
-def test_an_account_that_can_do_more_is_out_of_reach(
-    client_of: ClientOf, adam: User, charlie: User, olga: User, project: Project
+@pytest.mark.parametrize("name", ["charlie", "olga", "rita"])
+def test_an_account_that_was_only_added_to_the_project_is_out_of_reach(
+    name: str, cast: dict[str, User], client_of: ClientOf, olga: User, project: Project
 ) -> None:
-    for user in (charlie, olga):
-        project.memberships.create(user=user, role="rater")
-        with pytest.raises(NotYours):
-            password_reset(user=user, project=project, by=adam)
-        client_of(adam).post(f"/p/physics/people/{user.pk}/password/")
-        assert User.objects.get(pk=user.pk).check_password(PASSWORD)
+    user, adam = (olga if name == "olga" else cast[name]), cast["adam"]
+    roles_set(project=project, user=user, roles=["rater"])
+    with pytest.raises(NotYours):
+        password_reset(user=user, project=project, by=adam)
+    page = client_of(adam).post(f"/p/physics/people/{user.pk}/password/", follow=True)
+    assert "was not created by this project" in page.text
+    assert f"/people/{user.pk}/password/" not in page.text
+    assert User.objects.get(pk=user.pk).check_password(PASSWORD)
+
+
+@pytest.mark.parametrize("left_again", [False, True])
+def test_an_account_that_another_project_has_used_is_out_of_reach(
+    left_again: bool, adam: User, nina: User, charlie: User, project: Project
+) -> None:
+    elsewhere = Project.objects.get(slug="elsewhere")
+    roles_set(project=elsewhere, user=nina, roles=["rater"])
+    if left_again:
+        roles_set(project=elsewhere, user=nina, roles=[])
+    nina.refresh_from_db()
+    with pytest.raises(NotYours):
+        password_reset(user=nina, project=project, by=adam)
+
+
+def test_the_administrator_of_the_site_resets_any_password(olga: User, rita: User, project: Project) -> None:
+    clear = password_reset(user=rita, project=project, by=olga)
+    assert User.objects.get(pk=rita.pk).check_password(clear)
 
 
 def test_the_form_says_that_no_mail_is_sent(client: Client, db: None) -> None:
@@ -112,3 +147,26 @@ def test_ones_name_and_language_are_changed(client_of: ClientOf, alice: User) ->
     client_of(alice).post("/account/", {"name": "Alice Liddell", "language": "zh-hans"})
     alice.refresh_from_db()
     assert (alice.get_full_name(), alice.language) == ("Alice Liddell", "zh-hans")
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["alice12345", "Alice-2026!", "1234alice5678", "alicealice1", "liddell_00001", "alice.liddell.7"],
+)
+def test_a_password_is_not_ones_name_and_digits(password: str) -> None:
+    alice = User(username="alice", first_name="Alice Liddell")
+    with pytest.raises(ValidationError, match="name with digits"):
+        NameAndDigitsValidator().validate(password, alice)
+
+
+@pytest.mark.parametrize(
+    "password", ["alice in wonderland", "correct horse battery", "malicetowards", "1234567890a"]
+)
+def test_a_password_may_have_ones_name_among_other_words(password: str) -> None:
+    NameAndDigitsValidator().validate(password, User(username="alice"))
+
+
+def test_the_form_for_ones_own_password_says_so(client_of: ClientOf, alice: User) -> None:
+    typed = {"old_password": PASSWORD, "new_password1": "alice00001", "new_password2": "alice00001"}
+    page = client_of(alice).post("/password/", typed)
+    assert "your name with digits or punctuation" in page.text

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from datasets.models import Version
 from evalsite.accounts.models import Project
-from judging.evaluation import CannotStart, upload
+from judging.evaluation import CannotStart, begin, upload
 
 pytestmark = pytest.mark.django_db
 ROW = '{"messages": [{"role": "user", "content": "Why?"}]}'
@@ -28,3 +29,25 @@ def test_it_says_what_keeps_a_file_from_being_judged(
     with pytest.raises(CannotStart) as refused:
         upload(project, file, "")
     assert f"cannot be judged: {why} (manage.py validate" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("def postprocess(:", "line 1 of the postprocess script: SyntaxError"),
+        ("import numpy", "'numpy' can't be imported"),
+        ("x = 1", "there is no function 'postprocess'"),
+    ],
+)
+def test_a_script_that_cannot_be_loaded_is_refused_before_anything_is_uploaded(
+    tmp_path: Path, source: str, why: str
+) -> None:
+    rows, metrics = tmp_path / "rows.jsonl", tmp_path / "metrics.yaml"
+    rows.write_text(ROW)
+    metrics.write_text(
+        f"metrics:\n- name: quality\n  pipeline:\n  - {{type: POSTPROCESS, file_content: {source!r}}}\n"
+    )
+    with pytest.raises(CannotStart, match="quality") as refused:
+        begin(rows, metrics, "")
+    assert why in str(refused.value)
+    assert Version.objects.count() == 0

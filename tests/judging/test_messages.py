@@ -13,7 +13,14 @@ from judging.core import metrics_file, replies, yaml_tree
 from judging.core.jail import job
 from judging.core.judges.errors import ERROR_CODES
 from judging.core.metrics_file import MetricsFileError, read_metrics_file
-from judging.messages import FILE_PROBLEMS, REASONS, metrics_file_sentences, reason_sentence
+from judging.messages import (
+    ADVICE,
+    FILE_PROBLEMS,
+    REASONS,
+    ShownIn,
+    metrics_file_sentences,
+    reason_sentence,
+)
 
 SOURCES = Path(__file__).parents[2] / "judging"
 JAIL_CODES = {*re.findall(r"``(\w+)``", (job.Failure.__doc__ or "").split("``message``")[0])} - {"code"}
@@ -97,3 +104,24 @@ def test_a_problem_is_told_with_its_line_and_what_was_meant() -> None:
 
 def test_percent_signs_in_a_reason_do_no_harm() -> None:
     assert "100 %(x)s" in reason_sentence("connect", "100 %(x)s")
+
+
+UNREAD = {replies.EMPTY, replies.NOTHING_OFFERED, replies.CUT_OFF, replies.OUT_OF_RANGE}
+
+
+@pytest.mark.parametrize("shown_in", ["prompt", "run", "rules"])
+def test_every_reply_without_a_score_has_advice_wherever_it_is_shown(shown_in: ShownIn) -> None:
+    assert set(ADVICE[shown_in]) - {"not_integer"} == UNREAD
+
+
+@pytest.mark.parametrize("shown_in", ["run", "rules"])
+def test_only_where_a_prompt_is_tried_the_template_can_be_changed(shown_in: ShownIn) -> None:
+    with translation.override("en"):
+        assert "template" in reason_sentence("nothing_offered", shown_in="prompt")
+        assert all("template" not in reason_sentence(code, shown_in=shown_in) for code in UNREAD)
+        assert reason_sentence("nothing_offered", "3: topic", "rules").endswith("judge model. (3: topic)")
+
+
+def test_advice_follows_a_chinese_sentence_without_a_blank() -> None:
+    with translation.override("zh-hans"):
+        assert "没有找到分数。请在模板中" in reason_sentence("nothing_offered", shown_in="prompt")

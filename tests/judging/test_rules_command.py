@@ -11,11 +11,15 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
+from datasets.messages import JSON_PROBLEMS
 from evalsite.accounts.models import Project
 from judging.core.judges.scripted import ScriptedJudge, refusal
 from judging.core.rules.check import read_program
+from judging.core.rules.conclude import conclude
 from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.plan import plan
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason
 from judging.metrics.models import Endpoint
@@ -93,7 +97,7 @@ def test_numbers_are_shown_as_they_are_written(tmp_path: Path) -> None:
 def test_an_answer_without_the_format_scores_1(tmp_path: Path) -> None:
     assert scored(tmp_path, GOOD, "no JSON", REFERENCE) == (
         0,
-        {"score": 1, "format_ok": False, "lines": [], "error": None},
+        {"score": 1, "format_ok": False, "lines": [], "error": None, "errors": []},
     )
 
 
@@ -112,6 +116,22 @@ def test_an_error_has_status_1_and_no_score(
     status, document = scored(tmp_path, text, '{"a": 1, "b": "x"}', reference)
     assert document["error"].pop("message")
     assert (status, document["score"], document["error"]) == (1, None, {"code": code, "line": line})
+
+
+def test_all_errors_of_a_program_are_listed_and_the_first_stands_out(tmp_path: Path) -> None:
+    status, document = scored(tmp_path, "# DSL\na:foo\nb:字数限制\n@格式限制:YAML", "{}", REFERENCE)
+    errors = [(error["line"], error["column"], error["code"]) for error in document["errors"]]
+    assert (status, errors) == (
+        1,
+        [(2, 3, "unknown_function"), (3, 7, "argument_missing"), (4, 7, "unknown_format")],
+    )
+    assert document["error"] == {name: document["errors"][0][name] for name in ("code", "line", "message")}
+
+
+def test_all_errors_of_a_program_are_said_in_words(tmp_path: Path) -> None:
+    texts = ("--answer", "{}", "--reference", REFERENCE)
+    ran = rules(tmp_path, "score", file(tmp_path, "# DSL\na:foo\n@格式限制:YAML"), *texts)
+    assert [line.partition(":")[0] for line in ran.stdout.splitlines()] == ["line 2", "line 3"]
 
 
 def test_python_code_runs_without_a_database(tmp_path: Path) -> None:
@@ -231,6 +251,52 @@ def test_a_misspelt_setting_is_told_apart_from_a_misspelt_function() -> None:
     assert "Did you mean “@聚合方式”?" in problem_sentence(problem)
 
 
+@pytest.mark.parametrize("reader", ["en", "zh-hans"])
+@pytest.mark.parametrize(
+    ("program", "own", "other"),
+    [
+        ("# DSL\n主题:摸糊\n@格式限制:JSON", ("精确匹配", "字数限制"), "exact_match"),
+        ("# DSL\n主题:精确匹配", ("@格式限制:JSON", "字符串"), "@format"),
+        ("# DSL\n主题:自然语言规则\n@格式限制:JSON", ("规则1",), "rule1"),
+        ("# DSL\n主题:Python代码\n@格式限制:JSON", ("代码1",), "code1"),
+        ("# DSL\na:精确匹配\n@格式限制:字符串", ("@单个字段",), "@whole"),
+        ("# DSL\na:misty\n@format:JSON", ("exact_match", "length"), "精确匹配"),
+        ("# DSL\n主题:exact_match", ("@format:JSON",), "@格式限制"),
+        ("# DSL\na:rule\n@format:JSON", ("rule1",), "规则1"),
+        ("# DSL\na:exact_match\n@format:text", ("@whole",), "@单个字段"),
+    ],
+)
+def test_a_program_is_answered_in_its_own_words(
+    program: str, own: tuple[str, ...], other: str, reader: str
+) -> None:
+    with translation.override(reader):
+        sentence = problem_sentence(read_program(program).errors[0])
+    assert all(word in sentence for word in own), sentence
+    assert other not in sentence
+
+
+def test_a_program_without_words_is_answered_in_the_readers(db: None) -> None:
+    problem = read_program("# DSL\n").errors[0]
+    with translation.override("zh-hans"):
+        assert "@格式限制:JSON" in problem_sentence(problem)
+    assert "@format:JSON" in problem_sentence(problem)
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        ("<规则1>text</规则1>", "bad_line"),
+        ("<规则1>one: two</规则1>", "header_after_format"),
+        ("<规则1>text\n</规则1>", "bad_line"),
+        ("<规则1>\ntext</规则1>", "block_unclosed"),
+    ],
+)
+def test_a_tag_that_shares_its_line_gets_a_hint(lines: str, code: str) -> None:
+    problems = read_program(f"# DSL\na:自然语言规则:规则1\n@格式限制:JSON\n{lines}").problems
+    (problem,) = [one for one in problems if one.code == code]
+    assert "stand alone on their lines: write “<规则1>”" in problem_sentence(problem)
+
+
 def test_two_functions_are_told_apart_from_none() -> None:
     several = Problem(
         "python_no_function", read_program("").problems[0].place, {"label": "代码1", "count": "2"}
@@ -258,7 +324,27 @@ def test_every_function_has_its_help_and_its_argument_told() -> None:
             "(JSON, but not an object in braces.)",
         ),
         (Reason("reference.field_missing", {"name": "a", "why": "none"}), "neither ref_answer"),
+        (Reason("part_of_argument", {"argument": "电影"}), "A part of “电影”."),
+        (Reason("not_part_of_argument", {"argument": "100 %s"}), "Not a part of “100 %s”."),
+        (Reason("holds_argument", {"argument": "电影"}), "Contains “电影”."),
+        (Reason("does_not_hold_argument", {"argument": "电影"}), "Does not contain “电影”."),
+        (Reason("nothing_offered"), "choose another judge model"),
     ],
 )
 def test_reasons_are_told_in_words(reason: Reason, sentence: str) -> None:
     assert str(sentence) in reason_sentence(reason)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1,}', '\n{"a": [1,]}'])
+def test_a_reference_with_a_trailing_comma_says_so_as_validate_does(text: str) -> None:
+    program = read_program("# DSL\na:精确匹配\n@格式限制:JSON").program
+    assert program is not None
+    (line,) = plan(program, '{"a": 1}', text).lines
+    assert str(JSON_PROBLEMS["trailing_comma"]) in reason_sentence(line.reason)
+    outcome = conclude(plan(program, '{"a": 1}', text), {}).outcome()
+    assert outcome.detail.endswith("trailing_comma")
+
+
+def test_a_reason_that_was_kept_before_problems_were_named_still_reads() -> None:
+    kept = Reason("reference.format", {"name": "a", "why": "not_json", "line": "1", "column": "9"})
+    assert "Not JSON: line 1, column 9." in reason_sentence(kept)

@@ -15,6 +15,7 @@ import pytest
 from evalsite.supervisor import manage
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from tests import mtbench
+from tests.judging.core.metrics_example import write_example
 from tests.processes.conftest import SETTINGS, wait_until
 from tests.real_data import real_data
 from tests.starting import leashed
@@ -242,3 +243,16 @@ def test_arena_hard_is_judged_whole(folder: Folder) -> None:
         upload = real_data("arena_hard_v01_upload.jsonl")
         status, told, _ = folder.evaluate(upload, "--metrics", folder.metrics(judge.url))
     assert (status, told["judgements"], told["scored"]) == (0, 1500, 1500)
+
+
+def test_the_documented_example_of_a_metrics_file_runs_as_it_is_written(folder: Folder) -> None:
+    folder.environment["QWEN_KEY"] = "k-123456"
+    metrics = write_example(folder.path)
+    with ScriptedJudge(reply="Good. [[A=B]] Score: [[4]]", api_key="k-123456") as judge:
+        metrics.write_text(metrics.read_text().replace("http://127.0.0.1:8000/v1", judge.url))
+        status, told, error = folder.evaluate(folder.path / "rows.jsonl", "--metrics", metrics)
+        uploaded = [one.prompt for one in judge.requests if "Answer: It is 2.\nRate" in one.prompt]
+    assert (status, told["judgements"], told["scored"], error) == (0, 12, 12, "")
+    means = {name: one["mean"] for name, one in told["report"]["candidates"]["qwen3"].items()}
+    assert means == {"correctness": 4, "judges": 4, "comparison": 3, "rules": 4}
+    assert len(uploaded) == 1

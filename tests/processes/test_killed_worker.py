@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
 from judging.core.judges.scripted import Answer, ScriptedJudge
@@ -11,6 +14,7 @@ from tests.processes.conftest import Processes, ended, wait_until
 
 pytestmark = pytest.mark.processes
 GOES_ON_WITHIN = 5.0
+GIVEN_AWAY_WITHIN = 15.0
 
 
 def test_a_run_goes_on_after_its_worker_was_killed(processes: Processes) -> None:
@@ -24,6 +28,23 @@ def test_a_run_goes_on_after_its_worker_was_killed(processes: Processes) -> None
         assert Chunk.objects.filter(run=run).exclude(owner="").exists()
         processes.start("worker", "--queue", "runs")
         wait_until(lambda: Run.objects.get(pk=run.pk).done > done, GOES_ON_WITHIN)
+        wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.FINISHED, 60)
+    assert Run.objects.get(pk=run.pk).scored == run.judgements.filter(state="scored").count() == 1000
+    assert JudgeReply.objects.filter(judgement__run=run).count() == 1000
+
+
+def test_the_work_of_a_stopped_worker_goes_to_another_one(processes: Processes) -> None:
+    """Stopped by SIGSTOP it is there, and does not move. Woken, it writes nothing that it no longer holds."""
+    with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
+        run = a_run(a_version(a_project(), rows=500), a_metric(judge.url))
+        first = processes.start("worker", "--queue", "runs")
+        wait_until(lambda: Run.objects.get(pk=run.pk).done >= 100, 30)
+        os.kill(first.pid, signal.SIGSTOP)
+        held = Chunk.objects.filter(run=run, owner__contains=f":{first.pid}:")
+        assert held.exists()
+        processes.start("worker", "--queue", "runs")
+        wait_until(lambda: not held.exists(), GIVEN_AWAY_WITHIN)
+        os.kill(first.pid, signal.SIGCONT)
         wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.FINISHED, 60)
     assert Run.objects.get(pk=run.pk).scored == run.judgements.filter(state="scored").count() == 1000
     assert JudgeReply.objects.filter(judgement__run=run).count() == 1000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.supervisor import BEHIND_PAGES, PARENT, Child
+from evalsite.supervisor import BEHIND_PAGES, PARENT, STOPPED_SECONDS, Child
 from tests.processes.conftest import ended, wait_until
 
 pytestmark = pytest.mark.processes
@@ -53,11 +53,16 @@ def pids(log: Path) -> list[int]:
     return [int(line) for line in text.split() if line.isdecimal()]
 
 
-def alive(pid: int) -> bool:
+def state(pid: int) -> str:
+    """A letter, as proc(5) has it; "" for none."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return ""
+
+
+def alive(pid: int) -> bool:
+    return state(pid) not in ("", "Z")
 
 
 def test_a_killed_child_is_started_again(tmp_path: Path) -> None:
@@ -69,6 +74,41 @@ def test_a_killed_child_is_started_again(tmp_path: Path) -> None:
     supervisor.terminate()
     ended(supervisor, 15)
     assert not any(alive(pid) for pid in pids(log))
+
+
+def test_a_child_that_was_stopped_and_does_not_go_on_is_killed_and_started_again() -> None:
+    child = Child("child", [sys.executable, "-c", "import time; time.sleep(60)"])
+    child.start()
+    assert child.process is not None
+    stopped = child.process
+    stopped.send_signal(signal.SIGSTOP)
+    wait_until(lambda: state(stopped.pid) == "T", 10)
+    child.end_if_stopped(100.0)
+    child.end_if_stopped(100.0 + STOPPED_SECONDS - 1)
+    assert stopped.poll() is None
+    child.end_if_stopped(100.0 + STOPPED_SECONDS + 1)
+    assert stopped.poll() == -signal.SIGKILL
+    wait_until(lambda: child.look_after() is None and child.process is not None, 10)
+    assert child.process is not None
+    assert child.process.pid != stopped.pid
+    child.process.kill()
+    child.process.wait()
+
+
+def test_a_child_that_goes_on_in_time_is_left_alone() -> None:
+    child = Child("child", [sys.executable, "-c", "import time; time.sleep(60)"])
+    child.start()
+    assert child.process is not None
+    process = child.process
+    process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: state(process.pid) == "T", 10)
+    child.end_if_stopped(100.0)
+    process.send_signal(signal.SIGCONT)
+    wait_until(lambda: state(process.pid) != "T", 10)
+    child.end_if_stopped(100.0 + STOPPED_SECONDS + 1)
+    assert process.poll() is None
+    process.kill()
+    process.wait()
 
 
 def test_children_die_with_a_killed_supervisor(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ Telling = tuple[bool, bool, bool]
 """Which of the keys that tell formats apart a row has: messages, model_outputs, conversation."""
 
 FORMATS: tuple[Format, ...] = ("infer_and_judge", "judge_only", "legacy_jsonl", "legacy_csv")
+LEGACY: tuple[Format, ...] = ("legacy_jsonl", "legacy_csv")
 ROLES = ("system", "user", "assistant", "tool")
 COMPUTED = ("question", "gt", "history")
 LEGACY_COLUMNS = ("prompt", "response", "system")

@@ -14,14 +14,13 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
 from django.utils.module_loading import import_string
 
 from evalsite import data_dir
 from evalsite.accounts.models import User
 from evalsite.env import Config
 from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage
-
-WEB_THREADS = 6
 
 
 class Command(BaseCommand):
@@ -63,8 +62,14 @@ class Command(BaseCommand):
             port = import_string("judging.sample.prepare")()
             # Quiet: the address that it prints is not the one that a visitor wants.
             children.insert(0, Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True))
-        threading.Thread(target=self.say_when_ready, args=(config.host, config.port), daemon=True).start()
+        threading.Thread(target=self.when_ready, args=(config, sample), daemon=True).start()
         Supervisor(children).run()
+
+    def when_ready(self, config: Config, sample: bool) -> None:
+        """What is done once the site answers, beside it."""
+        self.say_when_ready(config.host, config.port)
+        if sample:
+            import_string("judging.sample.test_connection")()
 
     def say_when_ready(self, host: str, port: int) -> None:
         """Print the address once it answers."""
@@ -72,7 +77,7 @@ class Command(BaseCommand):
         address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
         while not answers(address):
             time.sleep(0.1)
-        self.stdout.write(f"\n  evalsite is ready: {address}\n  Ctrl-C ends it.\n")
+        self.stdout.write(f"\n  evalsite is ready: {address}\n  Ctrl-C ends it.\n{who_gets_in()}")
         if not settings.LOCAL_MODE and not any(
             user.has_usable_password() for user in User.objects.all()[:100]
         ):
@@ -87,24 +92,22 @@ class Command(BaseCommand):
         self.check(tags=["jail"], include_deployment_checks=True, fail_level=checks.CRITICAL)
 
 
-def serve_web(host: str, port: int) -> None:
-    """Granian with our WSGI application; returns when it is told to stop."""
-    from granian.constants import Interfaces
-    from granian.server import Server
+def who_gets_in() -> str:
+    """What local mode means, for whoever starts it."""
+    if not settings.LOCAL_MODE:
+        return ""
+    return (
+        "  Everyone with an account on this machine gets in without a password, as an administrator.\n"
+        "  To ask for a password, start it with REQUIRE_SIGN_IN=1.\n"
+    )
 
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    Server(
-        "evalsite.wsgi:application",
-        address=host,
-        port=port,
-        interface=Interfaces.WSGI,
-        workers=1,
-        blocking_threads=WEB_THREADS,
-        backpressure=64,
-        respawn_failed_workers=True,
-        log_enabled=False,
-        websockets=False,
-    ).serve()
+
+def serve_web(host: str, port: int) -> None:
+    """Our web server with the WSGI application; returns when it is told to stop."""
+    from evalsite.web import server
+    from evalsite.wsgi import application
+
+    server.run(application, host, port, limits=server.Limits(), at_thread_end=connections.close_all)
 
 
 def refuse_taken_port(host: str, port: int) -> None:

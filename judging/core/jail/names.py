@@ -66,6 +66,53 @@ def asked_names(tree: nodes.Template) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
+def tested_names(tree: nodes.Template) -> list[PathAndLine]:
+    """Names whose truth decides something: `{% if data.x %}`, `data.x or …`, `data.x | default('', true)`.
+
+    A variable that is set to such a name counts as the name.
+    """
+    names = {
+        one.target.name: path
+        for one in tree.find_all(nodes.Assign)
+        if isinstance(one.target, nodes.Name) and (path := path_of(one.node))
+    }
+    found = [
+        ((*names.get(str(path[0]), path[:1]), *path[1:]), node.lineno)
+        for node in _tested(tree)
+        if (path := path_of(node))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _tested(tree: nodes.Template) -> Iterator[nodes.Node]:
+    for condition in tree.find_all(nodes.If):
+        yield from _parts_tested(condition.test)
+    for choice in tree.find_all(nodes.CondExpr):
+        yield from _parts_tested(choice.test)
+    for alternative in tree.find_all(nodes.Or):
+        yield from _parts_tested(alternative.left)
+    for conjunction in tree.find_all(nodes.And):
+        yield from _parts_tested(conjunction.left)
+    for negation in tree.find_all(nodes.Not):
+        yield from _parts_tested(negation.node)
+    for used in tree.find_all(nodes.Filter):
+        falls_back = [*used.args[1:2], *(one.value for one in used.kwargs if one.key == "boolean")]
+        wide = any(isinstance(one, nodes.Const) and one.value for one in falls_back)
+        if used.name in ASKING_FILTERS and used.node and wide:
+            yield used.node
+
+
+def _parts_tested(node: nodes.Node) -> Iterator[nodes.Node]:
+    """What decides whether an expression is true."""
+    if isinstance(node, (nodes.And, nodes.Or)):
+        yield from _parts_tested(node.left)
+        yield from _parts_tested(node.right)
+    elif isinstance(node, nodes.Not):
+        yield from _parts_tested(node.node)
+    else:
+        yield node
+
+
 def _asked_by_in(compared: nodes.Compare) -> Iterator[Path]:
     """`data.x` of `'x' in data`."""
     key = compared.expr.value if isinstance(compared.expr, nodes.Const) else None

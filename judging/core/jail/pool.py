@@ -77,8 +77,7 @@ class Jail:
         JailRefused below the minimum level; JailBroken if the jail can't run, or is closed meanwhile.
         """
         closed_before = self._closed
-        if self.level < self._minimum_level:
-            raise JailRefused(f"level {self.level} of isolation, at least {self._minimum_level} is asked for")
+        self._require_level()
         outcomes: list[Outcome[Shape]] = []
         careful = False
         while len(outcomes) < len(items):
@@ -92,6 +91,15 @@ class Jail:
                 outcomes.append(Outcome(None, answered.ended))
             careful = careful or answered.ended is not None
         return outcomes
+
+    def load_failure(self, job: Job[Any]) -> Failure | None:
+        """Why the job's source cannot be prepared; None if it can. No item is run.
+
+        Raises JailRefused and JailBroken as `run` does.
+        """
+        closed_before = self._closed
+        self._require_level()
+        return self._run_worker(job, [], False, closed_before).job_failure
 
     def close(self) -> None:
         """Ends the jail's processes and what runs in them; a later use starts it anew."""
@@ -107,6 +115,10 @@ class Jail:
             self._keeper.let_go()
         self._keeper = None
         self._make_locks()
+
+    def _require_level(self) -> None:
+        if self.level < self._minimum_level:
+            raise JailRefused(f"level {self.level} of isolation, at least {self._minimum_level} is asked for")
 
     def _running(self, closed_before: int | None = None) -> Keeper:
         with self._starting:
@@ -150,7 +162,8 @@ class Jail:
                     met = error
                     self._forget(keeper)
             if isinstance(met, NeverBegan):
-                return Answered(ended=Failure("killed", str(met)))
+                ended = Failure("killed", str(met))
+                return Answered(ended=ended) if batch else Answered(job_failure=ended)
             raise met
 
     def _forget(self, keeper: Keeper) -> None:

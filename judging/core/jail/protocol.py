@@ -7,6 +7,7 @@ and integers have 64 bits, for nothing behind here expects others.
 """
 
 import json
+import re
 import struct
 from collections.abc import Hashable
 from functools import lru_cache
@@ -15,13 +16,15 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 
 from judging.core.jail.job import Failure, Job
+from judging.core.json_size import TooLarge, check_json_size
 
 MOST_DEPTH = 200
+MOST_REPLY_BYTES = 64 << 20  # also of all replies of one worker together, but for the last
+MOST_MARKS = 500_000  # texts, commas and brackets of a reply
 MOST_MESSAGE = 2000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: it is not cheap
 _HEAD = struct.Struct(">I")
-_BRACKETS_WORTH_A_LOOK = 100  # fewer can't nest deeper than MOST_DEPTH, so the slow walk is spared
-
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 FailureCode = Literal["syntax", "load", "exception", "undefined", "timeout", "memory", "output", "result"]
@@ -42,10 +45,9 @@ def frame(message: Any) -> bytes:
 
 
 class Frames:
-    """Cuts a worker's bytes into frames, none longer than ``longest``."""
+    """Cuts a worker's bytes into frames."""
 
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
+    def __init__(self) -> None:
         self._held = bytearray()
         self._taken = 0  # of its bytes
 
@@ -54,15 +56,15 @@ class Frames:
         self._taken = 0
         self._held += chunk
 
-    def take(self) -> bytearray | None:
-        """The next whole frame, or None if more bytes are needed."""
+    def take(self, longest: int) -> bytearray | None:
+        """The next whole frame, or None if more bytes are needed. BrokenProtocol as soon as one is longer."""
         held = self._held
         begin = self._taken + _HEAD.size
         if len(held) < begin:
             return None
         length = int.from_bytes(held[self._taken : begin], "big")
-        if length > self._longest:
-            raise BrokenProtocol(f"a frame of {length} bytes, at most {self._longest} are allowed")
+        if length > longest:
+            raise BrokenProtocol(f"a frame of {length} bytes, at most {longest} are allowed")
         end = begin + length
         if len(held) < end:
             return None
@@ -83,13 +85,17 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
 def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, Failure | None]:
     """A reply to the job or to one item: seconds, value, failure; BrokenProtocol for anything else."""
     try:
+        check_json_size(body, depth=MOST_DEPTH, marks=MOST_MARKS)
+    except TooLarge as error:
+        raise BrokenProtocol(str(error)) from None
+    if b"\\u0000" in body and _NUL.search(body):
+        raise BrokenProtocol("a NUL in a text")
+    try:
         seconds, value, failure = _decoder(job.shape).decode(body)  # type: ignore[arg-type]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenProtocol(str(error)) from None
     if not 0 <= seconds < 1e9:
         raise BrokenProtocol("an impossible time")
-    if b"\\u0000" in body or body.count(b"[") + body.count(b"{") > _BRACKETS_WORTH_A_LOOK:
-        _walk(msgspec.json.decode(body), 0)
     return (seconds, value, None) if failure is None else (seconds, None, failure_of(failure))
 
 
@@ -99,18 +105,3 @@ def failure_of(told: ToldFailure | None) -> Failure | None:
         return None
     code, message, line = told
     return Failure(code, message[:MOST_MESSAGE], line)
-
-
-def _walk(value: Any, depth: int) -> None:
-    if depth > MOST_DEPTH:
-        raise BrokenProtocol("nested too deeply")
-    if isinstance(value, str):
-        if "\0" in value:
-            raise BrokenProtocol("a NUL in a text")
-    elif isinstance(value, list):
-        for element in value:
-            _walk(element, depth + 1)
-    elif isinstance(value, dict):
-        for key, element in value.items():
-            _walk(key, depth + 1)
-            _walk(element, depth + 1)

@@ -25,7 +25,7 @@ _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 _encode = make_encoder(allow_nan=True)
 _OF_DATA = ("messages", "ref_answer", "gt", "question", "history")
 _INT64 = range(-(2**63), 2**63)
-_GIVEN = {
+GIVEN = {
     "preprocess": ("data", "resp"),
     "postprocess": (
         "judge_reqs",
@@ -41,14 +41,25 @@ _GIVEN = {
 
 
 class Record(dict[str, Any]):
-    """A dict whose keys are attributes too, also those of dicts that were put into it."""
+    """A dict whose keys are attributes too, also those of dicts that were put into it, or into lists in it."""
 
     def __getitem__(self, key: str) -> Any:
         value = super().__getitem__(key)
         if type(value) is dict:
             value = Record(value)
             self[key] = value
+        elif type(value) is list:
+            _make_records(value)
         return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        if key in self:
+            return self[key]
+        return default
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        super().setdefault(key, default)
+        return self[key]
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -64,6 +75,23 @@ class Record(dict[str, Any]):
             del self[name]
         except KeyError:
             raise AttributeError(f"there is no field {name!r}") from None
+
+
+_FEW = 32
+
+
+def _make_records(values: list[Any]) -> None:
+    """Dicts in a list become records in their places: the list is the script's own, so it stays the same one.
+
+    This happens at every access, so of a long list the first and the last element stand for all.
+    """
+    kinds = set(map(type, values if len(values) <= _FEW else (values[0], values[-1])))
+    if dict in kinds or list in kinds:
+        for index, value in enumerate(values):
+            if type(value) is dict:
+                values[index] = Record(value)
+            elif type(value) is list:
+                _make_records(value)
 
 
 _decode = make_decoder(Record)
@@ -214,7 +242,7 @@ def filled(item: dict[str, Any], kind: str) -> dict[str, Any]:
 
 def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, Any]], Any]:
     """Calls the function with the parameters that it declares; Failed where it wants one that there is not."""
-    given = _GIVEN[kind]
+    given = GIVEN[kind]
     if kind == "preprocess" and _declares_just(function, given):  # `inspect` would take longer than a call
         return lambda values: function(values["data"], values["resp"])
     positional: list[str] = []
@@ -275,8 +303,12 @@ def named_result(result: Any) -> str:
         return f"a text {wrong}"
     if isinstance(result, int):
         return "an integer beyond 64 bits"
-    shown = repr(result)
-    return without_places(f"{type(result).__name__} {shown[:100]}{'…' if len(shown) > 100 else ''}")
+    return _type_and_value(result)
+
+
+def _type_and_value(value: Any) -> str:
+    shown = repr(value)
+    return without_places(f"{type(value).__name__} {shown[:100]}{'…' if len(shown) > 100 else ''}")
 
 
 def _is_plain(text: str) -> bool:
@@ -324,7 +356,7 @@ class Before:
 def _checked_key(key: Any, name: str) -> str:
     if isinstance(key, str):
         return str.__str__(key)
-    raise Failed("result", f"{name} has a key that is no text: {named_result(key)}")
+    raise Failed("result", f"{name} has a key that is no text: {_type_and_value(key)}")
 
 
 def as_json(value: Any, path: str, depth: int) -> Any:

@@ -10,12 +10,13 @@ from typing import Any, NoReturn
 
 from judging.core.jail.job import Failure, Job, Limits, Outcome
 from judging.core.jail.keeper import JailBroken, Keeper
-from judging.core.jail.protocol import BrokenProtocol, Frames, frame, read_reply
+from judging.core.jail.protocol import MOST_REPLY_BYTES, BrokenProtocol, Frames, frame, read_reply
 
 GRACE_SECONDS = 0.5  # a worker ends its items' time itself; from here on it is ended
 _WALL_FACTOR = 5
 _SLACK_BYTES = 1 << 20
 _BYTES_A_CHARACTER = 6  # the longest that JSON makes of one
+_TIMES_INPUT = 4  # what comes back may repeat its item: a preview does so twice
 
 
 class NeverBegan(JailBroken):
@@ -43,15 +44,17 @@ class Talk:
     ) -> None:
         self._keeper, self._job, self._batch, self._limits = keeper, job, batch, limits
         self._careful = careful
-        longest = limits.output_characters + limits.printed_characters + max(map(len, batch))
-        self._frames = Frames(longest * _BYTES_A_CHARACTER + _SLACK_BYTES)
+        output = limits.output_characters + limits.printed_characters
+        self._longest = output * _BYTES_A_CHARACTER + _SLACK_BYTES
+        self._frames = Frames()
+        self._received = 0  # bytes of replies
         self._spent = 0.0
 
     def listen(self) -> Answered:
         with self._worker():
             try:
                 self._send()
-                _, _, failure = self._next_reply()
+                _, _, failure = self._next_reply(0)
             except _Ended as ended:
                 return Answered(job_failure=ended.failure)
             return Answered(job_failure=failure) if failure else self._replies()
@@ -71,7 +74,10 @@ class Talk:
     def _send(self) -> None:
         job = self._job
         head = {"kind": job.kind, "source": job.source, "options": job.options, "items": len(self._batch)}
-        head["careful"] = self._careful
+        head |= {
+            "careful": self._careful,
+            "longest": [self._longest_reply(size) for size in (0, *map(len, self._batch))],
+        }
         self._channel.settimeout(self._limits.seconds * _WALL_FACTOR)
         try:
             self._channel.sendall(b"".join((frame(head), *self._batch)))
@@ -79,32 +85,41 @@ class Talk:
             self._never_began()
 
     def _replies(self) -> Answered:
+        """As many as fit into memory; the items that are left are another worker's."""
         outcomes: list[Outcome[Any]] = []
-        while len(outcomes) < len(self._batch):
+        for item in self._batch:
             try:
-                seconds, value, failure = self._next_reply()
+                seconds, value, failure = self._next_reply(len(item))
             except _Ended as ended:
                 return Answered(outcomes, ended.failure)
             outcomes.append(Outcome(value, failure, seconds))
+            if self._received > MOST_REPLY_BYTES:
+                break
         return Answered(outcomes)
 
-    def _next_reply(self) -> tuple[float, Any, Failure | None]:
+    def _next_reply(self, item_bytes: int) -> tuple[float, Any, Failure | None]:
         try:
-            spent, value, failure = read_reply(self._next_frame(), self._job)
+            body = self._next_frame(self._longest_reply(item_bytes))
+            self._received += len(body)
+            spent, value, failure = read_reply(body, self._job)
         except BrokenProtocol as error:
             raise _Ended("protocol", f"the worker did not answer as agreed: {error}") from None
         seconds = max(0.0, spent - self._spent)
         self._spent = spent
         return seconds, value, failure
 
-    def _next_frame(self) -> bytearray:
-        body = self._frames.take()
-        return self._awaited() if body is None else body
+    def _longest_reply(self, item_bytes: int) -> int:
+        """Bytes of a reply to the job (no item) or to an item. Workers keep to it; one that does not is ended."""
+        return min(MOST_REPLY_BYTES, self._longest + _TIMES_INPUT * item_bytes)
 
-    def _awaited(self) -> bytearray:
+    def _next_frame(self, longest: int) -> bytearray:
+        body = self._frames.take(longest)
+        return self._awaited(longest) if body is None else body
+
+    def _awaited(self, longest: int) -> bytearray:
         started = time.monotonic()
         patience = self._limits.seconds + GRACE_SECONDS
-        while (body := self._frames.take()) is None:
+        while (body := self._frames.take(longest)) is None:
             left = started + self._limits.seconds * _WALL_FACTOR + GRACE_SECONDS - time.monotonic()
             self._channel.settimeout(max(0.01, min(patience, left)))
             try:

@@ -17,7 +17,14 @@ from markupsafe import escape
 
 from judging.core.jail.failed import Failed, WireFailure, describe
 from judging.core.jail.jsontext import make_decoder
-from judging.core.jail.names import ASKING_FILTERS, asked_names, expression_name, parts_of_text, used_names
+from judging.core.jail.names import (
+    ASKING_FILTERS,
+    asked_names,
+    expression_name,
+    parts_of_text,
+    tested_names,
+    used_names,
+)
 from judging.core.jail.paths import dotted
 
 _DATA_DEFAULTS = ("question", "gt", "history", "ref_answer")
@@ -358,12 +365,13 @@ def context_of(item: dict[str, Any]) -> dict[str, Any]:
 
 
 class NameFinder:
-    """The names that a template looks up, with their lines, and those that it asks for; parsing alone is enough."""
+    """The names that a template looks up, with their lines, those that it asks for, and those whose truth it tests;
+    parsing alone is enough."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         try:
             tree = _environment.parse(job["source"])
-            self._names = [used_names(tree, _environment), asked_names(tree)]
+            self._names = [used_names(tree, _environment), asked_names(tree), tested_names(tree)]
             _environment.from_string(tree)
         except TemplateSyntaxError as error:
             raise Failed("syntax", error.message or "syntax error", error.lineno) from None
@@ -371,5 +379,5 @@ class NameFinder:
     line_of = staticmethod(template_line)
 
     def answer(self, raw: memoryview) -> list[Any]:
-        """``[[[path, line], …], [path, …]]``."""
+        """``[[[path, line], …], [path, …], [[path, line], …]]``."""
         return self._names

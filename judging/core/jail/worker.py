@@ -87,13 +87,14 @@ def serve(watch: Watch) -> None:
     items = [requests.next() for _ in range(job["items"])]  # all of them, so that nobody waits for the other
     replies = Replies(watch, job["careful"])
     handler, failure = attempt(HANDLERS[job["kind"]], job, watch, scripts.line_of)
-    replies.add(None, failure)
+    longest = iter(job["longest"])
+    replies.add(None, failure, next(longest))
     replies.send()
     if handler is None:
         return
     answer, line_of = handler.answer, handler.line_of
-    for raw in items:
-        replies.add(*attempt(answer, raw, watch, line_of))
+    for raw, most in zip(items, longest, strict=True):
+        replies.add(*attempt(answer, raw, watch, line_of), most)
     replies.send()
 
 
@@ -154,13 +155,15 @@ class Replies:
         self._held = bytearray()
         self._sent_at = time.monotonic()
 
-    def add(self, value: Any, failure: WireFailure | None) -> None:
-        """The reply to an item, whose time ends here; the next one's begins."""
+    def add(self, value: Any, failure: WireFailure | None, most: int) -> None:
+        """The reply to an item, whose time ends here; the next one's begins. `most`: the bytes it may have."""
         self._watch.began = now = time.process_time()
         try:
             body = _encode([now, value, failure]).encode()
         except (UnicodeEncodeError, ValueError, MemoryError, RecursionError) as error:
             body = _encode([now, None, describe(error, lambda trace: None)]).encode()
+        if len(body) > most:
+            body = _encode([now, None, ("output", f"more than {most} bytes in all", None)]).encode()
         self._held += _HEAD.pack(len(body))
         self._held += body
         if len(self._held) > _MOST_HELD or time.monotonic() - self._sent_at > self._longest:

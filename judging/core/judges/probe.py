@@ -92,7 +92,7 @@ async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[s
                 if len(body) > MAX_LIST_BYTES:
                     return ()
         listed = msgspec.json.decode(body, type=_Models).data
-    except (httpx.HTTPError, OSError, msgspec.MsgspecError, UnicodeError):
+    except (httpx.HTTPError, OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
         return ()
     return tuple(sorted({model.id for model in listed})[:MAX_MODELS])
 

@@ -12,12 +12,16 @@ from typing import Any, Literal
 
 import msgspec
 
+from judging.core.json_size import TooLarge, check_json_size
 from judging.core.judges.errors import Interrupted, Refused, Unusable
 from judging.core.judges.refusals import error_in_body, server_words
 
 MAX_BYTES = 64 * 2**20  # on the wire, where one token costs 200–400 bytes
 MAX_TEXT = 2**20  # characters of content, reasoning and tool calls together
 MAX_LINE = 4 * 2**20  # bytes of one event, or of a whole reply that is not streamed
+
+MAX_DEPTH = 100  # of brackets in brackets
+MAX_MARKS = 500_000  # texts, commas and brackets of one event
 
 OnText = Callable[[Literal["content", "reasoning"], str], None]
 
@@ -147,6 +151,7 @@ class Assembly:
                 self._read(line[5:])
 
     def _read(self, payload: bytes) -> None:
+        self._check_size(payload)
         try:
             chunk = _decode(payload)
         except (ValueError, RecursionError):
@@ -161,6 +166,7 @@ class Assembly:
             return
         self._odd = True
         whole = self._held + b"\n" + payload if self._held else payload
+        self._check_size(whole)
         try:
             value = json.loads(whole.decode("utf-8", "replace"), parse_constant=lambda _: None)
             chunk = msgspec.convert(value, _Chunk, strict=False)
@@ -171,6 +177,12 @@ class Assembly:
         else:
             self._held = b""
             self._take(chunk, whole)
+
+    def _check_size(self, payload: bytes) -> None:
+        try:
+            check_json_size(payload, depth=MAX_DEPTH, marks=MAX_MARKS)
+        except TooLarge:
+            raise Unusable("bad_reply", _shown(payload), status=self.status) from None
 
     def _take(self, chunk: _Chunk, payload: bytes) -> None:
         if chunk.error or chunk.object == "error":

@@ -4,7 +4,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Code = Literal[
-    "syntax", "unknown_name", "render_error", "name_missing", "name_none", "blank_render", "response_unused"
+    "syntax",
+    "unknown_name",
+    "render_error",
+    "name_missing",
+    "name_none",
+    "name_falsy",
+    "blank_render",
+    "response_unused",
 ]
 FIRST_ROWS = 10
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
+from datasets.core.variables import is_reference
 from judging.core.jail.job import Failure
 from judging.core.jail.pool import Jail
 from judging.core.lint.findings import Code, Finding, Lint, Longest, Met, Rows
@@ -13,6 +14,7 @@ from judging.core.tokens import estimated_tokens
 
 Subject = tuple[int, RenderItem | Failure]
 _BATCH = 500
+_REFERENCE = ("data", "ref_answer")
 
 
 def lint(jail: Jail, template: str, subjects: Iterable[Subject]) -> Lint:
@@ -51,6 +53,8 @@ class _Linting:
         self._rows, self._blank = Rows(), Rows()
         self._undefined: dict[str, Met] = {}
         self._none: dict[str, Met] = {}
+        self._falsy: dict[str, Met] = {}
+        self._tests_reference = next((one for one in names.tested if one.path == _REFERENCE), None)
         self._failed: dict[tuple[str, int | None], Met] = {}
         self._failed_scripts: dict[tuple[Code, int | None], Met] = {}
         self._longest: tuple[int, str] | None = None
@@ -69,6 +73,9 @@ class _Linting:
         for note in made.none:
             if _tells(note, item):
                 _meet(self._none, note.name, line, note.line)
+        reference = item.data.get("ref_answer")
+        if self._tests_reference and is_reference(reference) and not reference:
+            _meet(self._falsy, self._tests_reference.name, line, self._tests_reference.line)
         if made.error:
             self._add_error(line, made.error)
         elif made.text is not None:
@@ -88,6 +95,7 @@ class _Linting:
         missing = {name: met for name, met in self._undefined.items() if self._known.exists(name)}
         warnings = [met.finding("name_missing", name) for name, met in missing.items()]
         warnings += [met.finding("name_none", name) for name, met in self._none.items()]
+        warnings += [met.finding("name_falsy", name) for name, met in self._falsy.items()]
         if self._blank.count:
             warnings.append(
                 Finding("blank_render", rows=self._blank.count, first_rows=tuple(self._blank.first))

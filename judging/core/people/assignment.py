@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+AHEAD_SECONDS = 600  # of rating without a connection that the items on a page are to last for
+FEWEST_AHEAD, MOST_AHEAD = 10, 30
 REPEAT_GAP = 10  # verdicts between an item and its silent repeat, so that one does not remember
 
 
@@ -32,6 +34,26 @@ class Shares:
 
     gold: float = 0.0
     repeats: float = 0.0
+
+
+def most_held(seconds_each: float | None, share: int) -> int:
+    """How many items a rater may hold: some ten minutes at the own pace, but no more than a fair share of the rest.
+    At least one, so that gold and repeats come at the end too."""
+    wanted = round(AHEAD_SECONDS / seconds_each) if seconds_each else FEWEST_AHEAD
+    return max(1, min(share, max(FEWEST_AHEAD, min(wanted, MOST_AHEAD))))
+
+
+def fair_share(left: int, mine: int, others: Sequence[int]) -> int:
+    """What of the `left` ratings falls to a rater who could give `mine`; `others`: how many each of the others could.
+
+    Who could give less than an equal share leaves the rest of it to the others.
+    """
+    raters = 1 + len(others)
+    for could in sorted(others):
+        if could * raters >= left:
+            break
+        left, raters = left - could, raters - 1
+    return min(mine, -(-left // raters))
 
 
 def starting_rank(seed: int, rater: int, items: int) -> int:

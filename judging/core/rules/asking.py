@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from judging.core.replies import parse_score, without_thinking
+from judging.core.replies import parse_score, why_unread, without_thinking
 from judging.core.rules.program import Program, Rule, RuleText
 from judging.core.rules.scoring import BEST, WORST, Reason, Scored
 from judging.core.rules.values import Value, text_of
@@ -142,14 +142,14 @@ def _text_of(rule: Rule) -> str:
     return rule.argument.text if isinstance(rule.argument, RuleText) else ""
 
 
-def read_reply(content: str) -> Scored | Reason:
+def read_reply(content: str, finish_reason: str | None = None) -> Scored | Reason:
     """The score with the judge's own words as its reason, or the reason why none can be read.
 
-    Reasons without a score: `empty`, `nothing_offered`, `out_of_range`, `not_integer`.
+    Reasons without a score: `empty`, `nothing_offered`, `cut_off`, `out_of_range`, `not_integer`.
     """
     parsed = parse_score(content, WORST, BEST)
     if parsed.value is None:
-        return Reason(parsed.reason)
+        return Reason(why_unread(parsed.reason, finish_reason))
     if not isinstance(parsed.value, int):
         return Reason(NOT_INTEGER)
     said = without_thinking(content).strip()

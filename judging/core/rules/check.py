@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judging.core.rules import words
 from judging.core.rules.arguments import read_format, read_format_argument, read_length
 from judging.core.rules.fields import path_of
-from judging.core.rules.functions import BY_WORD, OPTIONAL, Function
+from judging.core.rules.functions import BY_WORD, FUNCTIONS, OPTIONAL, Function
 from judging.core.rules.parse import parse
 from judging.core.rules.program import (
     Argument,
@@ -52,9 +52,25 @@ def read_program(text: str) -> Reading:
     """Any text gives a program or at least one error; nothing is raised."""
     checker = _Checker(parse(text))
     program = checker.program()
-    problems = tuple(sorted(checker.problems, key=lambda problem: problem.place))
+    found = sorted(checker.problems, key=lambda problem: problem.place)
+    language = language_of(checker.sheet) if found else ""
+    problems = tuple(replace(one, params={**one.params, "language": language}) for one in found)
     broken = any(not problem.is_warning for problem in problems)
     return Reading(None if broken else program, problems)
+
+
+def language_of(sheet: Sheet) -> str:
+    """The language that the program's own words are written in: `zh`, `en`, or '' where there are none."""
+    entries = (*sheet.entries, *sheet.misplaced)
+    functions = [function.name for function in FUNCTIONS]
+    written: list[tuple[str, list[words.Pair]]] = []
+    for entry in entries:
+        is_own_name = entry.name.text.startswith("@")
+        written += [(entry.name.text, list(words.OWN_NAMES))] if is_own_name else []
+        written += [(entry.function.text, [words.TEXT] if _is_setting(entry) else functions)]
+    return words.language_of(
+        (word, pairs) for word, pairs in written if word not in (*words.AGGREGATES, words.JSON, words.XML)
+    )
 
 
 class _Checker:

@@ -12,6 +12,7 @@ from judging.core.rules.plan import Evaluation, Line
 from judging.core.rules.scoring import WORST, Reason, Scored
 from judging.core.values import Outcome
 
+_IN_THE_LINE = ("json_met", "json_wanted")  # the line's own sentence says these
 NOT_ASKED, NO_JUDGE = "not_asked", "judge.missing"
 
 
@@ -40,7 +41,7 @@ class Result(msgspec.Struct, frozen=True):
         """The judgement's: a rule program has no state `unparsed`. The detail begins with the program's line."""
         if self.error is None:
             return Outcome("scored", self.score)
-        told = "; ".join(filter(None, self.error.params.values()))
+        told = "; ".join(one for name, one in self.error.params.items() if one and name not in _IN_THE_LINE)
         return Outcome.error(self.error.code, f"{self.error.line}: {told}")
 
 

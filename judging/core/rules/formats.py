@@ -12,8 +12,9 @@ from json.scanner import make_scanner
 from typing import Any, NoReturn
 from xml.parsers import expat
 
+from datasets.core.json_errors import JsonProblem, parse
 from judging.core.rules.program import Format
-from judging.core.rules.values import Number, Value
+from judging.core.rules.values import Markup, Number, Value
 
 MOST_DEPTH = 100
 Fields = dict[str, Value]
@@ -64,9 +65,9 @@ def read_json(text: str) -> Fields:
         if end != len(bare):
             _decode(bare)  # says where the rest begins
     except StopIteration as error:
-        raise NotInFormat("not_json", **_place(text, error.value + _lead(text))) from None
+        raise _not_json(text, error.value) from None
     except json.JSONDecodeError as error:
-        raise NotInFormat("not_json", **_place(text, error.pos + _lead(text))) from None
+        raise _not_json(text, error.pos) from None
     except RecursionError:
         raise NotInFormat("too_deep") from None
     if not isinstance(value, dict):
@@ -75,6 +76,17 @@ def read_json(text: str) -> Fields:
     if text.count("[") + text.count("{") > MOST_DEPTH:
         check_depth(value)
     return value
+
+
+def _not_json(text: str, position: int) -> NotInFormat:
+    """What keeps the text from being JSON, as for a line of a data set; `position` after its white space."""
+    named: dict[str, str] = {}
+    try:
+        parse(text.strip())
+    except JsonProblem as problem:
+        position = problem.position
+        named = {"problem": problem.reason, "json_met": problem.met, "json_wanted": problem.wanted}
+    return NotInFormat("not_json", **_place(text, position + _lead(text)), **named)
 
 
 def check_depth(value: Any) -> None:
@@ -145,6 +157,8 @@ class _XmlReader:
         self._depth = 0
         self._roots = 0
         self._text: list[str] = []
+        self._since_tag: list[str] = []
+        self._open: list[list[Any]] = []  # the parts so far of the field's element, and of those in it
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -169,17 +183,34 @@ class _XmlReader:
             self._roots += 1
             if name != self._root or self._roots > 1:
                 raise NotInFormat("other_root", met=name[:100], wanted=self._root)
-        elif self._depth == self._fields_at:
-            self._text = []
+        elif self._depth >= self._fields_at:
+            self._add_text()
+            self._open.append([])
 
     def _end(self, name: str) -> None:
-        if self._depth == self._fields_at:
-            self.found.setdefault(name, []).append("".join(self._text).strip())
+        if self._depth >= self._fields_at:
+            self._add_text()
+            parts = tuple(self._open.pop())
+            if self._open:
+                self._open[-1].append((name, parts))
+            else:
+                self.found.setdefault(name, []).append(self._value(parts))
         self._depth -= 1
+
+    def _add_text(self) -> None:
+        text = "".join(self._since_tag).strip()
+        if text:
+            self._open[-1].append(text)
+        self._since_tag = []
+
+    def _value(self, parts: tuple[Any, ...]) -> str:
+        text, self._text = "".join(self._text).strip(), []
+        return Markup.of(text, parts) if any(isinstance(part, tuple) for part in parts) else text
 
     def _characters(self, text: str) -> None:
         if self._depth >= self._fields_at:
             self._text.append(text)
+            self._since_tag.append(text)
         elif not _is_xml_blank(text):
             raise NotInFormat("text_between", met=text.strip()[:40])
 

@@ -58,6 +58,16 @@ def tag_on(line: Line) -> Tag | None:
     return Tag(Word(found[2].strip(), line.start), bool(found[1]))
 
 
+def crowded_tag(line: Line, prefixes: tuple[str, ...]) -> str:
+    """The label of a block's tag that shares its line with other text, or ''; a label begins with a prefix."""
+    if "<" not in line.text or tag_on(line) is not None:
+        return ""
+    text = line.stripped
+    found = (tag for tag in _TAG.finditer(text) if tag.start() == 0 or tag.end() == len(text))
+    labels = (tag[2].strip() for tag in found)
+    return next((label for label in labels if label.startswith(prefixes)), "")
+
+
 def _between_colons(text: str) -> list[tuple[int, int]]:
     colons = [colon.start() for colon, _ in zip(_COLON.finditer(text), range(2), strict=False)]
     starts = [0, *(colon + 1 for colon in colons)]

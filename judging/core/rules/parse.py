@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 
 from judging.core.rules import words
-from judging.core.rules.lines import Line, Tag, lines_of, tag_on
+from judging.core.rules.lines import Line, Tag, crowded_tag, lines_of, tag_on
 from judging.core.rules.program import Block, Entry, Place, Problem, Sheet
 
 _LABELS = (*words.RULE_LABEL.both(), *words.CODE_LABEL.both())
@@ -74,9 +74,9 @@ class _Parser:
             self._read_late_line(line)
 
     def _read_header_line(self, line: Line) -> None:
-        entry = _entry(line)
+        entry = None if crowded_tag(line, _LABELS) else _entry(line)
         if entry is None:
-            self._note("bad_line", line.start, met=line.stripped)
+            self._note_bad_line(line)
             return
         self.entries.append(entry)
         self.header_end = Place(line.number, len(line.text.rstrip()) + 1)
@@ -90,9 +90,12 @@ class _Parser:
             self._note("duplicate_format", line.start, name=entry.name.text, first=first)
         elif ":" in line.text or "：" in line.text:
             self.misplaced += [entry] if entry else []
-            self._note("header_after_format", line.start, met=line.stripped)
+            self._note("header_after_format", line.start, met=line.stripped, **_crowded(line))
         else:
-            self._note("bad_line", line.start, met=line.stripped)
+            self._note_bad_line(line)
+
+    def _note_bad_line(self, line: Line) -> None:
+        self._note("bad_line", line.start, met=line.stripped, **_crowded(line))
 
     def _read_tag(self, tag: Tag) -> None:
         if tag.closes:
@@ -106,7 +109,14 @@ class _Parser:
         if self.format is None:
             self.early_blocks.append(block)
         if closing is None:
-            self._note("block_unclosed", tag.label.place, label=tag.label.text)
+            rest = self.lines[self.at : end]
+            crowded = any(f"</{tag.label.text}>" in line.text for line in rest)
+            self._note(
+                "block_unclosed",
+                tag.label.place,
+                label=tag.label.text,
+                **({"kind": "crowded"} if crowded else {}),
+            )
         self.at = end if closing is None else closing + 1
 
     def _closing(self, label: str) -> int | None:
@@ -126,6 +136,12 @@ class _Parser:
             return tag.label.text.startswith(_LABELS)
         entry = _entry(line) if self.format is None else None
         return entry is not None and entry.name.text in words.FORMAT
+
+
+def _crowded(line: Line) -> dict[str, str]:
+    """What is to be told of a line that holds a block's tag and more."""
+    label = crowded_tag(line, _LABELS)
+    return {"kind": "crowded", "label": label} if label else {}
 
 
 def _closings(lines: list[Line]) -> dict[str, list[int]]:

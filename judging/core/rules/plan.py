@@ -67,12 +67,6 @@ class Evaluation(msgspec.Struct, frozen=True):
     calls: tuple[Call, ...] = ()
 
 
-def reference_of(data: dict[str, Any]) -> Any:
-    """A row's reference: `ref_answer`, or `gt` when that is None."""
-    reference = data.get("ref_answer")
-    return data.get("gt") if reference is None else reference
-
-
 def plan(program: Program, answer: str, reference: Any) -> Evaluation:
     """Scores the mechanical lines. `reference`: a text, a decoded JSON value, or None. Raises nothing."""
     try:

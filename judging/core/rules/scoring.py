@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from judging.core.rules.formats import NotInFormat, read_fields
@@ -29,14 +27,6 @@ class Scored(msgspec.Struct, frozen=True, gc=False):
 
 
 _EQUAL, _DIFFERENT = Scored(BEST, Reason("equal")), Scored(WORST, Reason("different"))
-_PART, _NO_PART = (
-    Scored(BEST, Reason("part_of_reference")),
-    Scored(WORST, Reason("not_part_of_reference")),
-)
-_HOLDS, _HOLDS_NOT = (
-    Scored(BEST, Reason("holds_reference")),
-    Scored(WORST, Reason("does_not_hold_reference")),
-)
 _FORMAT_HELD = Scored(BEST, Reason("format_held"))
 
 
@@ -79,14 +69,24 @@ def _compared(same_text: bool, constant: str) -> Reason:
     return Reason("is_constant" if same_text else "is_not_constant", {"constant": constant})
 
 
-def contained_in(answer: Value, reference: Value, _argument: Any) -> Scored:
-    """5 if the answer is a part of the reference."""
-    return _PART if is_part(answer, reference) else _NO_PART
+def contained_in(answer: Value, reference: Value, argument: str | None) -> Scored:
+    """5 if the answer is a part of the reference, in whose place an argument may stand."""
+    if is_part(answer, reference):
+        return _compared_with("part_of", BEST, argument)
+    return _compared_with("not_part_of", WORST, argument)
 
 
-def contains(answer: Value, reference: Value, _argument: Any) -> Scored:
-    """5 if the reference is a part of the answer."""
-    return _HOLDS if is_part(reference, answer) else _HOLDS_NOT
+def contains(answer: Value, reference: Value, argument: str | None) -> Scored:
+    """5 if the reference, in whose place an argument may stand, is a part of the answer."""
+    if is_part(reference, answer):
+        return _compared_with("holds", BEST, argument)
+    return _compared_with("does_not_hold", WORST, argument)
+
+
+def _compared_with(what: str, score: int, argument: str | None) -> Scored:
+    if argument is None:
+        return Scored(score, Reason(f"{what}_reference"))
+    return Scored(score, Reason(f"{what}_argument", {"argument": argument}))
 
 
 def is_part(part: Value, whole: Value) -> bool:

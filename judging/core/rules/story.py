@@ -9,10 +9,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from datasets.core.variables import reference_in
 from judging.core.pipeline import AskedJudge, Item, Question, Ruled, RuledLine, Verdict
 from judging.core.rules.asking import read_reply
 from judging.core.rules.conclude import NO_JUDGE, conclude, needs_answers
-from judging.core.rules.plan import ANSWER_LACKS, Call, Evaluation, Line, plan, reference_of
+from judging.core.rules.plan import ANSWER_LACKS, Call, Evaluation, Line, plan
 from judging.core.rules.program import Program
 from judging.core.rules.scoring import Reason, Scored
 from judging.core.rules.values import json_text
@@ -33,7 +34,7 @@ def evaluate(program: Program, item: Item) -> Evaluation:
 
 def reference_for(item: Item) -> Any:
     """What an item is compared with, its numbers as they are written where that is known."""
-    return reference_of(item.exact or item.data)
+    return reference_in(item.exact or item.data)
 
 
 async def rule_on(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:
@@ -62,7 +63,8 @@ def read_asked(asked: AskedJudge) -> Scored | Reason:
     """What the judge model said of a line, or why it said nothing."""
     if asked.failure is not None:
         return Reason(asked.failure.code, {"detail": asked.failure.detail})
-    return read_reply((asked.reply or {}).get("content") or "")
+    reply = asked.reply or {}
+    return read_reply(reply.get("content") or "", reply.get("finish_reason"))
 
 
 def _verdict(asked: AskedJudge, found: Scored | Reason) -> Verdict:

@@ -22,6 +22,18 @@ class Number(msgspec.Struct, frozen=True, gc=False):
     source: str
 
 
+class Markup(str):
+    """The text of an XML element that has child elements. `parts`: its texts and children, (tag, parts), in order."""
+
+    parts: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, text: str, parts: tuple[Any, ...]) -> Markup:
+        markup = cls(text)
+        markup.parts = parts
+        return markup
+
+
 Value = str | Number | bool | None | list["Value"] | dict[str, "Value"]
 
 
@@ -67,7 +79,10 @@ def text_of(value: Value) -> str:
 
 
 def same(one: Value, other: Value) -> bool:
-    """Equal by value: texts by characters, numbers exactly (1 = 1.0 ≠ "1"), objects and lists deep."""
+    """Equal by value: texts by characters, numbers exactly (1 = 1.0 ≠ "1"), objects and lists deep, XML elements with
+    children by tags, order and texts."""
+    if isinstance(one, Markup) or isinstance(other, Markup):
+        return identity(one) == identity(other)
     if isinstance(one, str) or isinstance(other, str):
         return one == other
     return identity(one) == identity(other)
@@ -75,6 +90,8 @@ def same(one: Value, other: Value) -> bool:
 
 def identity(value: Value) -> Hashable:
     """Something that can be put into a set and is equal exactly where the values are."""
+    if isinstance(value, Markup):
+        return ("xml", value.parts)
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -43,6 +43,22 @@ RULE_LABEL = Pair("规则", "rule")
 CODE_LABEL = Pair("代码", "code")
 
 
+def language_of(written: Iterable[tuple[str, Iterable[Pair]]]) -> str:
+    """`zh` or `en`, whichever more of the words are written in; of none that is known, by its characters; else ''.
+
+    `written`: each word with the pairs that it may be one of.
+    """
+    words = [(word, list(pairs)) for word, pairs in written]
+    chinese = sum(any(word == pair.zh for pair in pairs) for word, pairs in words)
+    english = sum(any(word == pair.en for pair in pairs) for word, pairs in words)
+    if chinese != english:
+        return "zh" if chinese > english else "en"
+    text = "".join(word for word, _pairs in words)
+    if any("\u4e00" <= sign <= "\u9fff" for sign in text):
+        return "zh"
+    return "en" if any(sign.isalpha() for sign in text) else ""
+
+
 _MOST_KNOWN = 200
 
 

@@ -81,10 +81,10 @@ def as_json(evaluation: Evaluation) -> str:
 
 def in_words(evaluation: Evaluation, out: Path) -> str:
     """A few lines for people."""
-    run = evaluation.run
+    run, told = evaluation.run, evaluation.document()
     lines = [
-        f"Run {run.pk} ({run.name}): {run.total} judgements, {run.scored} scored, {run.no_score} without a score, "
-        f"{run.unparsed} unparsed, {run.errors} errors, {run.not_run} not run."
+        f"Run {run.pk} ({run.name}): {run.total} judgements, {told['scored']} scored, {told['no_score']} without "
+        f"a score, {told['unparsed']} unparsed, {told['errors']} errors, {told['not_run']} not run."
     ]
     for candidate, metrics in evaluation.report["candidates"].items():
         for metric, figures in metrics.items():

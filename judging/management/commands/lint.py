@@ -13,8 +13,8 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from datasets.core.reader import Progress, RawRow, Reading, read
-from datasets.core.variables import response_data, row_data
+from datasets.core.reader import Progress, Reading, read
+from datasets.core.variables import row_and_response, row_data
 from datasets.management.commands.validate import terminal_language
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import JailRefused
@@ -71,15 +71,10 @@ def answers(file: Path, reading: Reading) -> Iterator[Answer]:
         if row.valid and fmt is not None:
             any_row = True
             data = row_data(row.data, fmt)
-            for response in responses(row):
-                yield row.line, data, response
+            for _model, _index, text in row.responses or (("", 0, ""),):
+                yield row.line, *(row_and_response(data, text) if text else (data, None))
     if not any_row:
         raise CommandError(f"{file} has no valid row.", returncode=WRONG_USAGE)
-
-
-def responses(row: RawRow) -> Iterator[dict[str, Any] | None]:
-    for _model, _index, text in row.responses or (("", 0, ""),):
-        yield response_data(text) if text else None
 
 
 def document(result: Lint) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from datasets.core.reader import RawRow, read
-from datasets.core.variables import response_data, row_data
+from datasets.core.variables import row_and_response, row_data
 from judging.core.jail.job import Failure
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import Jail, JailRefused
@@ -92,7 +92,7 @@ def chosen(file: Path, line: int | None, model: str | None, number: int | None) 
         raise CommandError(f"{file} {where}.", returncode=2)
     if not row.valid:
         raise CommandError(f"The row at line {line} has errors; manage.py validate names them.", returncode=2)
-    return row_data(row.data, fmt), response_data(answer_of(row, model, number))
+    return row_and_response(row_data(row.data, fmt), answer_of(row, model, number))
 
 
 def answer_of(row: RawRow, model: str | None, number: int | None) -> str:

@@ -112,12 +112,15 @@ def check_in_words(document: Document) -> str:
 
 
 def scored(reading: Reading, answer: str, reference: str, judge: str | None) -> tuple[Document, str]:
-    """The document of `score --json`, and why the answer lacks the format, '' if it has it."""
+    """The document of `score --json`, and why the answer lacks the format, '' if it has it.
+
+    `error` is the first error, of the program or of the row; `errors` are all of the program.
+    """
     settings = settings_of(judge) if judge is not None else None
     if reading.program is None:
-        first = told(reading.errors[0])
-        error = {name: first[name] for name in ("code", "line", "message")}
-        return {"score": None, "format_ok": None, "lines": [], "error": error}, ""
+        errors = [told(problem) for problem in reading.errors]
+        first = {name: errors[0][name] for name in ("code", "line", "message")}
+        return {"score": None, "format_ok": None, "lines": [], "error": first, "errors": errors}, ""
     evaluation = plan(reading.program, answer, reference)
     found = found_for(evaluation, settings) if needs_answers(evaluation) else {}
     result = conclude(evaluation, found)
@@ -146,6 +149,7 @@ def score_document(result: Result) -> Document:
             "line": result.error.line,
             "message": reason_sentence(Reason(result.error.code, result.error.params)),
         },
+        "errors": [],
     }
 
 
@@ -187,7 +191,7 @@ def settings_of(name: str) -> JudgeSettings:
     from judging.metrics.models import Endpoint
 
     data_dir.prepare()
-    endpoints = list(Endpoint.objects.filter(name=name, archived_at=None)[:2])
+    endpoints = list(Endpoint.objects.filter(name=name, archived_at=None, draft=False)[:2])
     if len(endpoints) != 1:
         sentences = (
             _("There is no endpoint called %(name)s."),
@@ -208,9 +212,12 @@ def score_in_words(document: Document, unfit: str) -> str:
         for one in document["lines"]
     ]
     if document["error"]:
-        error = document["error"]
-        place = _("line %(line)s: %(sentence)s") % {"line": error["line"], "sentence": error["message"]}
-        return "\n".join([*lines, place])
+        errors = document["errors"] or [document["error"]]
+        lines += [
+            _("line %(line)s: %(sentence)s") % {"line": error["line"], "sentence": error["message"]}
+            for error in errors
+        ]
+        return "\n".join(lines)
     if unfit:
         lines.append(_("The answer does not have the program's format: %(why)s") % {"why": unfit})
     return "\n".join([*lines, _("Score: %(score)s") % {"score": f"{document['score']:g}"}])

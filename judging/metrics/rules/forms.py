@@ -92,19 +92,21 @@ class RuleForm(MetricForm):
             preprocess=values["preprocess"],
             postprocess=values["postprocess"],
             rules=values["rules"],
-            judges=self._judges(),
+            judges=(judge,) if (judge := self.judge_typed()) else (),
         )
 
-    def _judges(self) -> tuple[JudgeModel, ...]:
+    def judge_typed(self) -> JudgeModel | None:
+        """Only where its own fields are valid."""
         values, before = self.cleaned_data, self.judge
-        if values["endpoint"] is None and not (before and before.url):
-            return ()
+        endpoint = values.get("endpoint")
+        if endpoint is None and not (before and before.url):
+            return None
         judge = msgspec.structs.replace(
             before or JudgeModel(name="", template=""),
             system_prompt=values["system_prompt"] or None,
             params=values["params"],
         )
-        return (with_endpoint(judge, values["endpoint"]),)
+        return with_endpoint(judge, endpoint)
 
 
 def initial_of(definition: MetricDefinition) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
+
+from django.http import QueryDict
 
 from datasets.models import Version
 from judging.core.rules import words
@@ -12,8 +14,10 @@ from judging.core.rules.check import read_program
 from judging.core.rules.functions import FUNCTIONS, Function
 from judging.core.rules.program import Format
 from judging.metrics.rules.rows import Seen, fields_seen, guessed_format, references_of
+from judging.rule_messages import spoken
 
 BY_CODE = {function.code: function for function in FUNCTIONS}
+MAX_RULES = 20  # of one field
 _SHORT = 20  # characters: a label rather than a sentence
 _BLOCKS = {
     "rule": {
@@ -34,7 +38,6 @@ class OfferedField:
 
     seen: Seen
     suggested: str
-    argument: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Guide:
 
     @property
     def format_text(self) -> str:
-        return write_format(self.form, "en")
+        return write_format(self.form, spoken())
 
     @property
     def whole(self) -> bool:
@@ -71,9 +74,9 @@ def can_be_written(name: str) -> bool:
 
 def _offered(seen: Seen) -> OfferedField:
     if seen.kind == "list":
-        return OfferedField(seen, "contains", "")
+        return OfferedField(seen, "contains")
     long = seen.kind == "text" and seen.longest > _SHORT
-    return OfferedField(seen, "fuzzy_match" if long else "exact_match", "")
+    return OfferedField(seen, "fuzzy_match" if long else "exact_match")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +88,44 @@ class Chosen:
     argument: str = ""
 
 
-def chosen_lines(typed: Mapping[str, str], guide: Guide, language: str) -> list[Chosen]:
-    """The lines that the form asks for: those of fields with a function."""
+@dataclass(frozen=True, slots=True)
+class FieldRules:
+    """A field of the form and the rules chosen for it; `name` is '' for the whole answer."""
+
+    number: int
+    name: str
+    rows: int
+    example: str
+    rules: list[tuple[str, str]]  # code of the function, '' for none; argument
+
+
+def field_rules(guide: Guide, typed: QueryDict) -> list[FieldRules]:
+    """The form's fields with what is typed, else with what suits them; `more` names one that gets a further rule."""
     if guide.whole:
-        whole = words.WHOLE.in_language(language)
-        return [Chosen(whole, typed.get("function-0", ""), typed.get("argument-0", "").strip())]
-    lines = [
-        Chosen(one.seen.name, typed.get(f"function-{n}", ""), typed.get(f"argument-{n}", "").strip())
-        for n, one in enumerate(guide.fields)
+        offered = [("", guide.rows, "", "exact_match")]
+    else:
+        offered = [(one.seen.name, one.seen.rows, one.seen.example, one.suggested) for one in guide.fields]
+    more = typed.get("more", "")
+    fields = []
+    for number, (name, rows, example, suggested) in enumerate(offered):
+        functions = typed.getlist(f"function-{number}")[:MAX_RULES]
+        arguments = typed.getlist(f"argument-{number}")
+        rules = list(zip_longest(functions, arguments[: len(functions)], fillvalue="")) or [(suggested, "")]
+        if more == str(number) and len(rules) < MAX_RULES:
+            rules.append(("", ""))
+        fields.append(FieldRules(number, name, rows, example, rules))
+    return fields
+
+
+def chosen_lines(fields: list[FieldRules], language: str) -> list[Chosen]:
+    """The lines that the form asks for: those with a function."""
+    whole = words.WHOLE.in_language(language)
+    return [
+        Chosen(field.name or whole, function, argument.strip())
+        for field in fields
+        for function, argument in field.rules
+        if function in BY_CODE
     ]
-    return [line for line in lines if line.function in BY_CODE]
 
 
 def program_text(lines: list[Chosen], aggregate: str, form: Format, language: str) -> str:

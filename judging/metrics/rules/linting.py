@@ -11,13 +11,12 @@ from typing import Any, cast
 import msgspec
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import reference_data, response_data, row_data
+from datasets.core.variables import reference_data, reference_in, row_and_response, row_data
 from datasets.models import Response, Row, Version
 from judging.core.jail.pool import Jail
 from judging.core.rules.check import read_program
 from judging.core.rules.code import run_code
 from judging.core.rules.lint import Lint, References
-from judging.core.rules.plan import reference_of
 from judging.core.rules.values import exact_json
 from judging.core.scripts import run_preprocess
 
@@ -72,7 +71,7 @@ def references_of(version: Version, preprocess: str, jail: Jail | None) -> Itera
             changed = _changed_by(jail, preprocess, [(pk, row_data(raw, form)) for pk, _line, raw in batch])
             found = [data | fields for data, fields in zip(found, changed, strict=True)]
         for (_pk, line, _raw), data in zip(batch, found, strict=True):
-            yield line, reference_of(data)
+            yield line, reference_in(data)
 
 
 def _changed_by(jail: Jail, preprocess: str, rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -83,6 +82,5 @@ def _changed_by(jail: Jail, preprocess: str, rows: list[tuple[int, dict[str, Any
     )
     for row, raw in stored.values_list("row_id", "raw"):
         answers.setdefault(row, raw)
-    empty = response_data("{}")
-    items = [(data, response_data(answers[row]) if row in answers else empty) for row, data in rows]
+    items = [row_and_response(data, answers.get(row, "")) for row, data in rows]
     return [outcome.changed.get("data", {}) for outcome in run_preprocess(jail, preprocess, items)]

@@ -27,7 +27,7 @@ from judging.core.rules.story import evaluate, reference_for
 from judging.core.rules.values import from_python, text_of
 from judging.core.scripts import run_preprocess
 from judging.metrics import samples
-from judging.metrics.judge_forms import failure_sentence, unified
+from judging.metrics.judge_forms import script_sentence, unified
 from judging.metrics.preview import shared_jail
 from judging.metrics.rules.hits import ENDED, Hits, count_hits
 from judging.metrics.rules.rows import fields_seen, items_of, references_of
@@ -52,6 +52,7 @@ class ToldLine:
     judged: bool
     lowest: int = 0
     counted: int = 0
+    question: int | None = None  # its number, where the judge model can be asked about it
 
 
 @dataclass
@@ -149,7 +150,8 @@ class RuleLook:
     def lines(self) -> list[ToldLine]:
         """The sample's lines with what each does over the sample of rows."""
         counts = self.hits.lines if self.hits else {}
-        return [_told(line, counts) for line in self.result.lines] if self.result else []
+        lines = self.result.lines if self.result else ()
+        return [_told(number, line, counts) for number, line in enumerate(lines)]
 
     @property
     def words(self) -> str:
@@ -184,7 +186,7 @@ def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
         for item, outcome in zip(items, outcomes, strict=True)
         if outcome.failure is None
     ]
-    return prepared, failure_sentence("script", failures[0]) if failures else ""
+    return prepared, script_sentence("preprocess", failures[0]) if failures else ""
 
 
 def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
@@ -198,7 +200,7 @@ def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
     return found
 
 
-def _told(line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> ToldLine:
+def _told(index: int, line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> ToldLine:
     number, judged = line.rule.place.line, line.rule.function.by == "judge"
     lowest, counted = counts.get((number, line.name), (0, 0))
     if line.reason.code in (TO_BE_ASKED, NOT_ASKED):
@@ -210,7 +212,10 @@ def _told(line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> ToldLin
     else:
         reason = reason_sentence(line.reason)
     answer = "" if line.reason.code == ANSWER_LACKS else text_of(line.answer)[:_CUT]
-    return ToldLine(number, line.name, line.rule.word, line.score, reason, answer, judged, lowest, counted)
+    question = index if line.reason.code == TO_BE_ASKED else None
+    return ToldLine(
+        number, line.name, line.rule.word, line.score, reason, answer, judged, lowest, counted, question
+    )
 
 
 def language_words() -> dict[str, Any]:

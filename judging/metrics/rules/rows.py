@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets import selectors
-from datasets.core.variables import response_data
+from datasets.core.variables import reference_in, row_and_response
 from datasets.models import Candidate, Response, Version
 from judging.core.pipeline import Item
 from judging.core.rules.formats import NotInFormat, check_depth, read_fields
-from judging.core.rules.plan import reference_of
 from judging.core.rules.program import Format
 from judging.core.rules.values import Value, exact_json, from_python, text_of
 
@@ -39,8 +38,7 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
         first.setdefault(answer.row_id, answer)
     return [
         Item(
-            selectors.row_values(row),
-            response_data(first[row.pk].raw),
+            *row_and_response(selectors.row_values(row), first[row.pk].raw),
             selectors.exact_reference(row, exact_json),
         )
         for row in rows
@@ -51,7 +49,7 @@ def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_A
 def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
     """The references of the first rows, as they stand there."""
     rows = selectors.sample_rows(version, most)
-    return (reference_of(selectors.exact_reference(row, exact_json)) for row in rows)
+    return (reference_in(selectors.exact_reference(row, exact_json)) for row in rows)
 
 
 def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:

@@ -5,42 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules import words
 from judging.core.rules.functions import FUNCTIONS
-from judging.markdown import html_of
 from judging.metrics import editing, samples, services
 from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.recommending import with_script
 from judging.metrics.rules.forms import RuleForm, new_rules
-from judging.metrics.rules.guiding import chosen_lines, guide, program_text
+from judging.metrics.rules.guiding import chosen_lines, field_rules, guide, program_text
 from judging.metrics.rules.lint_shown import lint_shown
 from judging.metrics.rules.looking import look
-from judging.rule_messages import ARGUMENTS, HELP
+from judging.metrics.rules.trying import try_line
+from judging.rule_messages import ARGUMENTS, HELP, spoken
 
-_LOOKING = ("go", "look")
-_PAGES = {"zh": "rules.zh.md", "en": "rules.md"}
+_LOOKING = ("go", "look", "change", "try")
 BLANK = {
     "zh": "# DSL\n@全部字段:精确匹配\n@聚合方式:mean\n@格式限制:JSON\n",
     "en": "# DSL\n@all:exact_match\n@aggregate:mean\n@format:JSON\n",
 }
-
-
-def spoken() -> str:
-    """The language's word for the reader's language."""
-    return "zh" if (get_language() or "").startswith("zh") else "en"
 
 
 @login_required
@@ -50,14 +44,16 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     typed = request.POST or request.GET
     version = samples.chosen_version(project, {name: str(typed[name]) for name in typed})
     found = guide(version) if version else None
-    if request.method == "POST" and found and "build" in request.POST:
-        texts = {name: str(request.POST[name]) for name in request.POST}
-        aggregate = texts.get("aggregate", "")
-        aggregate = aggregate if aggregate in words.AGGREGATES else "mean"
-        program = program_text(chosen_lines(texts, found, spoken()), aggregate, found.form, spoken())
+    fields = field_rules(found, request.POST) if found else []
+    aggregate = request.POST.get("aggregate", "")
+    aggregate = aggregate if aggregate in words.AGGREGATES else "mean"
+    if found and "build" in request.POST:
+        program = program_text(chosen_lines(fields, spoken()), aggregate, found.form, spoken())
         return EditorPage(request, project, new_rules(program, _("Fields"))).render()
     context = {
         "guide": found,
+        "fields": fields,
+        "aggregate": aggregate,
         "versions": samples.versions_offered(project),
         "functions": [(one.code, one.name.in_language(spoken()), HELP[one.code]) for one in FUNCTIONS],
         "aggregates": words.AGGREGATES,
@@ -93,7 +89,7 @@ def edit(request: HttpRequest, found: Metric, newest: MetricVersion) -> HttpResp
             saved = services.metric_edit(
                 metric=found,
                 definition=page.form.result(),
-                based_on=int(page.seen) if page.seen.isdecimal() else 0,
+                based_on=whole(page.seen) or 0,
                 user=signed_in(request),
             )
         except services.StaleEdit as stale:
@@ -126,7 +122,7 @@ class EditorPage:
     newest: MetricVersion | None = None
 
     def __post_init__(self) -> None:
-        post = self.request.POST
+        post = with_script(self.request.POST)
         self.typed = post if "rules" in post else None  # the guided form sends something else
         self.form = RuleForm(self.typed, project=self.project, before=self.before)
 
@@ -142,6 +138,12 @@ class EditorPage:
 
     def render(self, stale: MetricVersion | None = None) -> HttpResponse:
         failed = self.wants_saving and bool(self.form.errors)
+        shown = look(self.project, self.before, self.typed or self.request.POST)
+        tried = (
+            try_line(shown, self.form, self.typed.get("try", ""))
+            if self.typed and "try" in self.typed
+            else None
+        )
         context: dict[str, Any] = {
             "metric": self.metric,
             "newest": self.newest,
@@ -149,7 +151,8 @@ class EditorPage:
             "began": self.newest.number if self.newest else "",
             "seen": stale.number if stale else self.seen,
             "stale": stale,
-            "look": look(self.project, self.before, self.request.POST),
+            "look": shown,
+            "tried": tried,
             "failed": failed,
             "functions": [(one, HELP[one.code], ARGUMENTS[one.argument]) for one in FUNCTIONS],
             "spoken": spoken(),
@@ -169,6 +172,18 @@ def looked(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 @require_POST
+def try_row(request: HttpRequest, slug: str) -> HttpResponse:
+    """The judge model asked about one line on the sample row, as a fragment; nothing is stored."""
+    project = access.get_project(request, slug, May.METRICS)
+    typed = request.POST
+    before = editing.definition_at(project, typed.get("metric", ""), typed.get("began", ""))
+    form = RuleForm(typed, project=project, before=before)
+    tried = try_line(look(project, before, typed), form, typed.get("try", ""))
+    return render(request, "metrics/_trial.html", {"tried": tried})
+
+
+@login_required
+@require_POST
 def lint(request: HttpRequest, slug: str) -> HttpResponse:
     """The typed program held against all references of the chosen version, as a fragment.
 
@@ -177,17 +192,3 @@ def lint(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, May.METRICS)
     shown = lint_shown(project, request.POST, check="check" in request.POST)
     return render(request, "metrics/_rules_lint.html", {"lint": shown})
-
-
-@login_required
-@require_GET
-def reference(request: HttpRequest, slug: str) -> HttpResponse:
-    """The language's reference page in the reader's language; the page in the other one is a link in it."""
-    access.get_project(request, slug, May.METRICS)
-    wanted = request.GET.get("in", "")
-    name = _PAGES[wanted if wanted in _PAGES else spoken()]
-    title, _newline, text = (settings.BASE_DIR / "docs" / name).read_text(encoding="utf-8").partition("\n")
-    for language, other in _PAGES.items():
-        text = text.replace(f"({other})", f"(?in={language})")
-    context = {"title": title.removeprefix("# "), "html": html_of(text)}
-    return render(request, "metrics/rules_reference.html", context)

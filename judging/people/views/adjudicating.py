@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -17,6 +19,7 @@ from evalsite.access import May
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.people.access import get_evaluation
 from judging.people.adjudicating import adjudicate, differing, verdicts, with_questions
+from judging.people.desk_words import Choice, choices_of
 from judging.people.looking import criteria_of
 from judging.people.messages import problems_of, value_label, values_of
 from judging.people.models import Evaluation, Item
@@ -36,9 +39,22 @@ class DecisionForm(forms.Form):
         self.fields["reason"] = forms.CharField(
             label=gettext_lazy("Reason"),
             max_length=20_000,
-            widget=forms.Textarea(attrs={"rows": 3}),
-            help_text=gettext_lazy("Why this holds; it is kept with the decision."),
+            widget=forms.Textarea(
+                attrs={
+                    "rows": 1,
+                    "class": "input",
+                    "placeholder": gettext_lazy("Reason (C)"),
+                    "aria-label": gettext_lazy("Reason"),
+                }
+            ),
         )
+
+    def rows(self) -> Iterator[tuple[int, Criterion, forms.BoundField, list[tuple[Choice, bool]]]]:
+        """Each criterion with its number, its field, and its choices, with whether each is chosen."""
+        for number, one in self.criteria.items():
+            field = self[f"value_{number}"]
+            chosen = str(field.value() or "")
+            yield number, one, field, [(choice, str(choice.place) == chosen) for choice in choices_of(one)]
 
     def values(self) -> dict[int, Any]:
         """{criterion number: value}, after is_valid."""
@@ -88,10 +104,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     form = DecisionForm(request.POST or None, criteria)
     if request.method == "POST" and form.is_valid() and _decide(request, found, form):
         messages.success(request, _("Decided. The ratings stay as they were given."))
-        following = next((one for one in differing(evaluation) if not one.decided), None)
-        if following is None:
-            return redirect("people:inbox", slug, pk)
-        return redirect("people:adjudicate", slug, pk, following.number)
+        return redirect(_following(evaluation, slug, number))
     said = [(_told(criteria, one.values), one.comment) for one in verdicts(found)]
     before = found.adjudications.select_related("by").order_by("-pk")
     earlier = [(_told(criteria, values_of(one.values)), one) for one in before]
@@ -102,8 +115,19 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
         "said": said,
         "earlier": earlier,
         "form": form,
+        "later_url": _following(evaluation, slug, number),
     }
     return render(request, "people/adjudicate.html", context, status=422 if form.errors else 200)
+
+
+def _following(evaluation: Evaluation, slug: str, number: int) -> str:
+    """Where the next item that waits is decided: behind this one, else from the beginning; else the inbox."""
+    waiting = [one.number for one in differing(evaluation) if not one.decided or one.number == number]
+    at = waiting.index(number) if number in waiting else -1
+    others = [one for one in (*waiting[at + 1 :], *waiting[: max(at, 0)]) if one != number]
+    if not others:
+        return reverse("people:inbox", args=(slug, evaluation.run_id))
+    return reverse("people:adjudicate", args=(slug, evaluation.run_id, others[0]))
 
 
 def _told(criteria: dict[int, Criterion], values: dict[int, Any]) -> list[tuple[str, str]]:

@@ -1,44 +1,37 @@
-"""A new human evaluation, and its gold items."""
+"""A new human evaluation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from datasets.models import Candidate, Version
 from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
-from judging.core.people.criteria import Criterion
-from judging.people.access import get_evaluation
+from judging.people.blindness import HIDEABLE, Blindness, blindness
 from judging.people.forms import (
     CriteriaForms,
     EvaluationForm,
-    GoldForm,
     names_a_model,
     names_in,
     proposed_criteria,
 )
-from judging.people.gilding import LONGEST_FILE, Wrong, gold_add, gold_of, gold_read
-from judging.people.looking import criteria_of
-from judging.people.messages import value_label, values_of
-from judging.people.models import Evaluation, Item
+from judging.people.models import Evaluation, Scheme
 from judging.people.offers import candidates_of, look, offers
 from judging.people.organising import evaluation_create
-from judging.people.selectors import items_page, possible_raters
+from judging.people.selectors import possible_raters
 from judging.runs.once import made_once
 from judging.runs.selectors import unusable_versions
 from judging.runs.services import free_name
 
 _PREFIX = "criteria"
+_PARTS = {"criteria": "_criteria_forms", "sides": "_side_names"}
 
 
 @login_required
@@ -59,9 +52,10 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     if form is None:
         return render(request, "people/new.html", context)
     context |= {"form": form, "criteria": criteria, "shown": _preview(form, version)}
+    context["blind"] = _blindness(form, version)
     context["candidates"] = candidates_of(version)
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
-        part = "_criteria_forms" if request.GET["part"] == "criteria" else "_preview"
+        part = _PARTS.get(request.GET["part"], "_preview")
         return render(request, f"people/{part}.html", context)
     sent = request.method == "POST" and "more" not in request.POST and "choose" not in request.POST
     if sent and _valid(form, criteria):
@@ -105,7 +99,7 @@ def _criteria(sent: QueryDict | None, compares: bool) -> Any:
     if sent.get("part") == "criteria" and _as_proposed(sent, not compares):
         return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares))
     total = str(sent[f"{_PREFIX}-TOTAL_FORMS"])
-    if "more" in sent and total.isdecimal() and int(total) < 10:
+    if "more" in sent and total.isdecimal() and len(total) == 1:
         sent = sent.copy()
         sent[f"{_PREFIX}-TOTAL_FORMS"] = str(int(total) + 1)
         sent[f"{_PREFIX}-{total}-required"] = "on"
@@ -124,7 +118,7 @@ def _valid(form: EvaluationForm, criteria: Any) -> bool:
     fine = form.is_valid() and criteria.is_valid()
     if not fine:
         return False
-    names = [one.name for one in candidates_of(form.version)]
+    names = form.names()
     for one in criteria:
         for field in ("name", "guideline"):
             if named := names_in(one.cleaned_data[field], names):
@@ -137,7 +131,7 @@ def _preview(form: EvaluationForm, version: Version) -> Any:
     """An item as a rater will see it; of what is proposed before anything is chosen."""
     if form.is_bound:
         form.is_valid()
-    sent = form.cleaned_data if form.is_bound else {}
+    sent = form.cleaned_data if form.is_bound else form.initial
     chosen: list[Candidate] = list(sent.get("candidates") or candidates_of(version))
     return look(
         version,
@@ -146,7 +140,17 @@ def _preview(form: EvaluationForm, version: Version) -> Any:
         baseline=sent.get("baseline"),
         other=sent.get("other_version"),
         with_reference=bool(sent.get("shows_reference")),
+        hides=sent.get("hidden_roles") or (),
     )
+
+
+def _blindness(form: EvaluationForm, version: Version) -> Blindness:
+    """What of the rows may tell raters which model they rate; the form offers to hide what occurs in them."""
+    sent = form.cleaned_data if form.is_bound else form.initial
+    other = sent.get("other_version") if form.chosen_kind == Scheme.VERSIONS else None
+    found = blindness([version, other] if other else [version], form.names(), sent.get("hidden_roles") or ())
+    form.fields["hidden_roles"].widget.choices = [(role, HIDEABLE[role]) for role in found.roles]
+    return found
 
 
 def _create(request: HttpRequest, project: Project, form: EvaluationForm, criteria: Any) -> Evaluation | None:
@@ -166,57 +170,3 @@ def _create(request: HttpRequest, project: Project, form: EvaluationForm, criter
         ),
         lambda: mine.filter(seed=sent["seed"], run__version=form.version).first(),
     )
-
-
-@login_required
-def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Gold items of an evaluation: those there are, one more, or a file of them."""
-    evaluation = get_evaluation(request, slug, pk, May.RUN)
-    criteria = criteria_of(evaluation)
-    taking_part = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
-    form = GoldForm(
-        request.POST or None,
-        request.FILES or None,
-        candidates=taking_part.order_by("name"),
-        criteria=criteria,
-    )
-    if not evaluation.scheme:
-        del form.fields["b"]
-        form.fields["a"].label = _("Answer of")
-    wrong: list[Wrong] = []
-    if request.method == "POST" and form.is_valid():
-        wrong = _gild(request, evaluation, form)
-        if not wrong and not form.errors:
-            return redirect("people:gold", slug, pk)
-    known, further = items_page(evaluation, "gold")
-    context = {"evaluation": evaluation, "form": form, "wrong": wrong, "further": further}
-    context["items"] = [(item, _told(criteria, item)) for item in known]
-    return render(request, "people/gold.html", context, status=422 if form.errors or wrong else 200)
-
-
-def _told(criteria: dict[int, Criterion], item: Item) -> list[tuple[str, str]]:
-    known = values_of(item.gold)
-    return [(criteria[number].name, value_label(criteria[number], value)) for number, value in known.items()]
-
-
-def _gild(request: HttpRequest, evaluation: Evaluation, form: GoldForm) -> list[Wrong]:
-    """Add what the form holds; of a file all or nothing, so that a mended one can be sent again."""
-    sent = form.cleaned_data
-    try:
-        if sent["file"]:
-            found, wrong = gold_read(
-                evaluation, sent["file"].read(LONGEST_FILE).decode("utf-8-sig", "replace")
-            )
-            if wrong:
-                return wrong
-        else:
-            names = [sent[side].name if sent.get(side) else "" for side in ("a", "b")]
-            found = [gold_of(evaluation, sent["row"], names[0], names[1], form.values())]
-        count = gold_add(evaluation=evaluation, gold=found, by=access.signed_in(request))
-    except ValidationError as error:
-        form.add_error(None, error)
-        return []
-    messages.success(
-        request, ngettext("%(n)s gold item is there.", "%(n)s gold items are there.", count) % {"n": count}
-    )
-    return []

@@ -14,15 +14,20 @@ from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.access import May
+from evalsite.numbers import whole
 from judging.core.people.criteria import Criterion
 from judging.people import figures, running
 from judging.people.access import get_evaluation
+from judging.people.blindness import HIDEABLE
 from judging.people.desk_words import skip_reasons
+from judging.people.forms import SidesForm
+from judging.people.gold_forms import KnownForm
 from judging.people.looking import criteria_of
 from judging.people.messages import SCALES, value_label, values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Rating
 from judging.people.selectors import WHICH, evaluations_page, items_page, possible_raters
 from judging.people.showing import shown_in
+from judging.people.sides import sides_of, sides_rename
 
 SEE = May.READ_JUDGEMENTS
 
@@ -31,14 +36,10 @@ SEE = May.READ_JUDGEMENTS
 def evaluations(request: HttpRequest, slug: str) -> HttpResponse:
     """The project's human evaluations, newest first; with ?archived=1 those put away."""
     project = access.get_project(request, slug, SEE)
-    archived, before = "archived" in request.GET, _number(request.GET.get("before", ""))
+    archived, before = "archived" in request.GET, whole(request.GET.get("before", ""))
     found, further = evaluations_page(project, archived=archived, before=before)
     context = {"evaluations": found, "further": further, "before": before, "archived": archived}
     return render(request, "people/list.html", context)
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 @login_required
@@ -52,6 +53,8 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "raters": figures.rater_lines(evaluation),
         "agreements": figures.agreements(evaluation),
         "criteria": [(one, SCALES[one.scale]) for one in criteria_of(evaluation).values()],
+        "sides": sides_of(evaluation),
+        "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],
         "candidates": [one.candidate for one in evaluation.run.run_candidates.select_related("candidate")],
         "gold": Item.objects.filter(evaluation=evaluation).exclude(gold="").count(),
         "repeats": Item.objects.filter(evaluation=evaluation, repeat_of__isnull=False).count(),
@@ -111,11 +114,31 @@ def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @login_required
+def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Other names for the two files that are compared."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    sides = sides_of(evaluation)
+    if not sides:
+        raise Http404
+    form = SidesForm(request.POST or None, sides)
+    if request.method == "POST" and form.is_valid():
+        try:
+            sides_rename(evaluation=evaluation, **form.cleaned_data, by=access.signed_in(request))
+        except ValidationError as error:
+            form.add_error("there", error)
+        else:
+            messages.success(request, _("Names changed."))
+            return redirect("people:detail", slug, pk)
+    context = {"evaluation": evaluation, "form": form}
+    return render(request, "people/sides.html", context, status=422 if form.errors else 200)
+
+
+@login_required
 @require_POST
 def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Further raters, or ones who come back."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    wanted = [number for text in request.POST.getlist("user") if (number := _number(text)) is not None]
+    wanted = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
     found = list(possible_raters(evaluation.run.project).filter(pk__in=wanted))
     for user in found:
         running.rater_add(evaluation=evaluation, user=user, by=access.signed_in(request))
@@ -146,7 +169,7 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     evaluation = get_evaluation(request, slug, pk, SEE)
     which = request.GET.get("which", "all")
     which = which if which in WHICH else "all"
-    after = _number(request.GET.get("after", "")) or 0
+    after = whole(request.GET.get("after", "")) or 0
     found, further = items_page(evaluation, which, after)
     context = {"evaluation": evaluation, "which": which, "further": further, "after": after}
     context["items"] = [(one, list(one.assignments.select_related("rater").order_by("pk"))) for one in found]
@@ -157,10 +180,10 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """One item: what it shows, who has it, and all that was said of it."""
     evaluation = get_evaluation(request, slug, pk, SEE)
-    return render(request, "people/item.html", _item_shown(evaluation, _item_of(evaluation, number)))
+    return render(request, "people/item.html", _item_shown(evaluation, item_of(evaluation, number)))
 
 
-def _item_of(evaluation: Evaluation, number: int) -> Item:
+def item_of(evaluation: Evaluation, number: int) -> Item:
     parts = ("row", "response__candidate", "other_response__candidate", "repeat_of")
     found = (
         Item.objects.filter(evaluation=evaluation, number=number) if number < 2**31 else Item.objects.none()
@@ -181,13 +204,19 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
         "evaluation": evaluation,
         "item": found,
         "names": names,
-        "shown": shown_in(evaluation, found, 1, with_reference=True),
+        "sides": sides_of(evaluation),
+        "shown": shown_in(evaluation, found, 1, with_reference=not found.rates_reference),
         "assignments": found.assignments.select_related("rater__user").order_by("pk"),
         "ratings": [
             (one, told(criteria, one.values, names), skipped.get(one.reason))
             for one in ratings.order_by("pk")
         ],
+        "decisions": [
+            (one, told(criteria, one.values, names))
+            for one in found.adjudications.select_related("by").order_by("-pk")
+        ],
         "gold": told(criteria, found.gold, names),
+        "known": KnownForm(None, criteria=criteria) if found.counts and not found.dealt else None,
         "others": active.exclude(assignments__item=found).select_related("user"),
     }
 
@@ -206,9 +235,9 @@ def told(criteria: dict[int, Criterion], text: str, names: list[str]) -> list[tu
 def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """Take an item out of a rater's hands: for another one, or for whoever comes."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    found = _item_of(evaluation, number)
-    held = get_object_or_404(found.assignments, pk=_number(request.POST.get("assignment", "")) or 0)
-    to = evaluation.raters.filter(pk=_number(request.POST.get("to", "")) or 0, left_at=None).first()
+    found = item_of(evaluation, number)
+    held = get_object_or_404(found.assignments, pk=whole(request.POST.get("assignment", "")) or 0)
+    to = evaluation.raters.filter(pk=whole(request.POST.get("to", "")) or 0, left_at=None).first()
     try:
         running.item_reassign(assignment=held, to=to, by=access.signed_in(request))
     except ValidationError as error:

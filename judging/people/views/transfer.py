@@ -9,15 +9,18 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 
 from evalsite import access, engine
 from evalsite.access import May
+from evalsite.request_limits import allow, file_too_large, upload_page
 from judging.core.people.rating_lines import BadLine
 from judging.people.access import get_evaluation
 from judging.people.exporting import csv_lines, jsonl_lines
 from judging.people.importing import MOST_BYTES, import_begin, import_stop
 from judging.people.messages import bad_line_sentence, import_problem
+from judging.people.models import Evaluation
 
 _TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 _SHOWN = 20
@@ -38,10 +41,17 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseB
     return response
 
 
+@upload_page
 @login_required
 def take_in(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Ratings from a file, and what came of earlier ones."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
+    allow(request, MOST_BYTES, file_too_large(MOST_BYTES))
+    return _take_in(request, evaluation)
+
+
+@csrf_protect
+def _take_in(request: HttpRequest, evaluation: Evaluation) -> HttpResponse:
     context: dict[str, Any] = {"evaluation": evaluation, "most": MOST_BYTES}
     if request.method == "POST":
         sent = request.FILES.get("file")
@@ -55,7 +65,7 @@ def take_in(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         except ValidationError as error:
             context["refused"] = " ".join(error.messages)
         else:
-            return redirect("people:taken_in", slug, pk, made.pk)
+            return redirect("people:taken_in", evaluation.run.project.slug, evaluation.run_id, made.pk)
     context["earlier"] = evaluation.imports.select_related("created_by").order_by("-pk")[:_SHOWN]
     return render(request, "people/import.html", context, status=422 if "refused" in context else 200)
 

@@ -18,3 +18,8 @@ export function restart() {
 export function elapsed() {
   return Math.max(seconds, 0.1);
 }
+
+/** Has the reader stirred within so many milliseconds? */
+export function stirredWithin(milliseconds) {
+  return performance.now() - stirred < milliseconds;
+}

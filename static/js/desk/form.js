@@ -62,20 +62,25 @@ export class VerdictForm {
     for (const criterion of this.criteria) this.complain(criterion, errors[criterion.dataset.criterion] ?? "");
   }
 
+  /** Makes a criterion the active one; `enter` also moves the focus there, so that screen readers announce it. */
   select(place, enter = true) {
     this.at = Math.max(0, Math.min(place, this.criteria.length - 1));
-    for (const criterion of this.criteria) criterion.classList.toggle("current", criterion === this.current);
-    if (enter) this.current.scrollIntoView({ block: "nearest" });
-    if (enter) this.current.querySelector("textarea")?.focus();
+    for (const criterion of this.criteria) {
+      if (criterion === this.current) criterion.setAttribute("aria-current", "true");
+      else criterion.removeAttribute("aria-current");
+    }
+    if (!enter) return;
+    this.current.scrollIntoView({ block: "nearest" });
+    (this.current.querySelector("textarea") ?? this.current).focus({ preventScroll: true });
   }
 
+  /** Scores the active criterion and moves on to the next one with a scale, whether or not it has a value already. */
   digit(key) {
     const radio = radios(this.current).find((one) => one.dataset.digit === key);
     if (!radio) return;
     this.choose(radio);
-    const values = this.values;
-    const open = this.criteria.findIndex((one, place) => place > this.at && !(one.dataset.criterion in values));
-    if (open > 0 && radios(this.criteria[open]).length) this.select(open);
+    const next = this.criteria.findIndex((one, place) => place > this.at && radios(one).length);
+    if (next > 0) this.select(next);
   }
 
   /** One step along the scale; from nothing, off its middle for a comparison and to its middle for a score. */

@@ -13,7 +13,6 @@ export class Outbox {
     this.pause = FIRST_PAUSE;
     this.flying = "";
     this.memory = [];
-    window.addEventListener("online", () => this.flush());
     window.addEventListener("beforeunload", (event) => {
       if (this.memory.length) event.preventDefault(); // the browser keeps nothing here
     });
@@ -111,14 +110,15 @@ export class Outbox {
         signal: AbortSignal.timeout(20000),
       });
     } catch {
-      return { wait: "waiting" };
+      return { wait: "offline" };
     }
-    if (response.type === "opaqueredirect" || response.status === 401) return { wait: "signedOut" };
     if (response.status === 403 && !fresh) {
       const known = await this.freshToken(entry);
       if (known) return known === "fresh" ? this.send(entry, true) : { wait: known };
     }
-    if (response.status >= 500 || response.status === 403 || response.status === 429) return { wait: "refused" };
+    const why = whyNot(response);
+    // Somebody else may have signed in meanwhile; an item that its own rater cannot reach is gone.
+    if (why && (response.status !== 404 || (await this.freshToken(entry)) === why)) return { wait: why };
     const said = await response.json().catch(() => ({}));
     this.token = said.token ?? this.token;
     return { ok: response.ok, said };
@@ -127,12 +127,21 @@ export class Outbox {
   /** After signing in again the page's token is not accepted any more: "fresh" if there is another, or why not. */
   async freshToken(entry) {
     const response = await fetch(entry.tokens, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
-    if (response?.type === "opaqueredirect") return "signedOut";
-    const said = response?.ok ? await response.json().catch(() => ({})) : {};
+    const why = whyNot(response);
+    if (why) return why;
+    const said = await response.json().catch(() => ({}));
     if (!said.token || said.token === this.token) return "";
     this.token = said.token;
     return "fresh";
   }
+}
+
+/** Why a response, null if none came, is not the server's word on what was asked; "" if it is. */
+export function whyNot(response) {
+  if (!response) return "offline";
+  if (response.type === "opaqueredirect" || response.status === 401) return "signedOut";
+  if (response.status === 403 || response.status === 404) return "unavailable";
+  return response.status >= 500 || response.status === 429 ? "refused" : "";
 }
 
 let last = 0;

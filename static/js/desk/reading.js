@@ -1,4 +1,4 @@
-// Reading two answers: scrolling together, marked differences, tabs on a phone.
+// Reading an item: the conversation at its last question, answers that scroll together, marked differences, tabs on a phone.
 const plain = new WeakMap();
 let together = true;
 
@@ -10,6 +10,27 @@ export function attend(article) {
   for (const tab of article.querySelectorAll("button[data-tab]")) {
     tab.addEventListener("click", () => show(article, tab.dataset.tab));
   }
+}
+
+/** Scrolls the conversation to its last turn by the user: the one that was answered. */
+export function toLastQuestion(article) {
+  const { conversation, below } = lastQuestion(article);
+  conversation.scrollTop += below;
+}
+
+/** Changes the layout; a last question that was in sight stays so. */
+export function withLastQuestion(article, change) {
+  const { conversation, below } = lastQuestion(article);
+  const inSight = below > -2 && below < conversation.clientHeight;
+  change();
+  if (inSight) toLastQuestion(article);
+}
+
+/** How far its top is below that of the conversation's window; 0 where nobody asked. */
+function lastQuestion(article) {
+  const conversation = article.querySelector(".desk-question");
+  const turn = [...conversation.querySelectorAll(".turn[data-role=user]")].at(-1) ?? conversation;
+  return { conversation, below: turn.getBoundingClientRect().top - conversation.getBoundingClientRect().top };
 }
 
 function follow(side, others) {
@@ -50,8 +71,8 @@ export async function toggleDifference(article) {
     }
     return false;
   }
-  const response = await fetch(article.dataset.differenceUrl, { headers: { Accept: "application/json" } });
-  if (!response.ok) return false;
+  const response = await fetch(article.dataset.differenceUrl, { headers: { Accept: "application/json" } }).catch(() => null);
+  if (!response?.ok) return false;
   const { sides } = await response.json();
   for (const [place, text] of texts.entries()) {
     plain.set(text, [...text.childNodes]);

@@ -253,6 +253,67 @@ def test_legacy_files_whose_models_differ_in_earlier_turns_too_ask_the_same(atta
     assert reasons(found) == [(3, "unknown_prompt")]
 
 
+def said(*answers: str) -> list[dict[str, str]]:
+    """The messages of `two_turns` up to its last question."""
+    turns = [("user", "what?"), *(("assistant", one) for one in answers)]
+    return [{"role": role, "content": content} for role, content in turns]
+
+
+def own_turns(found: Attached, row: int = 0) -> Any:
+    """The earlier turns that the row's first attached response says it had."""
+    return found.rows[row]["model_outputs"][0]["responses"][0].get("earlier_messages")
+
+
+def test_an_answer_of_a_legacy_file_keeps_its_own_earlier_turns(attached: Attacher) -> None:
+    base, given = jsonl(two_turns("a", "b")), jsonl(two_turns("e", "f"))
+    found = attached(given, base=base, fmt="legacy_jsonl", model_name="m")
+    assert own_turns(found) == said("e")
+    assert found.rows[0]["messages"][1]["content"] == "a"
+    assert (found.report.own_turns, found.report.last_only) == (1, 0)
+
+
+@pytest.mark.parametrize("first", ["a", " a\r\n"])
+def test_earlier_turns_that_are_the_rows_are_not_kept_twice(attached: Attacher, first: str) -> None:
+    base, given = jsonl(two_turns("a", "b")), jsonl(two_turns(first, "f"))
+    found = attached(given, base=base, fmt="legacy_jsonl", model_name="m")
+    assert own_turns(found) is None
+    assert (found.report.own_turns, found.report.last_only) == (0, 0)
+
+
+def test_own_earlier_turns_come_with_messages_or_with_the_response_too(attached: Attacher) -> None:
+    base = jsonl({"id": 1, "messages": [*said("a"), {"role": "user", "content": "and then?"}]})
+    own = [*said("c"), {"role": "user", "content": "and then?"}]
+    by_messages = attached(jsonl(reply("d", messages=own)), base=base)
+    by_id = attached(jsonl(reply("d", messages=own, id=1)), base=base)
+    responses = [{"content": "d", "earlier_messages": said("c")}]
+    in_response = attached(jsonl({"id": 1, "model_name": "m", "responses": responses}), base=base)
+    assert [own_turns(one) for one in (by_messages, by_id, in_response)] == [said("c")] * 3
+    assert [one.report.own_turns for one in (by_messages, by_id, in_response)] == [1, 1, 1]
+
+
+def test_answers_of_which_only_the_last_turn_is_known_are_counted(attached: Attacher) -> None:
+    base = jsonl(
+        {"id": 1, **two_turns("a", "b")}, {"id": 2, "conversation": [{"prompt": "x", "response": "y"}]}
+    )
+    found = attached(jsonl(reply("c", id=1), reply("z", id=2)), base=base, fmt="legacy_jsonl")
+    assert (found.report.matched, found.report.last_only, found.report.own_turns) == (2, 1, 0)
+    assert own_turns(found) is None
+
+
+def test_a_response_that_names_its_earlier_turns_wrongly_is_left_as_it_is(attached: Attacher) -> None:
+    responses = [{"content": "d", "earlier_messages": "?"}]
+    given = jsonl(
+        {
+            "messages": [*said("c"), {"role": "user", "content": "and then?"}],
+            "model_name": "m",
+            "responses": responses,
+        }
+    )
+    found = attached(given, base=jsonl(two_turns("a", "b")), fmt="legacy_jsonl")
+    assert own_turns(found) == "?"
+    assert not found.reading.errors
+
+
 def test_the_same_prompt_word_by_word_goes_before_what_is_only_asked_alike(attached: Attacher) -> None:
     base = jsonl(two_turns("a", "b"), two_turns("c", "d"))
     found = attached(jsonl(two_turns("c", "e")), base=base, fmt="legacy_jsonl", model_name="m")

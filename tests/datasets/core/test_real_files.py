@@ -64,3 +64,9 @@ def test_each_models_legacy_file_answers_the_same_prompts(tmp_path: Path) -> Non
         Work(first, "legacy_jsonl", second, tmp_path / "new", tmp_path / "left", model_name="llama2 chat")
     )
     assert (report.matched, report.problems) == (80, {})
+    assert (report.own_turns, report.last_only) == (80, 0)
+    theirs = [json.loads(line)["conversation"] for line in second.read_text(encoding="utf-8").splitlines()]
+    for row, turns in zip((tmp_path / "new").read_text(encoding="utf-8").splitlines(), theirs, strict=True):
+        response = json.loads(row)["model_outputs"][0]["responses"][0]
+        assert response["earlier_messages"][1]["content"] == turns[0]["response"]
+        assert response["content"] == turns[1]["response"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from datasets.core.formats.names import Format
-from datasets.core.variables import reference_data, response_data, row_data
+from datasets.core.variables import reference_data, reference_in, response_data, row_and_response, row_data
 from tests.datasets.core.helpers import rows, turns
 
 
@@ -92,10 +92,42 @@ def test_a_response_has_its_three_names_always() -> None:
     }
 
 
-@pytest.mark.parametrize("fields", [{}, {"ref_answer": None}, {"ref_answer": {"a": 1}}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"ref_answer": None}, {"ref_answer": ""}, {"ref_answer": 0}, {"ref_answer": {"a": 1}}]
+)
 def test_the_reference_alone_is_that_of_the_data(fields: dict[str, object]) -> None:
     messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "g"}]
     text = json.dumps({"messages": messages, **fields})
     seen, alone = row_data(text, "judge_only"), reference_data(text, "judge_only", json.loads)
-    wanted = seen["gt"] if seen["ref_answer"] is None else seen["ref_answer"]
-    assert list(alone.values()) == [wanted]
+    assert reference_in(alone) == reference_in(seen)
+
+
+OWN = [{"role": "user", "content": "q1"}, {"role": "assistant", "content": "mine"}]
+
+
+def test_messages_and_history_are_those_of_the_response_and_the_rest_is_the_rows() -> None:
+    turns = [{"prompt": "q1", "response": "theirs"}, {"prompt": "q2", "response": "reference"}]
+    row = row_data(json.dumps({"conversation": turns, "ref_answer": 7}), "legacy_jsonl")
+    data, _ = row_and_response(row, json.dumps({"content": "a", "earlier_messages": OWN}))
+    assert data["messages"] == [*OWN, *row["messages"][2:]]
+    assert data["history"] == "[USER] q1\n[BOT] mine"
+    assert (data["question"], data["gt"], data["ref_answer"]) == ("q2", "reference", 7)
+    assert row["history"] == "[USER] q1\n[BOT] theirs"
+
+
+@pytest.mark.parametrize("own", [None, "x", [1], [{"role": [], "content": "x"}], [{"role": "user"}]])
+def test_a_response_without_readable_earlier_turns_has_the_rows_conversation(own: object) -> None:
+    row = row_data(json.dumps({"messages": [{"role": "user", "content": "q"}]}), "judge_only")
+    data, _ = row_and_response(row, json.dumps({"content": "a", "earlier_messages": own}))
+    assert data is row
+
+
+@pytest.mark.parametrize("given", [0, 0.0, False, "0", [], {}, {"a": None}])
+def test_zero_false_and_empty_values_are_references(given: object) -> None:
+    assert reference_in({"ref_answer": given, "gt": "b"}) is given
+
+
+@pytest.mark.parametrize("none", [{}, {"ref_answer": None}, {"ref_answer": ""}, {"ref_answer": " \n\u3000"}])
+def test_an_absent_or_blank_reference_is_none_and_gt_takes_its_place(none: dict[str, object]) -> None:
+    assert reference_in(none | {"gt": "b"}) == "b"
+    assert reference_in(none | {"gt": " "}) is None

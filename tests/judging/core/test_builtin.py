@@ -44,6 +44,21 @@ def test_without_a_reference_no_verdict_is_asked_for(name: str) -> None:
     assert "[[" not in rendered(name)
 
 
+@pytest.mark.parametrize("name", names_of("reference", "comparison"))
+@pytest.mark.parametrize(("reference", "shown"), [(0, "\n0\n"), (False, "\nFalse\n"), (0.0, "\n0.0\n")])
+def test_zero_and_false_are_references(name: str, reference: object, shown: str) -> None:
+    text = rendered(name, ref_answer=reference, gt="last")
+    assert shown in text
+    assert "last" not in text
+
+
+@pytest.mark.parametrize("name", names_of("reference", "comparison"))
+@pytest.mark.parametrize("blank", ["", " \n", "\u3000"])
+def test_a_blank_reference_is_none(name: str, blank: str) -> None:
+    assert "last" in rendered(name, ref_answer=blank, gt="last")
+    assert "[[" not in rendered(name, ref_answer=blank, gt=blank)
+
+
 @pytest.mark.parametrize("name", names_of("score", "reference"))
 def test_a_scoring_prompt_asks_for_a_number_on_the_scale(name: str) -> None:
     text = rendered(name, ref_answer="r", max_score=5)

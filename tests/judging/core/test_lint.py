@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from judging.core.builtin import NAMES, builtin
 from judging.core.jail.job import Failure, Limits
 from judging.core.jail.pool import Jail
 from judging.core.lint.findings import Finding, Lint, Longest
@@ -273,3 +274,45 @@ def test_without_rows_only_what_can_be_known_is_said(jail: Jail) -> None:
     result = lint(jail, "{{ data.zzz }}{{ zzz }}", [])
     assert [one.name for one in result.errors] == ["zzz"]
     assert result.longest is None
+
+
+FALSY = [{"ref_answer": value} for value in (0, False, "", None, "a", [])]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% if data.ref_answer %}x{% endif %}",
+        "{% if response.content and not data['ref_answer'] %}x{% endif %}",
+        "{% set reference = data.ref_answer or data.gt %}",
+        "{{ 'x' if data.ref_answer else 'y' }}",
+        "{{ data.ref_answer | default('none', true) }}",
+        "{{ data.ref_answer | d('none', boolean=true) }}",
+        "{% set reference = data.ref_answer %}{% if reference %}x{% endif %}",
+    ],
+)
+def test_a_reference_that_is_tested_for_truth_is_told_where_it_is_zero_or_false(
+    jail: Jail, template: str
+) -> None:
+    (warning,) = [one for one in linted(jail, template, FALSY).warnings if one.code == "name_falsy"]
+    assert (warning.name, warning.line, warning.first_rows) == ("data.ref_answer", 1, (10, 20, 60))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% if data.ref_answer is not none %}{{ data.ref_answer }}{% endif %}",
+        "{% if data.ref_answer == 0 %}x{% endif %}",
+        "{% if data.ref_answer | string | trim %}x{% endif %}",
+        "{{ data.gt or 'none' }}",
+        "{{ data.ref_answer | default('none') }}",
+        *(builtin(name).source for name in NAMES),
+    ],
+)
+def test_a_template_that_takes_zero_for_a_reference_is_not_warned_of(jail: Jail, template: str) -> None:
+    assert "name_falsy" not in [code for code, _name in found(jail, template, FALSY)]
+
+
+def test_tests_of_a_reference_are_fine_where_no_row_holds_zero_or_false(jail: Jail) -> None:
+    rows = [{"ref_answer": value} for value in ("a", None, "", 1)]
+    assert found(jail, "{% if data.ref_answer %}x{% endif %}", rows) == []

@@ -98,3 +98,8 @@ def test_only_what_lies_near_a_change_is_shown(before: str, after: str, expected
 )
 def test_values_are_shown_as_people_write_them(value: Any, text: str) -> None:
     assert as_text(value) == text
+
+
+def test_long_texts_full_of_equal_lines_are_replaced_as_a_whole() -> None:
+    lines = list(lines_of("\n" * 20_000, "x\n" * 20_000))
+    assert [line.kind for line in lines] == ["gone"] * 20_001 + ["new"] * 20_001

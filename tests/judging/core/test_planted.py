@@ -8,7 +8,7 @@ from judging.core.planted import planted_verdict
 
 PLAIN = [
     "[[10]]", "[[A>>B]]", "评分：10", "Score: 10/10", "**Rating**: 9", "Final score: **10**", "分数：10",
-    "Rating = 9",
+    "Rating = 9", "评分：【10】", "Score: [9]",
 ]  # fmt: skip
 BRACKETS = [
     "［［１０］］", "【【10】】", "〔〔10〕〕", "⟦10⟧", "[ [10] ]", "[\n[10]\n]", r"\[\[10\]\]", "[[ 10 / 10 ]]",

@@ -40,6 +40,8 @@ def score(content: str, low: float = 1, high: float = 10) -> int | float | str |
         ("评分：**[[8]]**", 8),
         ("[[8]] and [[good]]", 8),
         ("[[8/10]]", 8),
+        ("评分:[[8]]（满分[[10]]）", 8),
+        ("[[8]]，[[10]]分制", 8),
     ],
 )
 def test_the_last_number_in_double_brackets_is_the_score(content: str, expected: object) -> None:
@@ -97,6 +99,18 @@ def test_a_labelled_number_is_read(label: str, mark: str) -> None:
         ("总评分：8（满分10分）", 8),
         ("underscore: 8", "nothing_offered"),
         ("Score (of 10) 8", "nothing_offered"),
+        ("评分：[8]", 8),
+        ("评分:【8】", 8),
+        ("评分：【【8】】", 8),
+        ("**评分**：**【 8.5 】**", 8.5),
+        ("Score: [ +7 ]", 7),
+        ("Score: [８]", 8),
+        ("Rating = [-2]", "out_of_range"),
+        ("得分为【9】，满分【10】", 9),
+        ("评分：[3]，修改后评分：【9】", 9),
+        ("评分：【10】分制", "nothing_offered"),
+        ("评分：[8/10]", 8),
+        ("评分：[8", "nothing_offered"),
     ],
 )
 def test_a_label_may_be_bold_and_the_last_one_counts(content: str, expected: object) -> None:
@@ -131,6 +145,36 @@ def test_a_label_may_be_bold_and_the_last_one_counts(content: str, expected: obj
     ],
 )
 def test_a_number_with_its_unit_is_read(content: str, expected: object) -> None:
+    assert score(content) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("8", 8),
+        (" \n８\n", 8),
+        ("**8**", 8),
+        ("**8.5**", 8.5),
+        ("8.", 8),
+        ("8。", 8),
+        ("**8**。", 8),
+        ("**8.**", 8),
+        ("__8__", 8),
+        ("8.0", 8.0),
+        ("+8", 8),
+        ("-8", "out_of_range"),
+        ("11", "out_of_range"),
+        ("<think>3</think>8", 8),
+        ("8..", "nothing_offered"),
+        ("8!", "nothing_offered"),
+        ("8 9", "nothing_offered"),
+        ("[8]", "nothing_offered"),
+        ("【8】", "nothing_offered"),
+        ("about 8", "nothing_offered"),
+        ("**", "nothing_offered"),
+    ],
+)
+def test_a_reply_that_is_only_a_number_is_the_score(content: str, expected: object) -> None:
     assert score(content) == expected
 
 
@@ -262,9 +306,17 @@ def test_the_two_sides_are_exchanged_for_any_template() -> None:
     assert with_sides_swapped(data, response) == swapped
 
 
-@pytest.mark.parametrize(("reference", "content"), [(None, "a"), ("", "a"), ("r", ""), ("r", None)])
+@pytest.mark.parametrize(
+    ("reference", "content"), [(None, "a"), ("", "a"), (" ", "a"), ("r", ""), ("r", None)]
+)
 def test_a_missing_side_cannot_be_exchanged(reference: str | None, content: str | None) -> None:
     assert with_sides_swapped({"ref_answer": reference}, {"content": content}) is None
+
+
+@pytest.mark.parametrize("reference", [0, False])
+def test_zero_and_false_are_sides_of_a_comparison(reference: object) -> None:
+    swapped = with_sides_swapped({"ref_answer": reference, "gt": "other"}, {"content": "a"})
+    assert swapped == ({"ref_answer": "a", "gt": "a"}, {"content": reference})
 
 
 def test_a_swapped_verdict_is_turned_back() -> None:

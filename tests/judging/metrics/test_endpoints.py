@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import decrypt
 from judging.core.judges.scripted import ScriptedJudge, refusal
+from judging.metrics.fields import json_object
 from judging.metrics.models import Endpoint
+from judging.metrics.selectors import endpoints_of
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import KEY
 
@@ -251,3 +254,51 @@ def test_saving_can_test_at_once(
         ENDPOINTS + "new/", {**FORM, "url": server.url, "key": KEY, "test": "1"}, follow=True
     )
     assert "It works" in page.text
+
+
+UNREACHABLE = {**FORM, "test": "1", "connect_seconds": "1"}
+
+
+def test_an_endpoint_whose_first_test_fails_is_kept_as_a_draft(
+    client_of: ClientOf, adam: User, project: Project
+) -> None:
+    client = client_of(adam)
+    page = client.post(ENDPOINTS + "new/", UNREACHABLE, follow=True)
+    made = Endpoint.objects.get()
+    assert made.draft
+    assert "Use it anyway" in page.text
+    assert not endpoints_of(project).exists()
+    assert page_of(made) in client.get(ENDPOINTS).text
+
+
+@pytest.mark.parametrize(("what", "sent"), [("edit/", FORM), ("publish/", {})])
+def test_a_draft_is_used_all_the_same_where_its_administrator_says_so(
+    what: str, sent: dict[str, str], client_of: ClientOf, adam: User, project: Project
+) -> None:
+    client_of(adam).post(ENDPOINTS + "new/", UNREACHABLE)
+    client_of(adam).post(page_of(Endpoint.objects.get(), what), sent)
+    assert list(endpoints_of(project)) == [Endpoint.objects.get()]
+
+
+def test_a_draft_whose_test_succeeds_is_none_any_more(
+    client_of: ClientOf, adam: User, project: Project, server: ScriptedJudge
+) -> None:
+    client_of(adam).post(ENDPOINTS + "new/", UNREACHABLE)
+    client_of(adam).post(
+        page_of(Endpoint.objects.get(), "edit/"), {**UNREACHABLE, "url": server.url, "key": KEY}
+    )
+    assert list(endpoints_of(project)) == [Endpoint.objects.get()]
+
+
+def test_an_endpoint_in_use_whose_later_test_fails_is_no_draft(
+    client_of: ClientOf, adam: User, project: Project, endpoint: Endpoint
+) -> None:
+    client_of(adam).post(
+        page_of(endpoint, "edit/"), {**UNREACHABLE, "confirm_elsewhere": "on", "remove_key": "on"}
+    )
+    assert list(endpoints_of(project)) == [endpoint]
+
+
+def test_parameters_that_are_nested_too_deeply_are_an_error_of_the_field() -> None:
+    with pytest.raises(ValidationError, match="nested too deeply"):
+        json_object('{"a":' * 900 + "1" + "}" * 900)

@@ -190,8 +190,9 @@ def test_a_trial_stores_nothing(typist: Typist) -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (Answer(content="no idea"), "No score was found"),
-        (Answer(content="[[99]]"), "outside the metric"),
+        (Answer(content="no idea"), "Ask for a fixed form in the template"),
+        (Answer(content="no", finish_reason="length"), "Raise max_tokens in the generation parameters"),
+        (Answer(content="[[99]]"), "outside the scale"),
         (refusal(401, "no"), "does not accept the key"),
         (refusal(400, "maximum context length is 10"), "longer than the model can read"),
     ],

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import threading
+from html import unescape
 
 import pytest
 from django.http import QueryDict
@@ -15,6 +16,7 @@ from datasets.importing import import_version
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
+from judging.core.judges.scripted import ScriptedJudge, as_script
 from judging.core.pipeline import MetricDefinition
 from judging.metrics import linting as background
 from judging.metrics import preview
@@ -24,6 +26,7 @@ from judging.metrics.rules.linting import lint_references
 from judging.metrics.rules.looking import look
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
+from judging.runs.models import Judgement
 from tests.conftest import ClientOf
 
 BASE = "/p/physics/metrics/"
@@ -258,6 +261,28 @@ def test_the_guided_form_writes_the_program(analyst: Client, labels: Version) ->
     assert "The program has no errors." in text
 
 
+def test_the_format_is_named_in_the_readers_language(analyst: Client, version: Version) -> None:
+    page = analyst.get(f"{BASE}rules/start/", headers={"accept-language": "zh-hans"})
+    assert "格式为 字符串" in page.content.decode()
+
+
+def test_a_field_of_the_guided_form_may_have_several_rules(analyst: Client, labels: Version) -> None:
+    typed = {"row_version": labels.pk, "function-0": "", "function-1": ["fuzzy_match"], "argument-1": [""]}
+    page = analyst.post(f"{BASE}rules/start/", {**typed, "more": "1", "aggregate": "min"})
+    assert [field.rules for field in page.context["fields"]] == [[("", "")], [("fuzzy_match", ""), ("", "")]]
+    assert "<option selected>min</option>" in page.content.decode()
+    typed |= {"function-1": ["fuzzy_match", "length", ""], "argument-1": ["", "60", ""]}
+    text = analyst.post(f"{BASE}rules/start/", {**typed, "build": "1"}).content.decode()
+    assert "# DSL\n主题:fuzzy_match\n主题:length:60\n@aggregate:mean\n@format:JSON\n" in text
+
+
+def test_two_rules_in_words_of_a_field_get_a_block_each(analyst: Client, labels: Version) -> None:
+    typed = {"row_version": labels.pk, "function-0": ["rule", "rule"], "function-1": "", "build": "1"}
+    text = analyst.post(f"{BASE}rules/start/", typed).content.decode()
+    assert "标签:rule:rule1\n标签:rule:rule2\n" in text
+    assert "The program has no errors." in text
+
+
 def test_the_guided_form_speaks_chinese_to_a_chinese_reader(analyst: Client, labels: Version) -> None:
     chosen = {"function-0": "exact_match", "function-1": "length", "argument-1": "60", "build": "1"}
     page = analyst.post(
@@ -301,3 +326,79 @@ def test_the_editor_shows_a_reference_s_numbers_as_they_are_written(project: Pro
     typed["rules"] = "# DSL\na:exact_match\n@format:JSON\n"
     shown = look(project, MetricDefinition(name=""), typed)
     assert (shown.reference_text, shown.score) == ('{"a": 0.30000000000000000001}', 1)
+
+
+# --- judged lines tried on the sample row ----------------------------------------------------------------------
+
+
+def tried(client: Client, labels: Version, judge: Endpoint | None, rules: str = FUZZY, **more: object) -> str:
+    typed = form(rules, row_version=labels.pk, row_line=1, endpoint=judge.pk if judge else "", **more)
+    return unescape(client.post(f"{BASE}rules/try/", typed).content.decode())
+
+
+def test_a_judged_line_of_the_sample_row_can_be_tried(analyst: Client, labels: Version) -> None:
+    text = looked(analyst, FUZZY, row_version=labels.pk, row_line=1)
+    assert re.findall(r'name="try" value="(\d+)"', text) == ["1"]
+
+
+def test_the_judge_is_asked_about_that_line_alone_and_nothing_is_stored(
+    analyst: Client, labels: Version, live: Endpoint, server: ScriptedJudge
+) -> None:
+    server.server.script = as_script("It is narrower.\nScore: [[4]]")
+    text = tried(analyst, labels, live, **{"try": "1"})
+    assert '<span class="score">4</span>' in text
+    assert "It is narrower." in text
+    assert "主题 · 模糊匹配" in text
+    (request,) = server.requests
+    assert "折射" in request.body["messages"][-1]["content"]
+    assert not Judgement.objects.exists()
+
+
+def test_a_reply_that_is_no_whole_number_is_no_score(
+    analyst: Client, labels: Version, live: Endpoint, server: ScriptedJudge
+) -> None:
+    server.server.script = as_script("Score: [[4.5]]")
+    text = tried(analyst, labels, live, **{"try": "1"})
+    assert "is not a whole number from 1 to 5" in text
+    assert 'data-state="unparsed"' in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"try": "1", "endpoint": ""}, "No endpoint is chosen"),
+        ({"try": "1", "params": "{"}, "settings have errors"),
+        ({"try": "0"}, "no prompt to send"),
+        ({"try": "99"}, "no prompt to send"),
+        ({"try": "1", "rules": "# DSL"}, "no prompt to send"),
+    ],
+)
+def test_what_keeps_a_line_from_being_tried_is_told(
+    analyst: Client,
+    labels: Version,
+    live: Endpoint,
+    server: ScriptedJudge,
+    changes: dict[str, object],
+    says: str,
+) -> None:
+    typed = form(FUZZY, row_version=labels.pk, row_line=1, endpoint=live.pk) | changes
+    assert says in analyst.post(f"{BASE}rules/try/", typed).content.decode()
+    assert server.requests == []
+
+
+def test_a_trial_of_a_line_takes_its_turn_beside_the_runs(
+    analyst: Client, labels: Version, live: Endpoint, server: ScriptedJudge
+) -> None:
+    Endpoint.objects.filter(pk=live.pk).update(requests_per_minute=1)
+    tried(analyst, labels, live, **{"try": "1"})
+    assert "settings have errors" not in tried(analyst, labels, live, **{"try": "1"})
+    assert len(server.requests) == 1  # the second one would have had to wait for a minute
+
+
+def test_a_line_is_tried_without_javascript_and_nothing_is_saved(
+    analyst: Client, labels: Version, live: Endpoint
+) -> None:
+    typed = form(FUZZY, row_version=labels.pk, row_line=1, endpoint=live.pk)
+    page = analyst.post(f"{BASE}rules/new/", {**typed, "try": "1"})
+    assert "A trial only: nothing was stored." in page.content.decode()
+    assert not Metric.objects.exists()

@@ -8,8 +8,11 @@ import pytest
 
 from datasets.models import Version
 from evalsite.accounts.models import User
+from judging.core.builtin import BUILTINS
 from judging.core.pipeline import MetricDefinition
+from judging.core.recommended import RECOMMENDED
 from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.recommending import LABELS
 from judging.runs.services import ChosenMetric, run_create
 from tests.conftest import ClientOf
 from tests.judging.judged import judge, said
@@ -105,3 +108,68 @@ def test_a_metric_of_scripts_alone_is_run_too(
 ) -> None:
     typed = {"judges": "1", "preprocess": "def preprocess(data): return 42\n"}
     assert ">42</dd>" in shown(client_of, alice, metric, **typed)
+
+
+# --- recommended scripts and repairs ---------------------------------------------------------------------------
+
+DOUBLED = (
+    'import re\ndef postprocess(judge_resps, **kwargs):\n    return re.findall(r"\\\\[\\\\[(\\\\d)", "x")\n'
+)
+
+
+def test_every_recommended_script_has_a_label_and_a_button(
+    client_of: ClientOf, alice: User, metric: Metric
+) -> None:
+    assert set(LABELS) == set(RECOMMENDED)
+    for address in (f"/p/physics/metrics/{metric.pk}/", "/p/physics/metrics/rules/new/"):
+        page = client_of(alice).get(address).text
+        assert [name for name in RECOMMENDED if f'value="script:{name}"' not in page] == []
+
+
+@pytest.mark.parametrize("name", RECOMMENDED)
+def test_a_recommended_script_is_inserted_without_saving(
+    name: str, client_of: ClientOf, alice: User, metric: Metric
+) -> None:
+    one = RECOMMENDED[name]
+    page = client_of(alice).post(f"/p/physics/metrics/{metric.pk}/", form_of(metric, change=f"script:{name}"))
+    assert (page.status_code, MetricVersion.objects.count()) == (200, 1)
+    assert page.context["forms"].metric[one.kind].value() == one.source
+
+
+def test_it_is_inserted_among_rules_too(client_of: ClientOf, alice: User, version: Version) -> None:
+    typed = {"rules": "# DSL", "name": "n", "change": "script:strip_think"}
+    page = client_of(alice).post("/p/physics/metrics/rules/new/", typed)
+    assert page.context["form"]["preprocess"].value() == RECOMMENDED["strip_think"].source
+    assert page.context["form"]["rules"].value() == "# DSL"
+
+
+def test_doubled_backslashes_are_told_and_a_fix_is_offered(
+    client_of: ClientOf, alice: User, metric: Metric, version: Version
+) -> None:
+    page = shown(client_of, alice, metric, postprocess=DOUBLED)
+    assert "The backslashes of a pattern are doubled" in page
+    assert 'value="repair:postprocess"' in page
+    assert "repair:" not in shown(client_of, alice, metric, postprocess=POSTPROCESS)
+
+
+def test_the_fix_changes_the_script_without_saving(
+    client_of: ClientOf, alice: User, metric: Metric, version: Version
+) -> None:
+    form = form_of(metric, postprocess=DOUBLED, change="repair:postprocess")
+    page = client_of(alice).post(f"/p/physics/metrics/{metric.pk}/", form)
+    assert page.context["forms"].metric["postprocess"].value() == DOUBLED.replace("\\\\", "\\")
+    assert MetricVersion.objects.count() == 1
+
+
+@pytest.mark.parametrize("name", [name for name in BUILTINS if name.endswith(".en")])
+def test_a_further_judge_model_starts_from_any_template(
+    name: str, client_of: ClientOf, alice: User, metric: Metric
+) -> None:
+    assert f'<option value="{name}">' in client_of(alice).get(f"/p/physics/metrics/{metric.pk}/").text
+    form = form_of(metric, change="add", add_from=name)
+    page = client_of(alice).post(f"/p/physics/metrics/{metric.pk}/", form)
+    _first, second = page.context["forms"].judges
+    assert (second["template"].value(), second["parse"].value()) == (
+        BUILTINS[name].source,
+        BUILTINS[name].parse,
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-from datasets.models import Version
+from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion
 from judging.people import desk
@@ -19,6 +20,13 @@ from tests.make import a_version
 _numbers = itertools.count(1)
 PREFERENCE = Criterion(name="preference", scale="steps", both_bad=True, guideline="Which one **helps** more?")
 QUALITY = Criterion(name="quality", scale="five", guideline="How good is it?")
+CRITERION = {
+    "criteria-TOTAL_FORMS": "1",
+    "criteria-INITIAL_FORMS": "0",
+    "criteria-0-name": "Preference",
+    "criteria-0-scale": "steps",
+    "criteria-0-required": "on",
+}
 
 
 def make_evaluation(
@@ -63,3 +71,54 @@ def give(assignment: Assignment, *values: Any, **more: Any) -> Rating:
     """A verdict as its rater gives it: the values of the criteria in their order, as shown."""
     sent = {"key": uuid4(), "shown": assignment.shown_first, "seconds": 5, **more}
     return desk.submit(assignment=assignment, values=dict(enumerate(values)), **sent)
+
+
+def legacy(
+    project: Project, answered: bool = True, name: str = "old", prompts: tuple[str, ...] = ("p1", "p2")
+) -> Version:
+    dataset = Dataset.objects.create(project=project, name=name)
+    count = len(prompts)
+    version = Version.objects.create(
+        dataset=dataset,
+        number=1,
+        state=VersionState.READY,
+        format="legacy_jsonl",
+        rows=count,
+        valid_rows=count,
+    )
+    model = (
+        Candidate.objects.create(version=version, name="qwen", rows=count, responses=count)
+        if answered
+        else None
+    )
+    for line, prompt in enumerate(prompts, 1):
+        raw = {"conversation": [{"prompt": prompt, "response": f"{name} expects {prompt}"}]}
+        row = Row.objects.create(version=version, line=line, valid=True, raw=json.dumps(raw))
+        if model:
+            Response.objects.create(
+                row=row, candidate=model, number=1, raw=json.dumps({"content": f"says {prompt}"})
+            )
+    return version
+
+
+def sent(version: Version, raters: list[User], **more: Any) -> dict[str, Any]:
+    return {
+        "version": version.pk,
+        "candidates": [one.pk for one in version.candidates.all()],
+        "raters": [one.pk for one in raters],
+        "kind": "every_pair",
+        "overlap": 1,
+        "order": "random",
+        "repeat_share": 0,
+        "gold_share": 0,
+        "lease_minutes": 30,
+        "name": "Round one",
+        "seed": 5,
+        **CRITERION,
+        **more,
+    }
+
+
+def answered(version: Version) -> Version:
+    version.candidates.update(responses=version.rows)
+    return version

@@ -87,3 +87,25 @@ def test_the_order_of_the_verdicts_is_the_same_each_time(differ: Evaluation) -> 
     item = Item.objects.get(evaluation=differ, number=2)
     assert verdicts(item) == verdicts(item)
     assert sorted(one.values[0] for one in verdicts(item)) == [1, 5]
+
+
+def test_the_form_offers_each_choice_with_its_key(differ: Evaluation, bob: User, client_of: ClientOf) -> None:
+    page = client_of(bob).get(f"/p/physics/evaluations/{differ.run_id}/differences/2/").text
+    for place in range(5):
+        assert f'name="value_0" value="{place}" data-digit="{place + 1}"' in page
+
+
+def test_what_was_chosen_is_kept_where_the_reason_is_missing(
+    differ: Evaluation, bob: User, client_of: ClientOf
+) -> None:
+    address = f"/p/physics/evaluations/{differ.run_id}/differences/2/"
+    page = client_of(bob).post(address, {"value_0": "3", "reason": ""}).text
+    assert 'value="3" data-digit="4" checked' in page
+
+
+def test_later_leads_to_the_next_item_that_waits(differ: Evaluation, bob: User, client_of: ClientOf) -> None:
+    address, client = f"/p/physics/evaluations/{differ.run_id}/differences/", client_of(bob)
+    following = {number: client.get(f"{address}{number}/").context["later_url"] for number in (2, 3)}
+    assert following == {2: f"{address}3/", 3: f"{address}2/"}
+    client.post(f"{address}3/", {"value_0": "3", "reason": "Because."})
+    assert client.get(f"{address}2/").context["later_url"] == address

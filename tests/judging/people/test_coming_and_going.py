@@ -24,7 +24,7 @@ STEPS = st.lists(
     st.tuples(
         st.integers(0, 3),
         st.sampled_from(
-            ["claim", "give", "late", "skip", "undo", "expire", "leave", "join", "close", "reopen"]
+            ["claim", "give", "late", "skip", "undo", "expire", "leave", "join", "close", "reopen", "shut"]
         ),
     ),
     max_size=40,
@@ -44,6 +44,11 @@ def step(evaluation: Evaluation, user: User, what: str, by: User) -> None:
             desk.skip(assignment=held, reason="unclear", key=uuid4())
         elif held:
             give(held, "A>B")
+    elif what == "shut":
+        items = list(own.values_list("pk", flat=True))
+        desk.give_back(
+            evaluation=evaluation, user=user, items=items, until=timezone.now() + timedelta(days=1)
+        )
     elif what == "undo":
         desk.undo(evaluation=evaluation, user=user, key=uuid4())
     elif what == "expire":

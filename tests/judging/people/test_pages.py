@@ -9,75 +9,19 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
+from datasets.models import Candidate, Row
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
+from judging.core.people.criteria import canonical
 from judging.people import desk, figures, running
 from judging.people.gathering import prompt_of
+from judging.people.looking import criteria_of
 from judging.people.models import Assignment, Evaluation, Item, Rating
 from tests.conftest import ClientOf, member
-from tests.judging.people.make import give, make_evaluation
+from tests.judging.people.make import answered, give, legacy, make_evaluation, sent
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
-CRITERION = {
-    "criteria-TOTAL_FORMS": "1",
-    "criteria-INITIAL_FORMS": "0",
-    "criteria-0-name": "Preference",
-    "criteria-0-scale": "steps",
-    "criteria-0-required": "on",
-}
-
-
-def legacy(
-    project: Project, answered: bool = True, name: str = "old", prompts: tuple[str, ...] = ("p1", "p2")
-) -> Version:
-    dataset = Dataset.objects.create(project=project, name=name)
-    count = len(prompts)
-    version = Version.objects.create(
-        dataset=dataset,
-        number=1,
-        state=VersionState.READY,
-        format="legacy_jsonl",
-        rows=count,
-        valid_rows=count,
-    )
-    model = (
-        Candidate.objects.create(version=version, name="qwen", rows=count, responses=count)
-        if answered
-        else None
-    )
-    for line, prompt in enumerate(prompts, 1):
-        raw = {"conversation": [{"prompt": prompt, "response": f"{name} expects {prompt}"}]}
-        row = Row.objects.create(version=version, line=line, valid=True, raw=json.dumps(raw))
-        if model:
-            Response.objects.create(
-                row=row, candidate=model, number=1, raw=json.dumps({"content": f"says {prompt}"})
-            )
-    return version
-
-
-def sent(version: Version, raters: list[User], **more: Any) -> dict[str, Any]:
-    return {
-        "version": version.pk,
-        "candidates": [one.pk for one in version.candidates.all()],
-        "raters": [one.pk for one in raters],
-        "kind": "every_pair",
-        "overlap": 1,
-        "order": "random",
-        "repeat_share": 0,
-        "gold_share": 0,
-        "lease_minutes": 30,
-        "name": "Round one",
-        "seed": 5,
-        **CRITERION,
-        **more,
-    }
-
-
-def answered(version: Version) -> Version:
-    version.candidates.update(responses=version.rows)
-    return version
 
 
 def new(client: Client, data: dict[str, Any]) -> Any:
@@ -114,7 +58,7 @@ def test_the_same_form_sent_twice_makes_one(
 def test_a_name_that_tells_a_model_is_refused(project: Project, alice: User, client_of: ClientOf) -> None:
     response = new(client_of(alice), sent(answered(a_version(project)), [], name="ALPHA against the rest"))
     assert response.status_code == 422
-    assert "names the candidate alpha" in response.content.decode()
+    assert "contains the model name alpha" in response.content.decode()
 
 
 def test_a_guideline_that_tells_a_model_is_refused(
@@ -211,6 +155,11 @@ def test_what_holds_the_references_is_shown_nowhere(
     assert "v0" not in client.get(f"/p/physics/datasets/{version.dataset_id}/").content.decode()
 
 
+@pytest.fixture
+def ravi(project: Project) -> User:
+    return member("ravi", project, Role.RATER)
+
+
 def test_the_page_shows_progress_repeats_and_agreement(
     project: Project, alice: User, rita: User, client_of: ClientOf
 ) -> None:
@@ -222,7 +171,29 @@ def test_the_page_shows_progress_repeats_and_agreement(
     page = client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/").content.decode()
     assert "2 / 2" in page  # repeats
     assert "complete" in page
-    assert figures.agreements(evaluation)[0].percent == 1  # both say: no preference
+    assert figures.agreements(evaluation)[0].percent == 0  # "equal" and "both bad" are two verdicts
+
+
+@pytest.mark.parametrize("side", ["A>B", "B>A"])
+def test_both_bad_is_a_verdict_of_its_own_next_to_equal(
+    project: Project, rita: User, ravi: User, side: str
+) -> None:
+    def alpha(*said: tuple[str, str]) -> float:
+        evaluation = make_evaluation(project, [rita, ravi], rows=len(said), overlap=2)
+        for place, user in enumerate((rita, ravi)):
+            for held in desk.claim(evaluation=evaluation, user=user, count=len(said)):
+                seen = canonical(
+                    criteria_of(evaluation), {0: said[held.item.number - 1][place]}, held.shown_first
+                )
+                give(held, seen[0])
+        found = figures.agreements(evaluation)[0].alpha
+        assert found is not None
+        return found
+
+    same = [("A>>B", "A>>B"), ("B>>A", "B>>A"), ("A=B", "A=B"), ("both_bad", "both_bad")]
+    assert alpha(*same) == 1
+    near, far = alpha(*same, ("A=B", "both_bad")), alpha(*same, (side, "both_bad"))
+    assert 1 > near > far
 
 
 def test_agreement_counts_only_what_two_have_rated(project: Project, rita: User) -> None:
@@ -299,6 +270,75 @@ def test_gold_is_added_by_hand_and_shows_how_a_rater_does(
     assert Item.objects.get(number=2).given == 1
     assert evaluation.run.judgements.count() == 2
     assert "1 / 1" in client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/").content.decode()
+
+
+def test_the_row_and_its_answers_are_shown_before_one_is_gold(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    evaluation, client = make_evaluation(project, rows=3, gold_share=0.5), client_of(alice)
+    alpha, beta = evaluation.run.version.candidates.order_by("name")
+    address = f"/p/physics/evaluations/{evaluation.run_id}/gold/"
+    assert "value_0" not in client.get(address).text
+    page = client.get(address, {"row": 2, "a": alpha.pk, "b": beta.pk}).text
+    for shown in ("question 2", "alpha says 2.1", "beta says 2.1", "value_0", "Use as gold"):
+        assert shown in page
+    assert not Item.objects.exclude(gold="").exists()
+
+
+@pytest.mark.parametrize("row", ["9", "0", "x", str(2**31)])
+def test_a_row_that_is_not_there_is_told_and_nothing_is_offered(
+    project: Project, alice: User, client_of: ClientOf, row: str
+) -> None:
+    evaluation = make_evaluation(project, rows=3)
+    alpha, beta = evaluation.run.version.candidates.order_by("name")
+    address = f"/p/physics/evaluations/{evaluation.run_id}/gold/"
+    page = client_of(alice).get(address, {"row": row, "a": alpha.pk, "b": beta.pk})
+    assert (page.status_code, "errorlist" in page.text or 'role="alert"' in page.text) == (200, True)
+    assert "value_0" not in page.text
+
+
+def test_an_item_is_used_as_gold_from_its_own_page(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    evaluation, client = make_evaluation(project, rows=3, gold_share=0.5), client_of(alice)
+    address = f"/p/physics/evaluations/{evaluation.run_id}/items/2/"
+    assert "Use as gold" in client.get(address).text
+    page = client.post(f"{address}gold/", {"value_0": "5"}, follow=True).text
+    assert Item.objects.get(number=2).gold == '{"0": "both_bad"}'
+    assert "Use as gold" not in page
+    assert "Known answers" in page
+
+
+def test_what_a_rater_has_had_is_not_offered_as_gold(
+    project: Project, alice: User, rita: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=1)
+    desk.claim(evaluation=evaluation, user=rita)
+    address = f"/p/physics/evaluations/{evaluation.run_id}/items/1/"
+    assert "cannot be used as gold" in client_of(alice).get(address).text
+    page = client_of(alice).post(f"{address}gold/", {"value_0": "5"}, follow=True).text
+    assert "A rater has had this item already" in page
+    assert not Item.objects.exclude(gold="").exists()
+
+
+@pytest.mark.parametrize(("name", "status"), [("bob", 403), ("rita", 403), ("charlie", 404), ("adam", 302)])
+def test_who_may_use_an_item_as_gold(
+    project: Project, cast: dict[str, User], client_of: ClientOf, name: str, status: int
+) -> None:
+    address = f"/p/physics/evaluations/{make_evaluation(project, rows=1).run_id}/items/1/gold/"
+    assert client_of(cast[name]).post(address, {"value_0": "5"}).status_code == status
+
+
+def test_what_counts_as_a_hit_is_stated_beside_the_figures(
+    project: Project, alice: User, rita: User, client_of: ClientOf
+) -> None:
+    evaluation, client = make_evaluation(project, [rita], rows=3, gold_share=0.5), client_of(alice)
+    address = f"/p/physics/evaluations/{evaluation.run_id}/"
+    says = "A hit is a right answer given exactly"
+    assert says in client.get(f"{address}gold/").text
+    assert says not in client.get(address).text
+    client.post(f"{address}items/2/gold/", {"value_0": "5"})
+    assert says in client.get(address).text
 
 
 def test_a_file_of_gold_is_taken_whole_or_not_at_all(

@@ -13,8 +13,7 @@ from judging.people import desk
 from judging.people.offers import look
 from judging.people.showing import shown_to
 from tests.conftest import ClientOf
-from tests.judging.people.make import make_evaluation
-from tests.judging.people.test_pages import legacy
+from tests.judging.people.make import legacy, make_evaluation
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -17,10 +18,13 @@ from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion
 from judging.core.people.rating_lines import BadLine, read_lines
 from judging.people import desk
+from judging.people.adjudicating import adjudicate
 from judging.people.exporting import csv_lines, jsonl_lines
 from judging.people.importing import import_begin
 from judging.people.models import Evaluation, Item, Rating, RatingsImport
+from judging.runs import export
 from judging.runs.models import Judgement
+from judging.runs.parquet_file import write_parquet
 from tests.conftest import ClientOf
 from tests.judging.people.make import PREFERENCE, QUALITY, give, make_evaluation
 
@@ -83,6 +87,49 @@ def test_names_and_history_are_there_where_they_are_wanted(rated: Evaluation) ->
     assert [line["current"] for line in lines_of(rated, history=True)] == [False, True, True]
 
 
+def decided(evaluation: Evaluation, by: User, value: str = "B>A") -> Item:
+    """Of the first item that was rated, the first criterion is adjudicated."""
+    item = evaluation.items.filter(given__gt=0).order_by("number")[0]
+    for one in ("A=B", value):
+        values = {0: one, 1: 4, 2: True, 3: "=1+1"}
+        adjudicate(item=item, values=values, reason="The facts are wrong.", by=by)
+    return item
+
+
+def test_what_was_adjudicated_is_in_both_exports_of_ratings(rated: Evaluation, bob: User) -> None:
+    item = decided(rated, bob)
+    lines = {line["item"]: line["adjudicated"] for line in lines_of(rated)}
+    assert lines.pop(item.number) == {"preference": "B>A", "mark": 4, "safe": True, "kind": "=1+1"}
+    assert list(lines.values()) == [None]
+    table = csv.DictReader(io.StringIO(b"".join(csv_lines(rated)).decode("utf-8-sig"), newline=""))
+    assert {row["item"]: row["adjudicated: preference"] for row in table}[str(item.number)] == "B>A"
+
+
+def test_a_run_s_export_names_the_rater_both_answers_and_what_was_adjudicated(
+    rated: Evaluation, bob: User, tmp_path: Path
+) -> None:
+    item = decided(rated, bob)
+    records = [one for one in export.records(rated.run) if one["metric"] == "preference"]
+    first = next(one for one in records if one["line"] == item.row.line)
+    names = ("model", "other_model", "response", "other_response", "rater", "adjudicated")
+    assert [first[name] for name in names] == ["alpha", "beta", 1, 1, "R1", "B>A"]
+    assert first["shown_first"] in (1, 2)
+    assert [one["adjudicated"] for one in records if one is not first] == [None]
+    table = csv.DictReader(io.StringIO(b"".join(export.csv_lines(rated.run)).decode("utf-8-sig"), newline=""))
+    assert {row["other_model"] for row in table} == {"beta"}
+    write_parquet(rated.run, tmp_path / "run.parquet")
+    assert (tmp_path / "run.parquet").stat().st_size
+
+
+def test_the_item_s_page_shows_what_was_adjudicated(
+    rated: Evaluation, alice: User, bob: User, client_of: ClientOf
+) -> None:
+    item = decided(rated, bob)
+    page = client_of(alice).get(f"/p/physics/evaluations/{rated.run_id}/items/{item.number}/").text
+    for shown in ("Adjudicated", "beta better", "The facts are wrong.", "replaced by a later decision"):
+        assert shown in page
+
+
 def test_a_table_begins_no_formula(rated: Evaluation) -> None:
     text = b"".join(csv_lines(rated)).decode("utf-8-sig")
     cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
@@ -91,8 +138,9 @@ def test_a_table_begins_no_formula(rated: Evaluation) -> None:
 
 @pytest.mark.parametrize("form", [jsonl_lines, csv_lines])
 def test_what_is_exported_is_taken_in_elsewhere_as_it_was(
-    project: Project, rated: Evaluation, rita: User, alice: User, form: Any
+    project: Project, rated: Evaluation, rita: User, alice: User, bob: User, form: Any
 ) -> None:
+    decided(rated, bob)
     copy = make_evaluation(project, [rita], version=rated.run.version, criteria=CRITERIA, seed=99)
     text = b"".join(form(rated)).decode("utf-8-sig")
     told = ratings_import(evaluation=copy, text=text, by=alice)

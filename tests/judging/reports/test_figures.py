@@ -23,9 +23,9 @@ from judging.core.values import Outcome
 from judging.reports import figures
 from judging.reports.models import KeptFigures
 from judging.reports.services import report_document
-from judging.review.services import override_add
 from judging.runs import planning, store
 from judging.runs.models import Judgement, Run
+from judging.runs.overrides import override_add
 from judging.runs.services import run_cancel, run_pause
 from judging.runs.settling import run_settle
 from tests.conftest import ClientOf

@@ -11,13 +11,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
-from judging.core.values import Outcome
+from judging.core.values import Outcome, Value
 from judging.reports.services import report_document
 from judging.reports.words import left_out_sentences
-from judging.review.models import Override
-from judging.review.services import override_add
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
+from judging.runs.overrides import override_add
 from judging.runs.services import run_retry
 from tests.judging.reports.cast import a_judged_run, by_name, judge_all
 from tests.make import a_metric, a_run, a_version
@@ -39,9 +38,8 @@ def troubled(judgement: Judgement) -> int | Outcome | None:
     return outcomes[judgement.row.line]
 
 
-def override(judgement: Judgement, value: object, by: User) -> None:
-    score = None if isinstance(value, str) else float(value)  # type: ignore[arg-type]
-    Override.objects.create(judgement=judgement, value=json.dumps(value), score=score, reason="seen", by=by)
+def override(judgement: Judgement, value: Value, by: User) -> None:
+    override_add(judgement=judgement, value=value, reason="seen", by=by)
 
 
 def test_means_and_intervals_are_those_of_the_scores(project: Project) -> None:

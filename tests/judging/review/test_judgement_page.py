@@ -13,10 +13,11 @@ from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
 from judging.core.pipeline import Failure, ScriptResult
-from judging.review.models import Override
-from judging.review.services import override_add
 from judging.runs import services
-from judging.runs.models import Judgement, Run
+from judging.runs.filters import ANYTHING
+from judging.runs.judging_again import Meant, run_judge_again
+from judging.runs.models import Judgement, Override, Run
+from judging.runs.overrides import override_add
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, first_of, judge, said
 from tests.make import a_metric, a_run
@@ -202,7 +203,7 @@ def test_an_override_is_added_and_the_first_value_stays(
         "It is wrong.",
         "bob",
     )
-    assert "overridden; the judge said 7" in text(answer)
+    assert "without override: 7" in text(answer)
 
 
 def test_the_newest_override_counts(project: Project, bob: User, client_of: ClientOf) -> None:
@@ -278,37 +279,90 @@ def test_an_analyst_sees_no_form_to_override(project: Project, alice: User, clie
     assert address(one, "override") not in text(client_of(alice).get(address(one)))
 
 
-def overridden_then_asked_again(project: Project, bob: User) -> Judgement:
-    """The second attempt of a judgement whose first one was overridden."""
-    run = a_judged_run(project, lambda _: failed())
+def overridden_then_asked_again(project: Project, bob: User) -> tuple[Judgement, Judgement]:
+    """Both attempts of a judgement whose first one was overridden."""
+    run = a_judged_run(project, lambda _: said(5))
     override_add(judgement=first_of(run), value=7.25, reason="It is right.", by=bob)
-    services.run_retry(run)
+    run_judge_again(run=run, meant=Meant(ANYTHING), user=None)
     judge(Run.objects.get(pk=run.pk), lambda _: said(3))
-    return run.judgements.select_related("row", "candidate").filter(current=True).order_by("position")[0]
+    found = run.judgements.select_related("row", "candidate", "run", "run_metric")
+    return first_of(run), found.filter(current=True).order_by("position")[0]
 
 
-def test_an_override_of_an_earlier_attempt_is_shown_with_the_new_one(
-    project: Project, bob: User, alice: User, client_of: ClientOf
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_override_is_shown_with_every_attempt(
+    project: Project, bob: User, alice: User, client_of: ClientOf, place: int
 ) -> None:
-    again = overridden_then_asked_again(project, bob)
-    page = text(client_of(alice).get(address(again)))
-    for shown in ("an earlier attempt was overridden", "bob put 7.25", "It is right.", "does not count"):
+    attempts = overridden_then_asked_again(project, bob)
+    page = text(client_of(alice).get(address(attempts[place])))
+    own = f"without override: {(5, 3)[place]}"
+    for shown in ('<span class="score">7.25</span>', own, "bob set 7.25", "It is right."):
         assert shown in page
-    assert address(again, "override") not in page
+    assert address(attempts[place], "withdraw") not in page
 
 
-def test_it_can_be_put_there_too(project: Project, bob: User, client_of: ClientOf) -> None:
-    again = overridden_then_asked_again(project, bob)
-    page = text(client_of(bob).get(address(again)))
-    hidden = dict(re.findall(r'<input type="hidden" name="(value|reason)" value="([^"]*)">', page))
-    assert client_of(bob).post(address(again, "override"), hidden).status_code == 302
-    made = Override.objects.get(judgement=again)
-    assert (made.value, made.reason) == ("7.25", "It is right.")
+def test_an_override_is_withdrawn_with_a_reason(project: Project, bob: User, client_of: ClientOf) -> None:
+    _, again = overridden_then_asked_again(project, bob)
+    assert client_of(bob).post(address(again, "withdraw"), {"reason": ""}).status_code == 422
+    page = client_of(bob).post(address(again, "withdraw"), {"reason": "I misread it."}, follow=True)
+    for shown in ('<span class="score">3</span>', "bob withdrew the override", "I misread it."):
+        assert shown in text(page)
+    assert address(again, "withdraw") not in text(page)
 
 
-def test_the_first_attempt_says_nothing_of_later_ones(
+@pytest.mark.parametrize("name", ["override", "withdraw"])
+def test_a_reviewer_who_is_late_is_told_and_loses_nothing(
+    project: Project, bob: User, adam: User, client_of: ClientOf, name: str
+) -> None:
+    one = first_of(a_judged_run(project))
+    seen = override_add(judgement=one, value=3, reason="so", by=bob)
+    override_add(judgement=one, value=4, reason="rather", by=adam)
+    sent = {"value": "6", "reason": "as I typed it", "seen": seen.pk}
+    late = client_of(bob).post(address(one, name), sent)
+    assert (late.status_code, Override.objects.count()) == (409, 2)
+    for shown in ("Someone else changed this override", "adam set 4", "as I typed it"):
+        assert shown in text(late)
+    (newest,) = set(re.findall(r'name="seen" value="(\d+)"', text(late)))
+    assert client_of(bob).post(address(one, name), sent | {"seen": newest}).status_code == 302
+
+
+@pytest.mark.parametrize(("who", "status"), [("alice", 403), ("rita", 403), ("charlie", 404), ("adam", 302)])
+def test_who_may_withdraw(
+    project: Project, bob: User, cast: dict[str, User], client_of: ClientOf, who: str, status: int
+) -> None:
+    one = first_of(a_judged_run(project))
+    override_add(judgement=one, value=3, reason="so", by=bob)
+    assert client_of(cast[who]).post(address(one, "withdraw"), {"reason": "no"}).status_code == status
+
+
+def test_the_list_shows_the_value_in_force_and_the_first_one(
     project: Project, bob: User, client_of: ClientOf
 ) -> None:
-    overridden_then_asked_again(project, bob)
-    first = Override.objects.get().judgement
-    assert "an earlier attempt was overridden" not in text(client_of(bob).get(address(first)))
+    run = a_judged_run(project, lambda place: said(None if place == 0 else 5))
+    override_add(judgement=first_of(run), value=7.25, reason="so", by=bob)
+    page = text(
+        client_of(bob).get(reverse("runs:judgements", args=("physics", run.pk)), {"overridden": "yes"})
+    )
+    for shown in ("<strong>7.25</strong>", "without override: unparsed", "overridden", 'data-state="scored"'):
+        assert shown in page
+    assert "<strong>5</strong>" not in page
+
+
+def test_the_counts_of_a_run_s_page_are_those_of_its_lists(
+    project: Project, bob: User, client_of: ClientOf
+) -> None:
+    run = a_judged_run(project, lambda place: said(None if place < 2 else 5))
+    override_add(judgement=first_of(run), value=7, reason="so", by=bob)
+    page = text(client_of(bob).get(reverse("runs:detail", args=("physics", run.pk))))
+    assert re.search(r'id="to-unparsed"[^>]*>1<', page)
+    assert re.search(r'id="to-scored"[^>]*>5<', page)
+
+
+def test_judging_again_says_how_many_overrides_stay_in_force(
+    project: Project, alice: User, bob: User, client_of: ClientOf
+) -> None:
+    run = a_judged_run(project)
+    again = reverse("runs:judge_again", args=("physics", run.pk))
+    assert "in force" not in text(client_of(alice).get(again))
+    override_add(judgement=first_of(run), value=7, reason="so", by=bob)
+    assert "1 override stays in force." in text(client_of(alice).get(again))

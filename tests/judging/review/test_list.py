@@ -241,7 +241,7 @@ def test_few_among_many_are_found_by_the_index_of_the_figures(run: Run) -> None:
     with CaptureQueriesContext(connection) as queries:
         nearest(run, Filters(state="error", candidate="alpha"), None, 51)
     assert any(
-        "judgement_figures (run_id=? AND run_metric_id=? AND candidate_id=? AND state=?)" in step
+        "judgement_figures (run_id=? AND run_metric_id=? AND candidate_id=? AND state_in_force=?)" in step
         for step in plan_of(queries)
     )
 

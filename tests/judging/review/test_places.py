@@ -12,10 +12,12 @@ from datasets.models import Response
 from evalsite.accounts.models import Project, User
 from judging.core.pipeline import Story
 from judging.review import places, selectors
-from judging.review.places import Place, nearest
+from judging.review.places import Place, field_of, nearest
 from judging.runs import filters as filtering
 from judging.runs.filters import SORTS, Filters, counts_by_state, matching, reasons
+from judging.runs.judging_again import Meant, run_judge_again
 from judging.runs.models import Judgement, Run
+from judging.runs.overrides import override_add
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.test_list import address, pages, text
@@ -36,11 +38,17 @@ def varied(place: int) -> Story:
 
 
 @pytest.fixture
-def run(project: Project, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Of 130 judgements, as large runs are looked through: nothing is few, and windows are small."""
     monkeypatch.setattr(places, "FEW", -1)
     monkeypatch.setattr(places, "WINDOW", 8)
-    return a_judged_run(project, varied, rows=65)
+    run = a_judged_run(project, varied, rows=65)
+    overridden = run.judgements.filter(position__in=(3, 10, 20, 50)).order_by("position")
+    for place, one in enumerate(overridden):
+        override_add(judgement=one, value=place * 1.25, reason="seen", by=bob)
+    last = overridden[3]
+    run_judge_again(run=run, meant=Meant(Filters(), last.pk), user=None)  # overridden, and to be judged again
+    return Run.objects.get(pk=run.pk)
 
 
 @pytest.mark.parametrize("sort", SORTS)
@@ -60,6 +68,9 @@ def run(project: Project, monkeypatch: pytest.MonkeyPatch) -> Run:
         {"flag": "truncated"},
         {"line": 4},
         {"q": "says 1"},
+        {"overridden": "yes"},
+        {"overridden": "yes", "state": "scored", "most": 2.0},
+        {"overridden": "no", "least": 1.0},
         {"attempts": "all"},
         {"attempts": "older"},
     ],
@@ -76,7 +87,7 @@ def test_every_way_of_looking_finds_what_is_meant_in_order(
 
 
 def _rank(one: Judgement, sort: str) -> tuple[bool, float, int]:
-    value, sign = getattr(one, sort.removeprefix("-")), -1 if sort.startswith("-") else 1
+    value, sign = getattr(one, field_of(Filters(sort=sort))), -1 if sort.startswith("-") else 1
     return value is None, sign * (value or 0), sign * one.position
 
 
@@ -149,9 +160,9 @@ def test_counts_beyond_some_thousand_are_told_as_at_least(
     assert [(one["name"], one["count"]) for one in states] == [
         ("All", "20+"),
         ("scored", "20+"),
-        ("error", "9"),
+        ("error", "8"),
     ]
-    assert counts_by_state(run, Filters()) == {"scored": 111, "error": 19}
+    assert counts_by_state(run, Filters()) == {"scored": 113, "error": 17}
 
 
 def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +181,7 @@ def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: 
         (Filters(sort="seconds"), "judgement_seconds"),
         (Filters(sort="-seconds", state="scored"), "judgement_seconds"),
         (Filters(flag="truncated"), "judgement_flagged"),
+        (Filters(overridden="yes"), "judgement_overridden"),
         (Filters(attempts="older"), "judgement_older"),
         (Filters(q="says"), POSITIONS),
         (Filters(state="scored"), POSITIONS),

@@ -49,3 +49,18 @@ def test_the_list_the_judgement_and_the_report_say_so(run: Run, alice: User, cli
         "Raise max_tokens" in client.get(reverse("runs:judgement", args=(*place, first.pk))).content.decode()
     )
     assert "?flag=truncated" in client.get(reverse("runs:report", args=place)).content.decode()
+
+
+def test_a_run_and_its_judgements_say_what_can_be_done_there_about_unparsed_replies(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    with ScriptedJudge(lambda _: "no idea") as judge:
+        run = work(a_run(a_version(project, rows=1), a_metric(judge.url)))
+    client, place = client_of(alice), (project.slug, run.pk)
+    judgement = run.judgements.first()
+    assert judgement is not None
+    pages = [reverse("runs:detail", args=place), reverse("runs:judgement", args=(*place, judgement.pk))]
+    for page in pages:
+        text = client.get(page).content.decode()
+        assert "No score was found in the judge&#x27;s reply. Ask again, re-parse" in text
+        assert "in the template" not in text

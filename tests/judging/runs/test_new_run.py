@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from datasets.models import Version
 from evalsite import engine
@@ -74,6 +76,31 @@ def test_the_form_shows_whom_the_metric_asks(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
     assert "asks qwen-judge at House judge × 2" in text(client_of(alice).get(ADDRESS))
+
+
+FAILED = {"ok": False, "code": "connection_refused", "detail": "", "refuses": [], "models": []}
+
+
+@pytest.mark.parametrize(
+    ("probe", "said"),
+    [
+        ({}, "The connection to “House judge” was never tested"),
+        (FAILED, "The last connection test of “House judge” failed"),
+        ({**FAILED, "ok": True}, ""),
+    ],
+)
+def test_the_form_warns_of_an_endpoint_that_no_test_has_reached(
+    probe: dict[str, Any],
+    said: str,
+    alice: User,
+    client_of: ClientOf,
+    version: Version,
+    metric: MetricVersion,
+    endpoint: Endpoint,
+) -> None:
+    Endpoint.objects.filter(pk=endpoint.pk).update(probe=probe, probed_at=timezone.now())
+    page = text(client_of(alice).get(ADDRESS))
+    assert said in page if said else "House judge” was never" not in page and "test of “House" not in page
 
 
 def test_the_cost_is_shown_before_the_start(
@@ -292,3 +319,31 @@ def test_an_endpoint_of_another_project_cannot_be_asked(
     foreign = Endpoint.objects.create(project=a_project("Other"), name="x", url=JUDGE_URL, model="m")
     answer = client_of(alice).post(ADDRESS, sent(version, metric) | asking(foreign))
     assert (answer.status_code, Run.objects.count()) == (422, 0)
+
+
+BROKEN = {
+    "its syntax": ("postprocess", "def postprocess(:", "line 1 of the postprocess script: SyntaxError"),
+    "no function": ("postprocess", "def preprocess(data): ...", "there is no function"),
+    "an import": (
+        "preprocess",
+        "\nimport numpy\ndef preprocess(data): ...",
+        "line 2 of the preprocess script",
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "source", "why"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_script_that_cannot_be_loaded_is_refused_before_the_run(
+    kind: str,
+    source: str,
+    why: str,
+    alice: User,
+    client_of: ClientOf,
+    version: Version,
+    metric: MetricVersion,
+) -> None:
+    metric.definition = a_metric(JUDGE_URL, **{kind: source}).to_json()
+    metric.save()
+    page = client_of(alice).post(ADDRESS, sent(version, metric))
+    assert (page.status_code, Run.objects.count()) == (422, 0)
+    assert why in unescape(text(page))

@@ -17,12 +17,12 @@ from judging.core.pipeline import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.reports.selectors import metrics_of
-from judging.review.services import override_add
 from judging.runs import planning, pump, rereading, services, store
 from judging.runs.export import jsonl_lines
 from judging.runs.filters import Filters
 from judging.runs.judging_again import Meant, run_judge_again
 from judging.runs.models import JudgeReply, Run, RunMetric
+from judging.runs.overrides import override_add
 from judging.runs.services import ChosenMetric, run_create
 from tests.conftest import ClientOf
 from tests.judging.judged import said
@@ -325,11 +325,11 @@ def test_a_run_that_is_under_way_is_not_read_again(run: Run) -> None:
     assert rereading.run_read_again(run=run, run_metric=found, definition=definition, user=None) == 0
 
 
-def test_overrides_that_would_count_no_more_are_told_before(
+def test_overrides_that_stay_in_force_are_told_before(
     run: Run, alice: User, bob: User, client_of: ClientOf
 ) -> None:
     address = reverse("runs:read_again", args=("physics", run.pk, run_metric(run).pk))
-    assert "have overridden" not in client_of(alice).get(address).text
+    assert "stay in force" not in client_of(alice).get(address).text
     for judgement in run.judgements.order_by("position")[:2]:
         override_add(judgement=judgement, value=7, reason="so", by=bob)
-    assert "Reviewers have overridden 2 of these judgements." in client_of(alice).get(address).text
+    assert "2 overrides stay in force." in client_of(alice).get(address).text

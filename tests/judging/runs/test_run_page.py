@@ -128,6 +128,16 @@ def test_errors_are_counted_by_reason_and_lead_to_their_judgements(
     assert f"{address(run, 'judgements')}?state=error&amp;reason=rate_limited" in page.content.decode()
 
 
+@pytest.mark.parametrize("offered", [True, False])
+def test_a_report_is_offered_only_where_something_is_scored(
+    offered: bool, project: Project, alice: User, client_of: ClientOf
+) -> None:
+    run = a_judged_run(project)
+    if not offered:
+        Run.objects.filter(pk=run.pk).update(scored=0, errors=run.total)
+    assert (address(run, "report") in text(client_of(alice).get(address(run)))) is offered
+
+
 def test_rows_left_out_are_said(project: Project, alice: User, client_of: ClientOf) -> None:
     version = a_version(project)
     Version.objects.filter(pk=version.pk).update(rows=5, left_out_at="2026-01-01T00:00Z")
@@ -204,7 +214,8 @@ def test_the_list_shows_runs_newest_first_by_pages(
     second = client_of(alice).get(
         reverse("runs:list", args=("physics",)), {"before": first.context["further"]}
     )
-    assert [*first.context["runs"], *second.context["runs"]] == runs[::-1]
+    shown = [*first.context["runs"], *second.context["runs"]]
+    assert [run for run, _counts in shown] == runs[::-1]
 
 
 @pytest.mark.parametrize("before", ["x", "-1", "9" * 30, "9" * 5000])

@@ -3,7 +3,7 @@
 import pytest
 
 from judging.core.jail.pool import Jail
-from judging.core.scripts import ScriptOutcome
+from judging.core.scripts import ScriptOutcome, run_preprocess
 from tests.judging.core.jail.scripting import OUTSIDE, result_of, run, script
 
 FORGE = """
@@ -79,8 +79,6 @@ def test_random_numbers_differ_from_worker_to_worker(jail: Jail) -> None:
 
 
 def test_the_dicts_that_were_given_stay_as_they_were(jail: Jail) -> None:
-    from judging.core.scripts import run_preprocess
-
     data: dict[str, object] = {"list": [1]}
     run_preprocess(jail, script("data.list.append(2)\ndata.new = 1"), [(data, {})])
     assert data == {"list": [1]}
@@ -88,3 +86,18 @@ def test_the_dicts_that_were_given_stay_as_they_were(jail: Jail) -> None:
 
 def test_more_items_than_a_worker_takes_come_back_in_order(jail: Jail) -> None:
     assert [one.result for one in run(jail, script("return data.n"), 1200)] == list(range(1200))
+
+
+def test_a_long_item_lets_no_other_one_reply_at_length(jail: Jail) -> None:
+    head = 'os.write(3, struct.pack(">I", 30 << 20))'
+    source = script(f"if data.n == 0: {head}\nreturn data.n", OUTSIDE + FORGE)
+    small, large = ({"n": 0}, {"content": ""}), ({"n": 1, "text": "x" * (8 << 20)}, {"content": ""})
+    outcomes = run_preprocess(jail, source, [small, large])
+    assert [one.failure.code if one.failure else one.result for one in outcomes] == ["protocol", 1]
+
+
+def test_many_long_replies_are_taken_from_several_workers() -> None:
+    """Together they are longer than what the parent holds of one worker."""
+    with Jail() as jail:
+        outcomes = run(jail, script('data.text = "字" * 250_000\nreturn data.n'), 95)
+    assert [one.result for one in outcomes] == list(range(95))

@@ -17,6 +17,7 @@ import pytest
 from judging.core.jail.job import Limits
 from judging.core.jail.pool import Jail, JailRefused
 from tests.judging.core.jail.conftest import WITHOUT
+from tests.judging.core.jail.readable import readable_copy
 from tests.judging.core.jail.scripting import own_size, result_of, run, script
 
 ROOT = Path(__file__).parents[4]
@@ -88,15 +89,17 @@ def test_a_minimum_above_the_machines_level_refuses() -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the whole suite runs as another user already")
 def test_a_user_without_rights_has_the_same_jail() -> None:
-    said = subprocess.run(
-        [python_for_everyone(), "-c", REPORT],
-        env=IMPORTS,
-        user=65534,
-        group=65534,
-        extra_groups=[],
-        stdout=subprocess.PIPE,
-        check=True,
-    ).stdout
+    with readable_copy() as place:
+        said = subprocess.run(
+            [python_for_everyone(), "-c", REPORT],
+            env={"PYTHONPATH": str(place)},
+            cwd=place,
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
     level, missing, message = json.loads(said)
     assert level == 3 - len(missing)
     assert message.startswith("PermissionError")

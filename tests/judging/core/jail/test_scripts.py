@@ -103,6 +103,13 @@ WRITES = {
     "data.x = (1, 2)": {"x": [1, 2]},
     "data.update(x=None)": {"x": None},
     "data.list[0] = {}": {},
+    "data.x = [{}]\ndata.x[0].y = 1": {"x": [{"y": 1}]},
+    "data.x = [1, [{}]]\ndata.x[1][0].y = 1": {"x": [1, [{"y": 1}]]},
+    "data.x = {'z': [{}]}\ndata.x.z[0].y = 1": {"x": {"z": [{"y": 1}]}},
+    "data.x = x = []\nfor n in range(2): x.append({'n': n})\ndata.x[1].n = 5": {"x": [{"n": 0}, {"n": 5}]},
+    "data.x = x = []\ndata.x.append(1)\nx.append(2)": {"x": [1, 2]},
+    "data.list.append({})\ndata.list[-1].y = 1": {"list": [{}, {"y": 1}]},
+    "data.list[0] = {}\ndata.list[0].y = 1": {"list": [{"y": 1}]},
 }
 
 
@@ -111,6 +118,28 @@ def test_changed_fields_are_told(body: str, changed: dict[str, Any], jail: Jail)
     data = {"n": 1, "deep": {"inner": {}}, "list": [{}]}
     outcome = preprocess(jail, script(body), data, {})
     assert (outcome.failure, repr(outcome.changed["data"])) == (None, repr(changed))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "[one.a for one in data.x][0]",
+        "data.get('x')[0].a",
+        "data['x'][-1].a",
+        "resp.x[0].a",
+        "data.deep.x[0].a",
+        "data.get('y').a",
+        "data.setdefault('z', {'a': 7}).a",
+        "data.setdefault('x', None)[0].a",
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2000])
+def test_what_a_script_assigns_answers_to_attributes_in_lists_too(
+    expression: str, count: int, jail: Jail
+) -> None:
+    body = f"data.x = [{{'a': 7}} for _ in range({count})]\nresp.x = data.x\ndata.deep.x = data.x"
+    outcome = preprocess(jail, script(f"{body}\ndata.y = {{'a': 7}}\nreturn {expression}"), {"deep": {}}, {})
+    assert (outcome.failure, outcome.result) == (None, 7)
 
 
 def test_changes_of_the_response_are_told_apart(jail: Jail) -> None:

@@ -176,3 +176,28 @@ def test_each_piece_is_told_as_it_arrives() -> None:
     assembly = Assembly(on_text=lambda kind, text: heard.append((kind, text)))
     assembly.feed(event({"reasoning": "hm"}) + event({"content": "x"}))
     assert heard == [("reasoning", "hm"), ("content", "x")]
+
+
+DEEP = [b"[" * 990 + b"]" * 990, b'[{"a":' * 500 + b"1" + b"}]" * 500, b"[" * 100_000]
+
+
+@pytest.mark.parametrize("nest", DEEP)
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"choices":[{"message":{"content":"x","tool_calls":%s}}]}',
+        b'{"choices":[{"message":{"content":"\\ud800","tool_calls":%s}}]}',
+        b'{"choices":[{"message":{"content":%s}}]}',
+        b'{"usage":%s,"choices":[{"message":{"content":"x"}}]}',
+        b'{"error":%s}',
+        b'{"error":{"message":%s}}',
+        b'data: {"choices":[{"delta":{"content":"x","tool_calls":%s}}]}\n\ndata: [DONE]\n\n',
+        b'data: {"error":%s}\n\n',
+    ],
+)
+def test_a_reply_that_is_nested_too_deeply_is_no_reply(body: bytes, nest: bytes) -> None:
+    assert code_of(body % nest) == "bad_reply"
+
+
+def test_a_nest_over_several_lines_is_no_reply() -> None:
+    assert code_of(b'data: {"choices":\n' + b"data: [\n" * 200) == "bad_reply"

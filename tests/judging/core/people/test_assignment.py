@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.core.people.assignment import Open, Shares, Twin, in_order, mixed, starting_rank
+from judging.core.people.assignment import (
+    Open,
+    Shares,
+    Twin,
+    fair_share,
+    in_order,
+    mixed,
+    most_held,
+    starting_rank,
+)
 from judging.core.people.drawing import draw, shares_of, shuffled
 
 NO_SHARES = Shares()
@@ -102,3 +112,37 @@ def test_a_small_stratum_is_drawn_from_where_the_size_allows_it() -> None:
 def test_ranks_are_all_there() -> None:
     assert sorted(shuffled(50, 3)) == list(range(50))
     assert shuffled(50, 3) != shuffled(50, 4)
+
+
+@pytest.mark.parametrize(
+    ("seconds_each", "share", "held"),
+    [(None, 200, 10), (30, 200, 20), (5, 200, 30), (300, 200, 10), (30, 7, 7), (None, 0, 1)],
+)
+def test_ten_minutes_of_items_are_held_but_no_more_than_a_fair_share(
+    seconds_each: float | None, share: int, held: int
+) -> None:
+    assert most_held(seconds_each, share) == held
+
+
+@pytest.mark.parametrize(
+    ("left", "mine", "others", "share"),
+    [
+        (30, 30, [], 30),
+        (30, 30, [30, 30], 10),
+        (31, 31, [31, 31], 11),
+        (3, 3, [0], 3),  # the other has had them all
+        (30, 30, [4, 30], 13),
+        (30, 4, [30], 4),
+        (0, 0, [], 0),
+    ],
+)
+def test_the_rest_is_shared_by_those_who_can_still_give_it(
+    left: int, mine: int, others: list[int], share: int
+) -> None:
+    assert fair_share(left, mine, others) == share
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.integers(0, 100))
+def test_fair_shares_add_up_to_what_is_left_and_round_up_only(could: list[int], left: int) -> None:
+    shares = [fair_share(left, mine, could[:at] + could[at + 1 :]) for at, mine in enumerate(could)]
+    assert min(left, sum(could)) <= sum(shares) < left + len(could)

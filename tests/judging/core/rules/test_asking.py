@@ -65,3 +65,13 @@ def test_the_score_comes_with_the_judges_words() -> None:
 )
 def test_anything_but_a_whole_number_from_1_to_5_is_unparsed(content: str, reason: str) -> None:
     assert read_reply(content) == Reason(reason)
+
+
+@pytest.mark.parametrize("content", ["4", "**4**", "4。", " 4. ", "评分：【4】", "Score: [4]", "４"])
+def test_a_bare_number_is_a_score_too(content: str) -> None:
+    assert read_reply(content) == Scored(4, Reason("judge_said", {"said": content.strip()}))
+
+
+def test_a_reply_that_reached_its_token_limit_says_so() -> None:
+    assert read_reply("The two", "length") == Reason("cut_off")
+    assert read_reply("[[9]]", "length") == Reason("out_of_range")

@@ -4,7 +4,7 @@ import pytest
 
 from judging.core.rules.aggregate import aggregate
 from judging.core.rules.conclude import LineError, conclude, needs_answers
-from judging.core.rules.plan import plan, reference_of
+from judging.core.rules.plan import plan
 from judging.core.rules.scoring import Reason, Scored
 from tests.judging.core.rules.programs import planned, program, result, scores, with_lines
 
@@ -107,12 +107,6 @@ def test_a_reference_value_is_text_where_the_format_is_text() -> None:
     assert result(text, '{"答": [1, true]}', {"答": [1, True]}).score == 5
 
 
-def test_the_reference_is_ref_answer_or_else_gt() -> None:
-    assert reference_of({"ref_answer": None, "gt": "b"}) == "b"
-    assert reference_of({"ref_answer": "", "gt": "b"}) == ""
-    assert reference_of({"gt": None}) is None
-
-
 def test_all_fields_are_the_references_in_its_order() -> None:
     told = result(with_lines("@全部字段:精确匹配"), '{"x": 9, "a": 1, "b": 2}', '{"b": 2, "a": 0, "c": 3}')
     assert [(line.name, line.score) for line in told.lines] == [("b", 5), ("a", 1), ("c", 1)]
@@ -151,6 +145,37 @@ def test_a_field_of_that_very_name_comes_first() -> None:
 def test_xml_names_are_taken_as_they_are() -> None:
     text = with_lines("a.b:常量等于:7", "c:常量等于:7", form="XML")
     assert scores(text, "<a.b>7</a.b><c><d>7</d></c>", None) == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "score"),
+    [
+        ("<a><b>x</b><c>y</c></a>", "<a><b>x</b><c>y</c></a>", 5),
+        ("<a>\n  <b> x </b>\n  <c>y</c>\n</a>", "<a><b>x</b><c>y</c></a>", 5),
+        ("<a><b k='1'>x</b></a>", "<a><b>x</b></a>", 5),
+        ("<a><b><!-- --><![CDATA[x]]></b></a>", "<a><b>x</b></a>", 5),
+        ("<a>1<b>x</b>2</a>", "<a>1<b>x</b>2</a>", 5),
+        ("<a><b>x</b><d>y</d></a>", "<a><b>x</b><c>y</c></a>", 1),
+        ("<a><c>y</c><b>x</b></a>", "<a><b>x</b><c>y</c></a>", 1),
+        ("<a><b>xy</b></a>", "<a><b>x</b><b>y</b></a>", 1),
+        ("<a><b>x</b></a>", "<a>x</a>", 1),
+        ("<a>x</a>", "<a><b>x</b></a>", 1),
+        ("<a><b/></a>", "<a></a>", 1),
+        ("<a><b/></a>", "<a><b></b></a>", 5),
+        ("<a><b><c>x</c></b></a>", "<a><b><d>x</d></b></a>", 1),
+        ("<a><b>x</b></a><a>z</a>", "<a><b>x</b></a><a>z</a>", 5),
+        ("<a><b>x</b></a><a>z</a>", "<a><c>x</c></a><a>z</a>", 1),
+    ],
+)
+def test_xml_elements_with_children_are_equal_by_tags_order_and_texts(
+    answer: str, reference: str, score: int
+) -> None:
+    assert scores(with_lines("a:精确匹配", form="XML"), answer, reference) == [score]
+
+
+def test_all_text_of_an_xml_element_is_its_value_for_other_functions() -> None:
+    text = with_lines("a:常量等于:xy", "a:字数限制:2", "a:精确全包括:xy", form="XML:r")
+    assert scores(text, "<r><a><b>x</b><c>y</c></a></r>", None) == [5, 5, 5]
 
 
 def test_repeated_xml_elements_are_a_list() -> None:

@@ -65,7 +65,7 @@ def test_numbers_keep_the_digits_they_are_written_with() -> None:
 def test_a_place_is_told_where_json_ends() -> None:
     with pytest.raises(NotInFormat) as met:
         read_json('\n\n{"a": 1,\n "b" 2}')
-    assert met.value.params == {"line": "4", "column": "6"}
+    assert (met.value.params["line"], met.value.params["column"]) == ("4", "6")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,23 @@ def test_a_hundred_levels_of_elements_are_read() -> None:
 def test_white_space_before_json_counts_for_the_place(text: str, column: int) -> None:
     with pytest.raises(NotInFormat) as met:
         read_json(f"\n\n {text}")
-    assert met.value.params == {"line": "3", "column": str(column)}
+    assert (met.value.params["line"], met.value.params["column"]) == ("3", str(column))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "column"),
+    [
+        ('{"a": 1,}', "trailing_comma", "8"),
+        ('  {"a": [1, 2,]}', "trailing_comma", "14"),
+        ("{'a': 1}", "single_quote", "2"),
+        ('{"a": 1} // note', "comment", "10"),
+        ('{"a": 1} done', "unexpected", "10"),
+    ],
+)
+def test_what_keeps_a_text_from_being_json_is_named(text: str, problem: str, column: str) -> None:
+    with pytest.raises(NotInFormat) as met:
+        read_json(text)
+    assert (met.value.params["problem"], met.value.params["column"]) == (problem, column)
 
 
 def test_json_may_nest_to_a_depth_of_100() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from judging.core.rules.functions import BY_WORD, FUNCTIONS
+from judging.core.rules.scoring import Reason
 from tests.judging.core.rules.programs import one_score, result, scores, with_lines
 
 EQUAL = [
@@ -80,6 +81,23 @@ def test_containment_goes_both_ways(part: str, whole: str, score: int) -> None:
 )
 def test_an_argument_takes_the_place_of_the_reference(function: str, answer: str, score: int) -> None:
     assert result(with_lines(f"f:{function}"), f'{{"f": {answer}}}', "no JSON").score == score
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        ("精确存在于:电影，动作", "part_of_argument"),
+        ("精确存在于:书", "not_part_of_argument"),
+        ("精确全包括:电", "holds_argument"),
+        ("精确全包括:书", "does_not_hold_argument"),
+        ("精确存在于", "part_of_reference"),
+        ("精确全包括:", "holds_reference"),
+    ],
+)
+def test_the_reason_names_the_argument_that_was_compared_with(function: str, code: str) -> None:
+    (line,) = result(with_lines(f"f:{function}"), '{"f": "电影"}', '{"f": "电影"}').lines
+    argument = function.partition(":")[2]
+    assert line.reason == Reason(code, {"argument": argument} if argument else {})
 
 
 @pytest.mark.parametrize(

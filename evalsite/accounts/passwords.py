@@ -1,0 +1,40 @@
+"""A rule for passwords beside Django's own."""
+
+from __future__ import annotations
+
+import re
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from evalsite.accounts.models import User
+
+FEWEST_OTHER_LETTERS = 3  # that a password must have beside names
+_NO_LETTER = re.compile(r"[\W\d_]+")
+
+
+class NameAndDigitsValidator:
+    """Refuses a password that is one's name, once or more often, with digits or punctuation around it."""
+
+    def validate(self, password: str, user: object = None) -> None:
+        if not isinstance(user, User):
+            return
+        rest = _NO_LETTER.sub("", password.casefold())
+        names = {_NO_LETTER.sub("", name.casefold()) for name in _names(user)} - {""}
+        left = rest
+        for name in sorted(names, key=len, reverse=True):
+            left = left.replace(name, "")
+        if left != rest and len(left) < FEWEST_OTHER_LETTERS:
+            raise ValidationError(self.get_help_text(), code="password_is_name")
+
+    def get_help_text(self) -> str:
+        return _("The password can’t be your name with digits or punctuation added.")
+
+
+def _names(user: User) -> list[str]:
+    return [
+        user.username,
+        user.email.partition("@")[0],
+        *(f"{user.first_name} {user.last_name}".split()),
+        user.get_full_name(),
+    ]

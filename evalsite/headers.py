@@ -1,0 +1,20 @@
+"""Headers that every answer carries, static files included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+
+class SameOriginMiddleware:
+    """No other site may load anything from this one, neither as an image nor as a script."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        answer = self.get_response(request)
+        answer.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        return answer

@@ -1,0 +1,30 @@
+"""Numbers that come with a request: those that no database holds name nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+LARGEST = 2**63 - 1
+
+
+def whole(text: str) -> int | None:
+    """A number from 0 that a database holds, or None."""
+    number = int(text) if text.isdecimal() and len(text) < 20 else None
+    return number if number is not None and number <= LARGEST else None
+
+
+class NumbersMiddleware:
+    """There is nothing at an address with a larger number: databases refuse to look for one."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, arguments: Any, named: dict[str, Any]) -> None:
+        if any(isinstance(one, int) and one > LARGEST for one in named.values()):
+            raise Http404

@@ -1,0 +1,141 @@
+"""How large a request may be: decided from its headers, before anything of its body is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
+from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
+from django_htmx.http import trigger_client_event
+
+from evalsite.templatetags.show import filesize
+from evalsite.web.exchange import BUFFERED
+from evalsite.web.server import BODY_WAITS, STEP_ASIDE, WHOLE_BODY
+from evalsite.web.threads import Busy
+
+View = TypeVar("View", bound=Callable[..., Any])
+RETRY_SECONDS = 30
+
+
+class TooLarge(Exception):
+    """A request beyond its limit; the text says what to do."""
+
+
+def upload_page(view: View) -> View:
+    """Marks a view that takes files. It checks who may send one, then calls `allow`, then reads the body and checks
+    the CSRF token (csrf_protect): the token is in the body."""
+    marked = csrf_exempt(view)
+    marked.takes_files = True  # type: ignore[attr-defined]
+    return marked
+
+
+def allow(request: HttpRequest, most: int, sentence: str) -> None:
+    """Let an upload page read a file of up to `most` bytes into a temporary file. Raises TooLarge and Busy."""
+    _check(request, most + int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), sentence)
+    handler = TemporaryFileUploadHandler(request)
+    request.upload_handlers = [handler]
+    request.discard_upload = handler.upload_interrupted  # type: ignore[attr-defined]
+
+
+def file_too_large(most: int) -> str:
+    """What to say about a file beyond a limit of its own."""
+    text = _(
+        "The file is larger than %(most)s. Nothing was saved. Split it, and send the parts one after the other."
+    )
+    return text % {"most": filesize(most)}
+
+
+class RequestLimitsMiddleware:
+    """Refuses bodies beyond the limit, and transfers beyond the number that the server can carry at a time.
+
+    It stands before the CSRF middleware, which reads the body.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        discard_upload = getattr(request, "discard_upload", None)
+        if discard_upload is not None:  # Django leaves the file of a broken upload to the garbage collector
+            discard_upload()
+        if not response.streaming or int(response.get("Content-Length", str(BUFFERED + 1))) <= BUFFERED:
+            return response
+        try:
+            _wait_for_client(request)
+        except Busy:
+            response.close()
+            return _busy(request)
+        return response
+
+    def process_view(self, request: HttpRequest, view: Any, *args: Any) -> HttpResponse | None:
+        if getattr(view, "takes_files", False):
+            return None
+        most, sentence = _form_limit(request)
+        try:
+            _check(request, most, sentence)
+        except (TooLarge, Busy) as error:
+            return self.process_exception(request, error)
+        return None
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, TooLarge):
+            return _too_large(request, str(error))
+        if isinstance(error, UnreadablePostError):  # the client is gone or was too slow: no fault of the site
+            return HttpResponse(status=408)
+        return _busy(request) if isinstance(error, Busy) else None
+
+
+def _form_limit(request: HttpRequest) -> tuple[int, str]:
+    if request.user.is_authenticated:
+        most = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+        sentence = _(
+            "A form can hold at most %(most)s. Nothing was saved. Go back in your browser, where your text still is, "
+            "and shorten it."
+        )
+    else:
+        most = WHOLE_BODY
+        sentence = _(
+            "Without signing in, a request can hold at most %(most)s. Nothing was saved. Sign in, then send it again."
+        )
+    return most, sentence % {"most": filesize(most)}
+
+
+def _check(request: HttpRequest, most: int, sentence: str) -> None:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if int(length) > most:
+        raise TooLarge(sentence)
+    if not request.META.get(BODY_WAITS):
+        return
+    if "CONTENT_LENGTH" not in request.META:
+        text = _(
+            "A request without a Content-Length header can hold at most %(most)s. Send it with that header."
+        )
+        raise TooLarge(text % {"most": filesize(WHOLE_BODY)})
+    _wait_for_client(request)
+
+
+def _wait_for_client(request: HttpRequest) -> None:
+    """From here on the thread may wait for the client. Raises Busy."""
+    step_aside = request.META.get(STEP_ASIDE)
+    if step_aside is not None:
+        step_aside()
+
+
+def _too_large(request: HttpRequest, sentence: str) -> HttpResponse:
+    if request.headers.get("Accept") == "application/json":
+        return JsonResponse({"errors": [sentence]}, status=413)
+    answer = render(request, "413.html", {"sentence": sentence}, status=413)
+    return trigger_client_event(answer, "toast", {"text": sentence, "kind": "error"})
+
+
+def _busy(request: HttpRequest) -> HttpResponse:
+    answer = render(request, "503_busy.html", status=503)
+    answer["Retry-After"] = str(RETRY_SECONDS)
+    return answer

@@ -1,0 +1,357 @@
+"""The web server: HTTP by aiohttp in one event loop, the WSGI application in a bounded number of threads.
+
+A thread is taken only when a request is complete, so clients that send slowly, read slowly or keep connections open
+cost a socket, not a thread. Larger bodies and long answers are passed on while they are on their way; a thread that
+waits for their client steps aside (threads.py). docs/decisions/web-server.md has the reasons and the figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import logging
+import resource
+import signal
+import socket
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from aiohttp import ClientPayloadError
+from aiohttp.web import BaseRequest, Response, Server, StreamResponse
+from aiohttp.web_protocol import RequestHandler
+
+from evalsite.web.exchange import ClientGone, ClientInput, Exchange, environ_of
+from evalsite.web.threads import Job, Threads
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+T = TypeVar("T")
+SLICE = 64 * 1024
+WHOLE_BODY = 64 * 1024  # a body up to this size is received before a thread is taken
+# In the WSGI environment:
+STEP_ASIDE = "evalsite.step_aside"  # to be called before waiting for the client; raises Busy
+BODY_WAITS = (
+    "evalsite.body_waits"  # there if the body is still on its way; without CONTENT_LENGTH it cannot be read
+)
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What slow clients get."""
+
+    pages: int = 6  # requests that are worked on at a time
+    aside: int = 24  # besides: requests that wait for their client while they are worked on
+    starting: int = 2  # of the requests with larger bodies, those at a time that take a turn of the pages
+    connections: int = 1000
+    idle_seconds: float = 30.0  # for the headers of a request, and between two requests
+    grace_seconds: float = 20.0  # for a body or an answer; and at most this long without a byte
+    bytes_per_second: int = 16 * 1024  # what a body or an answer must do on average after that
+    ending_seconds: float = 5.0  # for what is under way when the server is stopped
+
+
+class TooSlow(ClientGone):
+    """A client moved fewer bytes than it has to."""
+
+
+class Pace:
+    """How long a client may let the server wait: a grace period, and more with each byte that it moved."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._moved = 0
+        self._waited = 0.0
+
+    def moved(self, count: int) -> None:
+        self._moved += count
+
+    async def wait(self, event: Awaitable[T]) -> T:
+        """Await what depends on the client. Raises TooSlow."""
+        limits, loop = self._limits, asyncio.get_running_loop()
+        left = limits.grace_seconds + self._moved / limits.bytes_per_second - self._waited
+        began = loop.time()
+        try:
+            async with asyncio.timeout(min(left, limits.grace_seconds)):
+                return await event
+        except TimeoutError:
+            raise TooSlow from None
+        finally:
+            self._waited += loop.time() - began
+
+
+class Phase(Enum):
+    """What a connection does. The server closes those that wait for their client in this order, if it must."""
+
+    IDLE = 0  # between requests, or within the headers of one
+    BODY = 1  # receiving a body that no thread is working on yet
+    BUSY = 2
+
+
+class Connection(RequestHandler):
+    """aiohttp's connection, which also knows since when it is waiting for what."""
+
+    def __init__(self, site: Site, **options: Any) -> None:
+        super().__init__(site.http, **options)
+        self.site = site
+        self.socket: asyncio.Transport | None = None
+        self.enter(Phase.IDLE)
+
+    def enter(self, phase: Phase) -> None:
+        self.phase, self.since = phase, asyncio.get_running_loop().time()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.socket = cast(asyncio.Transport, transport)
+        super().connection_made(transport)
+        self.site.opened(self)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self.site.connections.discard(self)
+        super().connection_lost(exc)
+
+    def drop(self) -> None:
+        """Close it now; what the client has not read is lost."""
+        if self.socket is not None:
+            self.socket.abort()
+
+    def handle_error(
+        self,
+        request: BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> StreamResponse:
+        """What is not HTTP is answered in a line, and not logged: it says nothing about this site."""
+        if isinstance(exc, (ClientGone, ConnectionError)):
+            raise ConnectionResetError from exc
+        if status == 500:
+            return super().handle_error(request, status, exc, message)
+        answer = Response(status=status, text="The request is not valid HTTP.\n")
+        answer.force_close()
+        return answer
+
+
+class Site:
+    """A WSGI application on a socket."""
+
+    def __init__(
+        self, application: WSGIApplication, limits: Limits, *, at_thread_end: Job = lambda: None
+    ) -> None:
+        self.application, self.limits = application, limits
+        self.loop = asyncio.get_running_loop()
+        self.threads = Threads(pages=limits.pages, aside=limits.aside, at_end=at_thread_end)
+        self.starting = asyncio.Semaphore(limits.starting)
+        self.connections: set[Connection] = set()
+        self.http = Server(self.answer, handler_cancellation=True)
+        self.sockname: Any = ("", 0)
+
+    def connection(self) -> Connection:
+        return Connection(
+            self,
+            loop=self.loop,
+            keepalive_timeout=self.limits.idle_seconds,
+            lingering_time=self.limits.ending_seconds,
+            access_log=None,
+            auto_decompress=False,
+            max_line_size=SLICE,
+            max_field_size=SLICE,
+        )
+
+    async def serve(self, listening: socket.socket, stop: asyncio.Event) -> None:
+        """Answer requests until `stop` is set; then end what is under way."""
+        self.sockname = listening.getsockname()
+        server = await self.loop.create_server(self.connection, sock=listening, backlog=1024)
+        sweeping = asyncio.create_task(self.sweep())
+        await stop.wait()
+        server.close()
+        sweeping.cancel()
+        await self.end()
+
+    async def sweep(self) -> None:
+        """Close connections on which nothing has happened for too long."""
+        while True:
+            await asyncio.sleep(min(1.0, self.limits.idle_seconds / 4))
+            latest = self.loop.time() - self.limits.idle_seconds
+            for connection in list(self.connections):
+                if connection.phase is Phase.IDLE and connection.since < latest:
+                    connection.drop()
+
+    async def end(self) -> None:
+        """Let requests that are worked on end, for a few seconds."""
+        until = self.loop.time() + self.limits.ending_seconds
+        while self.loop.time() < until and any(one.phase is Phase.BUSY for one in self.connections):
+            for connection in list(self.connections):
+                if connection.phase is not Phase.BUSY:
+                    connection.drop()
+            await asyncio.sleep(0.02)
+        for connection in list(self.connections):
+            connection.drop()
+        await asyncio.sleep(0)
+
+    def opened(self, connection: Connection) -> None:
+        """Where there are too many connections, the one that has waited longest for its client makes room."""
+        self.connections.add(connection)
+        if len(self.connections) <= self.limits.connections:
+            return
+        waiting = [one for one in self.connections if one.phase is not Phase.BUSY]
+        min(waiting or [connection], key=lambda one: (one.phase.value, one.since)).drop()
+
+    async def answer(self, request: BaseRequest) -> StreamResponse:
+        """One request, from its headers to the end of the answer."""
+        connection: Any = request.protocol
+        try:
+            return await self._answer(request, connection)
+        except ClientGone:
+            connection.drop()
+            raise
+        finally:
+            connection.enter(Phase.IDLE)
+
+    async def _answer(self, request: BaseRequest, connection: Connection) -> StreamResponse:
+        exchange = Exchange(self.loop, self.threads)
+        environ = environ_of(request, self.sockname)
+        environ[STEP_ASIDE] = exchange.step_aside
+        receive = Body(request, Pace(self.limits))
+        connection.enter(Phase.BODY)
+        try:
+            whole = await receive.whole(WHOLE_BODY)
+        except TooSlow:
+            return refused(408, "The request did not arrive in time. Send it again.\n")
+        if whole is None:
+            environ[BODY_WAITS] = True
+            environ["wsgi.input"] = io.BufferedReader(
+                ClientInput(exchange, receive.part, self.loop), 4 * SLICE
+            )
+            await self.starting.acquire()  # many that come at once must not make pages wait
+            exchange.once_aside(self.starting.release)
+        elif whole:
+            environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(whole), str(len(whole))
+        connection.enter(Phase.BUSY)
+        self.threads.submit(lambda: exchange.run(self.application, environ))
+        try:
+            return await self._pass_on(exchange, request, receive)
+        finally:
+            exchange.abandon()
+
+    async def _pass_on(self, exchange: Exchange, request: BaseRequest, body: Body) -> StreamResponse:
+        """Send what the application answers, as fast as the client takes it."""
+        data = await exchange.more()
+        if not exchange.status or (exchange.failed and not data):
+            if body.broken:
+                return refused(408, "The request did not arrive in time. Send it again.\n")
+            return refused(500, "The server failed. Try again.\n")
+        pace = Pace(self.limits)
+        whole = exchange.ended and not exchange.failed and len(data) <= SLICE
+        answer = begun(exchange, data if whole else None)
+        if not body.complete:
+            answer.force_close()
+        await answer.prepare(request)
+        empty = request.method == "HEAD" or answer.status in (204, 304)
+        while data and not whole:
+            for start in range(0, 0 if empty else len(data), SLICE):
+                part = memoryview(data)[start : start + SLICE]
+                await pace.wait(answer.write(part))
+                pace.moved(len(part))
+            data = await exchange.more()
+        if exchange.failed:  # in the middle: the client must not take it for a whole answer
+            raise ClientGone
+        await pace.wait(answer.write_eof())
+        return answer
+
+
+def begun(exchange: Exchange, whole: bytes | None) -> StreamResponse:
+    """aiohttp's answer with the application's status and headers; a whole one goes out in one piece."""
+    code, _, reason = exchange.status.partition(" ")
+    headers = [*exchange.headers, ("Server", "evalsite")]
+    if whole is None:
+        return StreamResponse(status=int(code), reason=reason, headers=headers)
+    return Response(status=int(code), reason=reason, headers=headers, body=whole)
+
+
+class Body:
+    """What a client sends after the headers."""
+
+    def __init__(self, request: BaseRequest, pace: Pace) -> None:
+        self._request, self._pace = request, pace
+        self._asked_for = False
+        self.broken = False
+
+    @property
+    def complete(self) -> bool:
+        return not self._request.can_read_body
+
+    async def whole(self, most: int) -> bytes | None:
+        """All of it, or None if it is longer than `most`; then it is still to be received."""
+        if (self._request.content_length or 0) > most:
+            return None
+        received = bytearray()
+        while not self.complete and (part := await self.part()):
+            received += part
+            if len(received) > most:
+                return None
+        return bytes(received)
+
+    async def part(self) -> bytes:
+        """The next bytes, b"" at the end. Raises TooSlow and ClientGone."""
+        await self._ask_for_it()
+        try:
+            part = await self._pace.wait(self._request.content.readany())
+        except TooSlow:
+            self.broken = True
+            raise
+        except (ClientPayloadError, ConnectionError) as error:
+            self.broken = True
+            raise ClientGone from error
+        self._pace.moved(len(part))
+        return part
+
+    async def _ask_for_it(self) -> None:
+        """A client that sent `Expect: 100-continue` waits for this line."""
+        if self._asked_for:
+            return
+        self._asked_for = True
+        if self._request.headers.get("Expect", "").lower() == "100-continue" and self._request.can_read_body:
+            await self._request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._request.writer.output_size = 0
+
+
+def refused(status: int, text: str) -> Response:
+    answer = Response(status=status, text=text, headers={"Server": "evalsite"})
+    answer.force_close()
+    return answer
+
+
+def run(application: WSGIApplication, host: str, port: int, *, limits: Limits, at_thread_end: Job) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    asyncio.run(_run(application, host, port, limits, at_thread_end))
+
+
+async def _run(
+    application: WSGIApplication, host: str, port: int, limits: Limits, at_thread_end: Job
+) -> None:
+    raise_open_files(limits.connections + 500)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    with listen(host, port) as listening:
+        await Site(application, limits, at_thread_end=at_thread_end).serve(listening, stop)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """`::` takes IPv4 as well."""
+    if ":" not in host:
+        return socket.create_server((host, port))
+    both = host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server((host, port), family=socket.AF_INET6, dualstack_ipv6=both)
+
+
+def raise_open_files(wanted: int) -> None:
+    """A connection is an open file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

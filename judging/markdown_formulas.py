@@ -1,0 +1,109 @@
+"""Formulas in Markdown: $…$, $$…$$, \\(…\\) and \\[…\\] become `formula` tokens, the last two kinds also as blocks.
+
+Delimiters are found in one pass over a text, so that a text full of them costs no more than any other.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+
+MOST_LINES = 200  # of a formula in a block of its own; the check of its lines is repeated for every opener
+
+_CLOSERS = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}  # `$$` before `$`
+_MARK = re.compile(r"\\.|\$", re.DOTALL)  # whatever a backslash escapes is no delimiter
+_BLANK_TO_LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
+
+
+def formulas_plugin(parser: MarkdownIt) -> None:
+    """Adds `formula` tokens; `meta["display"]` tells whether one stands on its own."""
+    parser.inline.ruler.before("escape", "formula", _inline)
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    parser.block.ruler.before("fence", "formula", _block, interrupts)
+
+
+def _inline(state: StateInline, silent: bool) -> bool:
+    opener = _opener(state.src, state.pos)
+    if opener is None:
+        return False
+    begin = state.pos + len(opener)
+    end = _closing(state.src, state.env, begin, _CLOSERS[opener])
+    if end is None or end + len(opener) > state.posMax or not state.src[begin:end].strip():
+        return False
+    if opener.startswith("$") and _is_money(state.src, opener, state.pos, end):
+        return False
+    if not silent:
+        token = state.push("formula", "math", 0)
+        token.content = state.src[begin:end].strip()
+        token.meta = {"display": opener in ("$$", "\\[")}
+    state.pos = end + len(opener)
+    return True
+
+
+def _block(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """A formula whose closing delimiter ends its line, inside the block (list item, quote) that it starts in."""
+    start = state.bMarks[line] + state.tShift[line]
+    if state.is_code_block(line) or (opener := _opener(state.src, start)) not in ("$$", "\\["):
+        return False
+    end = _closing(state.src, state.env, start + 2, _CLOSERS[opener])
+    if end is None or end >= state.eMarks[end_line - 1] or not _BLANK_TO_LINE_END.match(state.src, end + 2):
+        return False
+    last = bisect_right(state.bMarks, end, line, end_line) - 1
+    if last - line > MOST_LINES or any(_is_outside(state, one) for one in range(line + 1, last + 1)):
+        return False
+    lines = [state.src[state.bMarks[one] : state.eMarks[one]] for one in range(line, last)]
+    content = "\n".join([*lines, state.src[state.bMarks[last] : end]])[
+        start - state.bMarks[line] + 2 :
+    ].strip()
+    if not content:
+        return False
+    state.line = last + 1
+    if not silent:
+        token = state.push("formula", "math", 0)
+        token.content, token.block, token.map = content, True, [line, last + 1]
+        token.meta = {"display": True}
+    return True
+
+
+def _is_outside(state: StateBlock, line: int) -> bool:
+    return state.sCount[line] < state.blkIndent and not state.isEmpty(line)
+
+
+def _opener(text: str, at: int) -> str | None:
+    if at >= len(text) or text[at] not in "$\\":
+        return None
+    return next((one for one in _CLOSERS if text.startswith(one, at)), None)
+
+
+def _is_money(text: str, opener: str, at: int, end: int) -> bool:
+    """As Pandoc has it: a dollar with a digit before it, with a space inside, or with a digit behind it."""
+    before, behind = text[at - 1 : at], text[end + len(opener) : end + len(opener) + 1]
+    spaced = opener == "$" and (text[at + 1].isspace() or text[end - 1].isspace())
+    return spaced or before.isdigit() or behind.isdigit()
+
+
+def _closing(text: str, env: Any, begin: int, closer: str) -> int | None:
+    """Where the next closing delimiter stands."""
+    places = _places(text, env)[closer]
+    found = bisect_left(places, begin)
+    return places[found] if found < len(places) else None
+
+
+def _places(text: str, env: Any) -> dict[str, list[int]]:
+    """Where each closing delimiter stands in a text that is being parsed; kept in the parser's environment."""
+    known: dict[str, dict[str, list[int]]] = env.setdefault("formula_places", {})
+    if text not in known:
+        places: dict[str, list[int]] = {closer: [] for closer in _CLOSERS.values()}
+        for mark in _MARK.finditer(text):
+            if mark[0] in places:
+                places[mark[0]].append(mark.start())
+            if text.startswith("$$", mark.start()):
+                places["$$"].append(mark.start())
+        known[text] = places
+    return known[text]

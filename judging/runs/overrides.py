@@ -1,0 +1,152 @@
+"""Overrides: a reviewer's value for an answer and a metric.
+
+`Override` is the history. Its newest entry is in force, whichever attempt it was made on, until another entry withdraws
+it. The value in force is stored on the current attempt as well, where lists and figures read it; whatever makes another
+attempt current takes it along in the same transaction.
+
+Locks: whatever overrides, or changes which attempt is current, locks the run's metrics before it locks the run or its
+judgements. A worker that stores judgements needs no such lock: it changes an attempt's own value only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from evalsite.accounts.models import User
+from evalsite.audit import Action, record
+from judging.core.values import Outcome, Value
+from judging.runs.models import Judgement, Override, Run, RunMetric
+from judging.runs.plain import storable
+
+
+class OverrideConflict(Exception):
+    """Somebody else has added an entry since the reviewer opened the page."""
+
+
+def metrics_lock(run_id: int) -> None:
+    """Lock the run's metrics until the transaction ends: nobody overrides anything of the run meanwhile."""
+    list(RunMetric.objects.select_for_update(no_key=True).filter(run=run_id).order_by("pk"))
+
+
+def run_lock(run_id: int) -> Run:
+    """The run, locked together with its metrics, for whatever makes new attempts."""
+    metrics_lock(run_id)
+    return Run.objects.select_for_update().get(pk=run_id)
+
+
+def attempts_of(judgement: Judgement) -> QuerySet[Judgement]:
+    """Every attempt of this metric, or rater, at this answer (or pair of answers) within the run."""
+    return Judgement.objects.filter(**_item(judgement))
+
+
+def history_of(judgement: Judgement) -> QuerySet[Override]:
+    """What reviewers decided about this answer and metric, on whichever attempt; the newest first."""
+    named = {f"judgement__{name}": value for name, value in _item(judgement).items()}
+    return Override.objects.filter(**named).order_by("-pk")
+
+
+def _item(judgement: Judgement) -> dict[str, Any]:
+    return {
+        "run": judgement.run_id,
+        "run_metric": judgement.run_metric_id,
+        "response": judgement.response_id,
+        "other_response": judgement.other_response_id,
+        "rater": judgement.rater_id,
+    }
+
+
+def overridden_of(run_metric: RunMetric) -> QuerySet[Judgement]:
+    """A metric's judgements on which an override is in force."""
+    return Judgement.objects.filter(
+        run=run_metric.run_id, run_metric=run_metric, override_value__isnull=False
+    )
+
+
+def in_force_of(judgements: Iterable[Judgement]) -> dict[int, Override]:
+    """{judgement: the entry in force} of those that are overridden."""
+    overridden = {_key(one): one.pk for one in judgements if one.overridden}
+    if not overridden:
+        return {}
+    found = Override.objects.filter(judgement__response__in={key[1] for key in overridden})
+    found = found.filter(judgement__run_metric__in={key[0] for key in overridden})
+    newest = {_key(one.judgement): one for one in found.select_related("judgement", "by").order_by("pk")}
+    return {pk: newest[key] for key, pk in overridden.items() if key in newest}
+
+
+def _key(judgement: Judgement) -> tuple[int, int, int | None, int | None]:
+    return judgement.run_metric_id, judgement.response_id, judgement.other_response_id, judgement.rater_id
+
+
+@transaction.atomic
+def override_add(
+    *, judgement: Judgement, value: Value, reason: str, by: User, seen: int | None = None
+) -> Override:
+    """A value in place of the attempts' own.
+
+    `seen`: the newest entry that the reviewer knew of, 0 for none. Raises OverrideConflict if there is another by now.
+    """
+    _lock(judgement, seen)
+    outcome = Outcome("scored", value)
+    made = Override.objects.create(
+        judgement=judgement,
+        value=storable(outcome.value_json) or "",
+        score=outcome.score,
+        reason=storable(reason) or "",
+        by=by,
+    )
+    _put(judgement, made, Action.OVERRIDE_ADDED)
+    return made
+
+
+@transaction.atomic
+def override_withdraw(*, judgement: Judgement, reason: str, by: User, seen: int | None = None) -> Override:
+    """The attempts' own values count again. Raises OverrideConflict also where nothing is in force."""
+    newest = _lock(judgement, seen)
+    if newest is None or newest.value is None:
+        raise OverrideConflict
+    made = Override.objects.create(judgement=judgement, reason=storable(reason) or "", by=by)
+    _put(judgement, made, Action.OVERRIDE_WITHDRAWN)
+    return made
+
+
+def _lock(judgement: Judgement, seen: int | None) -> Override | None:
+    metrics_lock(judgement.run_id)
+    newest = history_of(judgement).first()
+    if seen is not None and seen != (newest.pk if newest else 0):
+        raise OverrideConflict
+    return newest
+
+
+def _put(judgement: Judgement, made: Override, action: Action) -> None:
+    current = attempts_of(judgement).filter(current=True)
+    current.update(override_value=made.value, override_score=made.score)
+    run = judgement.run
+    record(
+        action,
+        project=run.project,
+        thing=judgement,
+        name=run.name,
+        by=made.by,
+        run=run.pk,
+        row=judgement.row.line,
+        value=made.value,
+        reason=made.reason,
+    )
+    Run.objects.filter(pk=judgement.run_id).update(revision=F("revision") + 1)
+
+
+def carry_over(run_id: int, judgements: QuerySet[Judgement]) -> None:
+    """Put what is in force on those of a rater's judgements that are current now, and take it off the others.
+
+    Call with the run's metrics locked.
+    """
+    if not Override.objects.filter(judgement__run=run_id).exists():
+        return
+    for one in judgements:
+        newest = history_of(one).first() if one.current else None
+        value, score = (newest.value, newest.score) if newest else (None, None)
+        Judgement.objects.filter(pk=one.pk).update(override_value=value, override_score=score)

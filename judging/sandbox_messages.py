@@ -1,0 +1,131 @@
+"""Technical messages in English, as they are stored with judgements, in the reader's language.
+
+They are those of our sandbox, and frequent syntax errors. What else Python says (`KeyError: 'x'`) stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from django.utils.translation import gettext, gettext_noop
+
+_NAME = re.compile(r"%\((\w+)\)s")
+_SYNTAX_ERROR = re.compile(r"((?:Syntax|Indentation|Tab)Error): (.*)", re.S)
+_PLACE = re.compile(
+    r"line (?P<line>\d+) of the (?P<kind>preprocess|postprocess) script(?:: (?P<rest>.*))?", re.S
+)
+
+MESSAGES = (
+    gettext_noop("there is no function '%(name)s'"),
+    gettext_noop("%(kind)s wants '%(name)s', which is not given"),
+    gettext_noop("ImportError: '%(module)s' can't be imported in a script"),
+    gettext_noop("AttributeError: there is no field '%(name)s'"),
+    gettext_noop("more than %(most)s characters in the changed fields"),
+    gettext_noop("more than %(most)s characters"),
+    gettext_noop("more than %(seconds)s seconds of processor time"),
+    gettext_noop("more than %(seconds)s seconds"),
+    gettext_noop("more memory than an item may use"),
+    gettext_noop("%(kind)s returned a text of %(count)s characters"),
+    gettext_noop("%(kind)s returned a text with half a character or a NUL in it"),
+    gettext_noop("%(kind)s returned an integer beyond 64 bits"),
+    gettext_noop("%(kind)s returned %(value)s"),
+    gettext_noop("%(field)s has a key that is no text: %(value)s"),
+    gettext_noop("%(field)s is no JSON value: %(type)s"),
+    gettext_noop("its process was ended by %(signal)s"),
+    gettext_noop("its process ended itself"),
+    gettext_noop("its process was ended before it began"),
+    gettext_noop("the worker did not answer as agreed: %(why)s"),
+    gettext_noop("'%(name)s' is undefined"),
+    gettext_noop("too deeply nested"),
+    gettext_noop("level %(level)s of isolation, at least %(minimum)s is asked for"),
+)
+
+# The most frequent syntax errors that Python, Jinja, JSON and regular expressions tell.
+SYNTAX = (
+    gettext_noop("invalid syntax"),
+    gettext_noop("'%(sign)s' was never closed"),
+    gettext_noop("unmatched '%(sign)s'"),
+    gettext_noop("closing parenthesis '%(sign)s' does not match opening parenthesis '%(other)s'"),
+    gettext_noop("unterminated string literal (detected at line %(line)s)"),
+    gettext_noop("unterminated triple-quoted string literal (detected at line %(line)s)"),
+    gettext_noop("expected ':'"),
+    gettext_noop("expected an indented block after %(what)s on line %(line)s"),
+    gettext_noop("unexpected indent"),
+    gettext_noop("unindent does not match any outer indentation level"),
+    gettext_noop("inconsistent use of tabs and spaces in indentation"),
+    gettext_noop("invalid non-printable character %(sign)s"),
+    gettext_noop("invalid character '%(sign)s' (%(code)s)"),
+    gettext_noop("unexpected character after line continuation character"),
+    gettext_noop("invalid syntax. Perhaps you forgot a comma?"),
+    gettext_noop("invalid syntax. Maybe you meant '==' or ':=' instead of '='?"),
+    gettext_noop("'%(word)s' outside function"),
+    gettext_noop("'%(word)s' outside loop"),
+    gettext_noop("expected token '%(wanted)s', got '%(met)s'"),
+    gettext_noop("unexpected end of template, expected '%(wanted)s'."),
+    gettext_noop("unexpected '%(met)s', expected '%(wanted)s'"),
+    gettext_noop("unexpected char '%(met)s' at %(place)s"),
+    gettext_noop("unexpected '%(met)s'"),
+    gettext_noop("Expected an expression, got '%(met)s'"),
+    gettext_noop(
+        "Encountered unknown tag '%(tag)s'. Jinja was looking for the following tags: %(tags)s. The innermost block "
+        "that needs to be closed is '%(block)s'."
+    ),
+    gettext_noop(
+        "Encountered unknown tag '%(tag)s'. You probably made a nesting mistake. Jinja is expecting this tag, but "
+        "currently looking for %(tags)s. The innermost block that needs to be closed is '%(block)s'."
+    ),
+    gettext_noop("Encountered unknown tag '%(tag)s'."),
+    gettext_noop(
+        "Unexpected end of template. Jinja was looking for the following tags: %(tags)s. The innermost block that "
+        "needs to be closed is '%(block)s'."
+    ),
+    gettext_noop("No filter named '%(name)s'."),
+    gettext_noop("No test named '%(name)s'."),
+    gettext_noop("tag name expected"),
+    gettext_noop("'%(root)s' has no attribute '%(name)s'"),
+    gettext_noop("Expecting value"),
+    gettext_noop("Expecting property name enclosed in double quotes"),
+    gettext_noop("Expecting ',' delimiter"),
+    gettext_noop("Expecting ':' delimiter"),
+    gettext_noop("Extra data"),
+    gettext_noop("Invalid control character at"),
+    gettext_noop("Invalid \\escape"),
+    gettext_noop("Unterminated string starting at"),
+    gettext_noop("missing ), unterminated subpattern at position %(place)s"),
+    gettext_noop("unbalanced parenthesis at position %(place)s"),
+    gettext_noop("unterminated character set at position %(place)s"),
+    gettext_noop("nothing to repeat at position %(place)s"),
+    gettext_noop("multiple repeat at position %(place)s"),
+    gettext_noop("bad escape %(escape)s at position %(place)s"),
+)
+
+
+def localized(message: str) -> str:
+    """The message in the active language, with the line and script that it begins with."""
+    place = _PLACE.fullmatch(message)
+    if place is not None:
+        words = {"line": place["line"], "kind": place["kind"], "detail": localized(place["rest"] or "")}
+        if not words["detail"]:
+            return gettext("line %(line)s of the %(kind)s script") % words
+        return gettext("line %(line)s of the %(kind)s script: %(detail)s") % words
+    syntax = _SYNTAX_ERROR.fullmatch(message)
+    if syntax is not None:
+        return f"{syntax[1]}: {localized(syntax[2])}"
+    for msgid, pattern in _patterns():
+        found = pattern.fullmatch(message)
+        if found is not None:
+            return gettext(msgid) % found.groupdict()
+    return message
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Each message with the expression that it matches, in order: the more exact ones stand first."""
+    return tuple((msgid, re.compile(_expression(msgid), re.S)) for msgid in (*MESSAGES, *SYNTAX))
+
+
+def _expression(msgid: str) -> str:
+    """`more than %(most)s characters` as `more than (?P<most>.+?) characters`."""
+    texts = _NAME.split(msgid)
+    return "".join(f"(?P<{part}>.+?)" if number % 2 else re.escape(part) for number, part in enumerate(texts))

@@ -1,0 +1,20 @@
+// Deciding on a difference by keyboard, as on the rating desk. Without this module the form works as any form.
+import { keep } from "./keys.js";
+import { VerdictForm } from "./desk/form.js";
+
+const decision = document.getElementById("decision");
+const form = new VerdictForm(decision);
+const { reason } = decision.elements;
+
+for (const digit of "0123456789") keep(digit, () => form.digit(digit));
+keep("ArrowLeft", () => form.move(-1));
+keep("ArrowRight", () => form.move(1));
+keep("ArrowUp", () => form.select(form.at - 1));
+keep("ArrowDown", () => form.select(form.at + 1));
+for (const key of "cC") keep(key, () => reason.focus());
+keep("Enter", () => decision.requestSubmit());
+
+decision.addEventListener("submit", (event) => {
+  if (!form.complete(decision.dataset.choose)) event.preventDefault();
+});
+form.select(0, false);

@@ -1,0 +1,275 @@
+"""Who may open which address. An address that is not in the table fails, and so does every other answer."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.db import transaction
+from django.http import HttpResponseBase
+from django.test import Client
+
+from datasets.models import Attachment, Version
+from evalsite.accounts.invitations import invitation_create
+from evalsite.accounts.models import Project, User
+from evalsite.accounts.tokens import token_create
+from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.people import desk
+from judging.people.models import RatingsImport
+from tests.conftest import ClientOf, person
+from tests.datasets.conftest import answers, jsonl, question, upload
+from tests.judging.judged import a_judged_run
+from tests.judging.people.make import give, legacy, make_evaluation
+from tests.make import a_metric
+from tests.routes import routes
+
+__all__ = ["upload"]  # a fixture
+
+ROLES = {"alice": "analyst", "rita": "rater", "bob": "reviewer", "adam": "administrator"}
+OUTSIDE = ("charlie", "nobody")  # administers another project; belongs to none
+EVERYBODY = ("anonymous", *ROLES, "olga", *OUTSIDE)
+
+# Who may: letters for analyst, rater, reviewer and administrator; a superuser may wherever an administrator may.
+MEMBERS, READ, WORK, MANAGE, RATE, REVIEW = (
+    "alice rita bob adam",
+    "alice bob adam",
+    "alice adam",
+    "adam",
+    "rita adam",
+    "bob adam",
+)
+SITE = ""  # superusers alone
+SIGNED_IN = "signed in"
+PUBLIC = "public"
+NOBODY = "nobody"
+PROGRAMS = "superusers; others are asked for a token"
+GET, POST = "get", "post"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How an address is asked, and who of a project's members may; others of them are refused with `refusal`."""
+
+    method: str
+    may: str
+    refusal: str = "403"
+    superuser: str = "in"
+
+
+TABLE: dict[str, Rule] = {}
+
+
+def table(method: str, may: str, names: str, refusal: str = "403", superuser: str = "in") -> None:
+    """Put addresses into the table."""
+    TABLE.update({name: Rule(method, may, refusal, superuser) for name in names.split()})
+
+
+table(GET, PUBLIC, "accounts:sign_in accounts:join")
+table(POST, PUBLIC, "accounts:sign_out accounts:language accounts:theme")
+table(GET, NOBODY, "accounts:oidc accounts:oidc_back", "404")  # single sign-on is off
+table(POST, NOBODY, "accounts:view_as", "403")  # of local mode
+table(GET, SIGNED_IN, "home accounts:account accounts:password")
+table(POST, SIGNED_IN, "accounts:make_token")
+table(POST, "rita", "accounts:revoke_token", "404", "404")  # her own
+table(GET, SITE, "status accounts:site_log accounts:site_log_csv accounts:create_project")
+table(GET, PROGRAMS, "prometheus")
+table(GET, MEMBERS, "project")
+table(GET, MANAGE, "accounts:project_settings accounts:project_log accounts:project_log_csv accounts:members")
+table(
+    POST,
+    MANAGE,
+    "accounts:archive_project accounts:restore_project accounts:add_member accounts:create_member accounts:invite "
+    "accounts:revoke_invitation accounts:set_roles accounts:remove_member accounts:reset_password",
+)
+table(
+    GET,
+    READ,
+    "datasets:list datasets:formats datasets:sample datasets:dataset datasets:version datasets:original "
+    "datasets:bad_rows datasets:rows_jsonl datasets:rows_csv datasets:table_csv datasets:changes_since "
+    "datasets:findings datasets:rows datasets:random_row "
+    "datasets:row datasets:raw_row datasets:original_row",
+)
+table(GET, WORK, "datasets:upload datasets:attach datasets:attachment datasets:attachment_unmatched")
+table(
+    POST,
+    WORK,
+    "datasets:archive datasets:restore datasets:repair datasets:cancel datasets:again datasets:read_as "
+    "datasets:leave_out datasets:attachment_use datasets:attachment_name datasets:attachment_discard",
+)
+table(POST, READ, "datasets:changes")
+table(GET, WORK, "endpoints:list endpoints:endpoint")
+table(POST, WORK, "endpoints:test")
+table(GET, MANAGE, "endpoints:new endpoints:edit endpoints:address")
+table(POST, MANAGE, "endpoints:publish endpoints:archive endpoints:restore")
+table(
+    GET,
+    WORK,
+    "metrics:list metrics:new metrics:rules_start metrics:rules_new metrics:rules_reference metrics:reference "
+    "metrics:import metrics:export_all metrics:edit metrics:export metrics:compare metrics:export_version "
+    "metrics:versions metrics:version",
+)
+table(
+    POST,
+    WORK,
+    "metrics:preview metrics:lint metrics:try metrics:rules_look metrics:rules_lint metrics:rules_try "
+    "metrics:past_replies metrics:copy metrics:archive metrics:restore metrics:restore_version",
+)
+table(GET, RATE, "rating:queue")
+table(GET, RATE, "desk:page desk:items desk:mine", superuser="404")  # both rate there
+table(POST, RATE, "desk:undo desk:give_back", superuser="404")
+table(GET, "rita", "desk:item desk:difference", superuser="404")  # her own item
+table(POST, "rita", "desk:verdict desk:skip desk:draft", superuser="404")
+table(
+    GET,
+    WORK,
+    "people:new people:gold people:import people:taken_in people:rename_sides",
+)
+table(
+    POST,
+    WORK,
+    "people:close people:reopen people:archive people:restore people:add_raters people:leave people:reassign "
+    "people:gild people:stop_import",
+)
+table(GET, READ, "people:list people:detail people:items people:item people:export")
+table(GET, REVIEW, "people:inbox people:adjudicate")
+table(
+    GET,
+    READ,
+    "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file",
+)
+table(GET, WORK, "runs:new runs:read_again runs:judge_again")
+table(POST, WORK, "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers")
+table(POST, REVIEW, "runs:override runs:withdraw")
+
+
+@pytest.fixture
+def places(
+    settings: LazySettings, cast: dict[str, User], project: Project, upload: Callable[..., Version]
+) -> dict[str, dict[str, Any]]:
+    """What stands in each namespace's addresses: things of the project that are there."""
+    settings.LOCAL_MODE = False
+    alice, rita = cast["alice"], cast["rita"]
+    rows = [
+        question("1+1?", model_outputs=answers(alpha="2")),
+        question("2+2?", model_outputs=answers(alpha="4")),
+    ]
+    upload(jsonl(*rows), read=True, user=alice)
+    version = upload(jsonl(*rows, {"messages": []}), read=True, user=alice)
+    Path(settings.DATA_DIR, "unmatched").write_bytes(b"")
+    attachment, unmatched = (
+        Attachment.objects.create(version=version, file_name="x", stored_as="x", unmatched_as=name)
+        for name in ("", "unmatched")
+    )
+    endpoint = Endpoint.objects.create(project=project, name="Judge", url="http://127.0.0.1:9/v1", model="m")
+    metric = Metric.objects.create(project=project, name="quality")
+    definition = a_metric("", endpoint=endpoint.pk, model="").to_json()
+    MetricVersion.objects.create(metric=metric, number=1, definition=definition)
+    run = a_judged_run(project)
+    evaluation = make_evaluation(project, [rita, cast["adam"]], rows=2, overlap=2)
+    here, there = (legacy(project, False, name) for name in ("one", "two"))
+    files = make_evaluation(
+        project, version=here, scheme="versions", choice={"candidates": (), "other_version": there}
+    )
+    first, second = desk.claim(evaluation=evaluation, user=rita, count=2)
+    give(first, "A>B")
+    (other,) = desk.claim(evaluation=evaluation, user=cast["adam"], count=1)
+    give(other, "B>A")
+    imported = RatingsImport.objects.create(
+        evaluation=evaluation, file_name="x", stored_as="x", size=1, created_by=alice
+    )
+    token, _secret = token_create(user=rita, name="x", days=None)
+    invitation, secret = invitation_create(
+        project=project, roles=["rater"], note="x", days=7, by=cast["adam"]
+    )
+    in_version = {"dataset": version.dataset_id, "number": version.number, "old": 1, "code": "messages.empty"}
+    return {
+        "accounts:join": {"secret": secret},
+        "accounts:revoke_token": {"pk": token.pk},
+        "accounts:revoke_invitation": {"pk": invitation.pk},
+        "accounts": {"user_id": rita.pk},
+        "datasets:sample": {"name": "judge_only.jsonl"},
+        "datasets:changes": {"fields": {"since": 1}},
+        "datasets:attachment_unmatched": {"attachment": unmatched.pk},
+        "datasets": {**in_version, "line": 1, "attachment": attachment.pk},
+        "endpoints": {"endpoint": endpoint.pk},
+        "metrics": {"metric": metric.pk, "number": 1, "page": "prompts"},
+        "people:rename_sides": {"pk": files.run_id},
+        "people:reassign": {"number": second.item.number, "fields": {"assignment": second.pk}},
+        "people:taken_in": {"number": imported.pk},
+        "people:stop_import": {"number": imported.pk},
+        "people": {"pk": evaluation.run_id, "number": 1, "rater": first.rater_id, "form": "jsonl"},
+        "desk": {"pk": evaluation.run_id, "assignment_pk": second.pk},
+        "runs:export": {"form": "jsonl"},
+        "runs:report_pair": {"fields": {"metric": "quality", "a": "alpha", "b": "beta"}},
+        "runs": {
+            "pk": run.pk,
+            "metric": run.metrics.get().pk,
+            "judgement_pk": run.judgements.order_by("position")[0].pk,
+            "name": "report.json",
+        },
+    }
+
+
+def address(name: str, route: str, places: dict[str, dict[str, Any]]) -> str:
+    known = {"slug": "physics", **places.get(name.partition(":")[0], {}), **places.get(name, {})}
+    return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(known[found[1]]), route)
+
+
+def outcome(response: HttpResponseBase) -> str:
+    """What an answer means to who asked: `in`, or how it was refused."""
+    if response.status_code == 302 and response.headers["Location"].startswith("/sign-in/?next="):
+        return "sign in"
+    status = response.status_code
+    return str(status) if status in (401, 403, 404, 405) or status >= 500 else "in"
+
+
+def expected(rule: Rule, name: str) -> str:
+    if rule.may in (PUBLIC, NOBODY):
+        return "in" if rule.may == PUBLIC else rule.refusal
+    if rule.may == PROGRAMS:
+        return "in" if name == "olga" else "401"
+    if name == "anonymous":
+        return "sign in"
+    if rule.may == SIGNED_IN:
+        return "in"
+    if name == "olga":
+        return rule.superuser
+    if rule.may == SITE:
+        return "403"
+    if name in OUTSIDE or (name == "adam" and rule.may == "rita"):
+        return "404"
+    return "in" if name in rule.may.split() else rule.refusal
+
+
+def test_every_address_lets_in_who_may_and_nobody_else(
+    cast: dict[str, User], client_of: ClientOf, places: dict[str, dict[str, Any]]
+) -> None:
+    """The tables of spec and code, held together: one request for each address and role."""
+    people = {**cast, "nobody": person("nobody")}
+    cookies = {name: client_of(people[name]).cookies for name in EVERYBODY if name in people}
+    wrong = []
+    for name, route in routes().items():
+        if (rule := TABLE.get(name)) is None:
+            wrong.append(f"{name}: not in the table")
+            continue
+        for who in EVERYBODY:
+            client = Client(raise_request_exception=False)
+            client.cookies = copy.copy(cookies.get(who, client.cookies))
+            with transaction.atomic():
+                answer = getattr(client, rule.method)(
+                    address(name, route, places), places.get(name, {}).get("fields", {})
+                )
+                got = outcome(answer)
+                if answer.streaming:
+                    list(answer)  # read to its end, so that its file is closed
+                transaction.set_rollback(True)
+            if got != expected(rule, who):
+                wrong.append(f"{name} ({rule.method}) as {who}: {got}, not {expected(rule, who)}")
+    assert wrong == [], "\n".join(wrong)
+    assert TABLE.keys() <= routes().keys()

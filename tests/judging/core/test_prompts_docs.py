@@ -1,0 +1,117 @@
+"""docs/prompts.md and the code say the same: names, their examples, modules."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets.core.variables import response_data, row_data
+from judging.core.jail.modules import IMPORTABLE
+from judging.core.jail.pool import Jail
+from judging.core.jail.scripts import GIVEN
+from judging.core.prompts import RenderItem, render
+from judging.core.scripts import load_failure, run_postprocess
+from judging.metrics.judge_forms import PARSERS
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = {
+    language: (DOCS / name).read_text(encoding="utf-8")
+    for language, name in (("en", "prompts.md"), ("zh", "prompts.zh.md"))
+}
+ROW = json.loads(re.findall(r"```json\n(.*?)```", PAGES["en"], re.DOTALL)[0])
+REQUEST = {"messages": [{"role": "user", "content": "Rate it."}]}
+REPLY = {"content": "Score: [[4]]"}
+
+
+@pytest.fixture(scope="module")
+def jail() -> Iterator[Jail]:
+    with Jail() as jail:
+        yield jail
+
+
+def data() -> dict[str, Any]:
+    return row_data(json.dumps(ROW), "judge_only")
+
+
+def response() -> dict[str, Any]:
+    return response_data(json.dumps(ROW["model_outputs"][0]["responses"][0]))
+
+
+def section(page: str, number: int) -> str:
+    """The text below the page's heading of that number, from 1."""
+    return page.split("\n## ")[number]
+
+
+def examples(text: str) -> list[tuple[str, str, str]]:
+    """Name, expression and value of each row of a table."""
+    return re.findall(r"^\| `([^`]+)` \|.*\| `([^`]+)` → `([^`]+)` \|$", text, re.MULTILINE)
+
+
+def test_both_pages_have_the_same_examples_and_code() -> None:
+    english, chinese = [
+        re.findall(r"` → `[^`]+`", page) + re.findall(r"```(?s:.*?)```", page) for page in PAGES.values()
+    ]
+    assert english == chinese
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_every_name_of_a_template_has_an_example_that_holds(language: str, jail: Jail) -> None:
+    found = examples(section(PAGES[language], 1))
+    fields = {name.partition(".")[0] for name, _template, _value in found}
+    assert fields == {field.name for field in dataclasses.fields(RenderItem)}
+    item = RenderItem(
+        data=data(),
+        response=response(),
+        preprocess_result=8,
+        judge_resps=(REPLY,),
+        judge_reqs=(REQUEST,),
+        min_score=1,
+        max_score=10,
+    )
+    for _name, template, value in found:
+        (rendered,) = render(jail, template, [item])
+        assert (template, rendered.text) == (template, value.replace("⏎", "\n"))
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_every_parameter_of_a_script_has_an_example_that_holds(language: str, jail: Jail) -> None:
+    found = examples(section(PAGES[language], 5))
+    assert [name for name, _expression, _value in found] == [
+        *GIVEN["preprocess"],
+        *[name for name in GIVEN["postprocess"] if name not in GIVEN["preprocess"]],
+    ]
+    item = {
+        "data": data(),
+        "resp": response(),
+        "judge_reqs": [REQUEST],
+        "judge_resps": [REPLY],
+        "judge_models": [{"name": "deepseek", "judge_template_content": "Rate it."}],
+    }
+    for name, expression, value in found:
+        source = f"def postprocess({name}):\n    return repr({expression})\n"
+        (outcome,) = run_postprocess(jail, source, [item])
+        assert (expression, outcome.result) == (expression, value)
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_the_scripts_on_a_page_load(language: str, jail: Jail) -> None:
+    before, after = re.findall(r"```python\n(.*?)```", PAGES[language], re.DOTALL)
+    assert load_failure(jail, "preprocess", before) is None
+    assert load_failure(jail, "postprocess", after) is None
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_exactly_the_importable_modules_are_listed(language: str) -> None:
+    assert re.findall(r"`([\w.]+)`", section(PAGES[language], 7)) == sorted(IMPORTABLE)
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_the_ways_of_reading_a_reply_are_those_that_there_are(language: str) -> None:
+    named = re.findall(r"^\| `(\w+)` \|", section(PAGES[language], 2), re.MULTILINE)
+    assert named == ["parse", *(kind for kind, _label in PARSERS)]

@@ -1,0 +1,185 @@
+"""What the rows themselves may tell raters: found before the start, and absent from everything they get once hidden."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from datasets.models import Response, Row, Version
+from evalsite.accounts.models import Project, User
+from judging.people import desk
+from judging.people.blindness import Blindness, blindness
+from judging.people.models import Evaluation
+from judging.people.showing import answer_of
+from tests.conftest import ClientOf
+from tests.judging.people.make import answered, legacy, make_evaluation, sent
+from tests.make import a_version
+
+pytestmark = pytest.mark.django_db
+SYSTEMS = ("style one", "style two")
+
+
+def telling(project: Project, *systems: str, **more: Any) -> Version:
+    """A version whose rows begin with these system turns, in turn."""
+    version = answered(a_version(project, rows=4))
+    for row in Row.objects.filter(version=version):
+        system = systems[row.line % len(systems)]
+        turns = [{"role": "system", "content": system, "name": "named-turn"}] if system else []
+        turns += [
+            {"role": "user", "content": f"question {row.line}", "name": "named-turn"},
+            {"role": "assistant", "content": f"earlier {row.line}"},
+            {"role": "user", "content": f"further question {row.line}"},
+        ]
+        Row.objects.filter(pk=row.pk).update(raw=json.dumps({"messages": turns, **more}))
+    return version
+
+
+def found(
+    version: Version, names: tuple[str, ...] = ("alpha", "beta"), hidden: tuple[str, ...] = ()
+) -> Blindness:
+    return blindness([version], names, hidden)
+
+
+def form(client: Client, version: Version, **more: Any) -> str:
+    asked = {"part": "preview", **sent(version, []), **more}
+    answer = client.get("/p/physics/evaluations/new/", asked, headers={"HX-Request": "true"})
+    return str(answer.content.decode())
+
+
+def test_few_system_turns_are_a_warning(project: Project) -> None:
+    (warning,) = found(telling(project, *SYSTEMS)).warnings
+    assert "System turn" in warning
+    assert "style one" in warning
+    assert "style two" in warning
+
+
+def test_one_system_turn_for_all_rows_is_none(project: Project) -> None:
+    version = telling(project, "Be brief.")
+    assert found(version).warnings == []
+    assert found(version).roles == ["system", "assistant"]
+
+
+def test_a_turn_that_names_a_candidate_is_a_warning(project: Project) -> None:
+    (warning,) = found(telling(project, "You are Beta.")).warnings
+    assert "beta" in warning
+
+
+def test_a_hidden_turn_is_no_warning_any_more(project: Project) -> None:
+    assert found(telling(project, *SYSTEMS), hidden=("system",)).warnings == []
+
+
+def two_files(project: Project) -> tuple[Version, Version]:
+    """Two files of the same prompts, each row with the same system turn in both."""
+    files = legacy(project, False), legacy(project, False, "newer")
+    for row in Row.objects.filter(version__in=files):
+        raw = json.loads(row.raw) | {"system": SYSTEMS[row.line % 2]}
+        Row.objects.filter(pk=row.pk).update(raw=json.dumps(raw))
+    return files
+
+
+def test_of_two_files_the_rows_of_both_are_looked_at(project: Project) -> None:
+    files = two_files(project)
+    Row.objects.filter(version=files[1]).update(raw=json.dumps({"conversation": [], "system": "By Orpo"}))
+    assert len(blindness(files, ("orpo",), ()).warnings) == 2
+    assert blindness(files[:1], ("orpo",), ()).warnings == []
+
+
+def test_the_page_warns_before_the_start_and_offers_to_hide(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    version = telling(project, *SYSTEMS)
+    page = client_of(alice).get(f"/p/physics/evaluations/new/?version={version.pk}").content.decode()
+    assert "Raters may recognize the model" in page
+    assert 'name="hidden_roles" value="system"' in page
+    assert 'name="hidden_roles" value="tool"' not in page  # there is none
+
+
+def test_the_preview_follows_what_is_hidden(project: Project, alice: User, client_of: ClientOf) -> None:
+    version, client = telling(project, *SYSTEMS), client_of(alice)
+    assert "<p>style" in form(client, version)
+    hidden = form(client, version, hidden_roles=["system"])
+    assert "style" not in hidden
+    assert "Raters may recognize" not in hidden
+
+
+def test_the_names_of_two_files_are_looked_for(project: Project, alice: User, client_of: ClientOf) -> None:
+    one, other = legacy(project, False), legacy(project, False, "newer")
+    for row in Row.objects.filter(version=one):
+        Row.objects.filter(pk=row.pk).update(raw=json.dumps(json.loads(row.raw) | {"system": "As Orpo"}))
+    chosen = {"kind": "versions", "other_version": other.pk, "name_here": "orpo", "name_there": "base"}
+    assert "contains the name “orpo”" in form(client_of(alice), one, **chosen)
+
+
+def test_what_is_to_be_hidden_is_kept_and_stands_on_the_page(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    client, version = client_of(alice), telling(project, *SYSTEMS)
+    client.post("/p/physics/evaluations/new/", sent(version, [], hidden_roles=["system"]))
+    evaluation = Evaluation.objects.get()
+    assert evaluation.hidden_roles == ["system"]
+    page = client.get(f"/p/physics/evaluations/{evaluation.run_id}/").content.decode()
+    assert "Hidden from raters" in page
+
+
+def test_the_users_turn_cannot_be_hidden(project: Project, alice: User, client_of: ClientOf) -> None:
+    data = sent(telling(project, *SYSTEMS), [], hidden_roles=["user"])
+    assert client_of(alice).post("/p/physics/evaluations/new/", data).status_code == 422
+
+
+def desk_answers(client: Client, evaluation: Evaluation, user: User) -> Iterator[str]:
+    """All that the desk sends: the page with its items, items as JSON, one item, the differences, the list."""
+    base = f"/p/physics/desk/{evaluation.run_id}/"
+    held = desk.claim(evaluation=evaluation, user=user)[0]
+    for address in (base, f"{base}{held.pk}/", f"{base}mine/"):
+        yield client.get(address).content.decode()
+    for address in (f"{base}items/", f"{base}{held.pk}/", f"{base}{held.pk}/difference/"):
+        yield json.dumps(
+            client.get(address, headers={"Accept": "application/json"}).json(), ensure_ascii=False
+        )
+
+
+def test_hidden_turns_are_in_nothing_that_the_desk_sends(
+    project: Project, rita: User, client_of: ClientOf
+) -> None:
+    version = telling(project, *SYSTEMS)
+    hides = ("system", "assistant")
+    evaluation = make_evaluation(project, [rita], version=version, hidden_roles=hides)
+    texts = list(desk_answers(client_of(rita), evaluation, rita))
+    assert any("further question" in text for text in texts)
+    assert not any("style" in text and any(one in text for one in SYSTEMS) for text in texts)
+    assert not any("earlier 1" in text or "earlier 2" in text for text in texts)
+
+
+def test_the_turns_of_both_files_are_hidden(project: Project, rita: User, client_of: ClientOf) -> None:
+    files = two_files(project)
+    choice = {"candidates": (), "other_version": files[1]}
+    evaluation = make_evaluation(
+        project, [rita], version=files[0], scheme="versions", choice=choice, hidden_roles=("system",)
+    )
+    texts = list(desk_answers(client_of(rita), evaluation, rita))
+    assert any("newer expects" in text for text in texts)
+    assert not any(one in text for one in SYSTEMS for text in texts)
+
+
+def test_custom_fields_and_names_of_messages_are_never_sent(
+    project: Project, rita: User, client_of: ClientOf
+) -> None:
+    version = telling(project, "Be brief.", source_model="secret-field", nested={"by": "secret-field"})
+    evaluation = make_evaluation(project, [rita], version=version)
+    for text in desk_answers(client_of(rita), evaluation, rita):
+        assert "secret-field" not in text
+        assert "named-turn" not in text
+
+
+def test_of_a_tool_call_raters_see_what_is_called_with_what() -> None:
+    call = {
+        "id": "toolu_01",
+        "model": "secret",
+        "function": {"name": "search", "arguments": "{}", "by": "secret"},
+    }
+    shown = answer_of(Response(raw=json.dumps({"content": None, "tool_calls": [call]})))
+    assert json.loads(shown.tool_calls) == [{"function": {"name": "search", "arguments": "{}"}}]

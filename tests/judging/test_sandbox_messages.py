@@ -1,0 +1,105 @@
+"""What the sandbox says of a script is read in the reader's language, with the script and the line it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.utils import translation
+
+from judging.core.jail.job import Limits
+from judging.core.jail.pool import Jail
+from judging.core.scripts import failure_detail, load_failure, run_preprocess
+from judging.messages import reason_sentence
+from judging.metrics.judge_forms import script_sentence
+from judging.sandbox_messages import localized
+
+ITEM = ({"x": 1}, {"content": "an answer"})
+OF_PYTHON = (
+    r"\b(?:preprocess|JSON|NUL|SIGKILL|NaN|nan|set|list|unheard|socket|data|resp|x|int|True|False|None)\b"
+)
+FAILING = {
+    "no function": "x = 1",
+    "a parameter": "def preprocess(unheard): pass",
+    "an import": "import socket",
+    "an import inside": "def preprocess(data):\n    import socket",
+    "a field": "def preprocess(data): return data.unheard",
+    "a list": "def preprocess(data): return [1]",
+    "a long integer": "def preprocess(data): return 2 ** 70",
+    "a long text": "def preprocess(data): return 'x' * 10 ** 6",
+    "half a character": "def preprocess(data): return '\\ud800'",
+    "a changed field": "def preprocess(data): data.x = {1}",
+    "a key": "def preprocess(data): data[1] = 1",
+    "long fields": "def preprocess(data): data.x = 'x' * 10 ** 6",
+    "a loop": "def preprocess(data):\n    while True: pass",
+    "memory": "def preprocess(data):\n    x = 'x' * 10 ** 10",
+}
+
+
+@pytest.fixture(scope="module")
+def jail() -> Iterator[Jail]:
+    with Jail(Limits(seconds=0.2, memory_mb=128, output_kb=64)) as jail:
+        yield jail
+
+
+@pytest.mark.parametrize("source", FAILING.values(), ids=FAILING.keys())
+def test_a_failure_of_a_script_has_no_english_left_in_a_chinese_page(source: str, jail: Jail) -> None:
+    (outcome,) = run_preprocess(jail, source, [ITEM])
+    assert outcome.failure is not None
+    with translation.override("zh-hans"):
+        text = script_sentence("preprocess", outcome.failure)
+    own = re.sub(r"\b\w*Error\b|" + OF_PYTHON, "", text)
+    assert re.findall(r"[A-Za-z]{2,}", own) == [], text
+
+
+def test_a_line_is_the_scripts_own(jail: Jail) -> None:
+    (outcome,) = run_preprocess(jail, "def preprocess(data):\n    x = 1\n    return 1 / 0", [ITEM])
+    assert outcome.failure is not None
+    detail = failure_detail("preprocess", outcome.failure)
+    assert detail == "line 3 of the preprocess script: ZeroDivisionError: division by zero"
+    with translation.override("zh-hans"):
+        assert "preprocess 脚本第 3 行：ZeroDivisionError" in reason_sentence("script_exception", detail)
+
+
+def test_what_python_says_stays_as_it_is() -> None:
+    with translation.override("zh-hans"):
+        assert localized("KeyError: 'more than 3 seconds'") == "KeyError: 'more than 3 seconds'"
+
+
+@pytest.mark.parametrize(
+    ("message", "chinese"),
+    [
+        ("SyntaxError: '(' was never closed", "SyntaxError: “(”没有闭合"),
+        ("IndentationError: unexpected indent", "IndentationError: 多余的缩进"),
+        ("expected token 'end of print statement', got 'x'", "应为“end of print statement”，实际是“x”"),
+        ("Expecting ',' delimiter", "缺少逗号"),
+        ("missing ), unterminated subpattern at position 0", "位置 0 的括号没有闭合"),
+    ],
+)
+def test_frequent_syntax_errors_are_translated(message: str, chinese: str) -> None:
+    with translation.override("zh-hans"):
+        assert localized(message) == chinese
+    assert localized(message) == message
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "line"),
+    [
+        ("def preprocess(data:", "syntax", 1),
+        ("x = 1", "load", None),
+        ("\nimport numpy", "load", 2),
+        ("1 / 0", "load", 1),
+        ("while True: pass", "timeout", 1),
+    ],
+)
+def test_why_a_script_does_not_load_is_found_without_running_it(
+    source: str, code: str, line: int | None, jail: Jail
+) -> None:
+    failure = load_failure(jail, "preprocess", source)
+    assert failure is not None
+    assert (failure.code, failure.line) == (code, line)
+
+
+def test_a_script_that_fails_only_when_it_is_called_loads(jail: Jail) -> None:
+    assert load_failure(jail, "preprocess", "def preprocess(data): return 1 / 0") is None

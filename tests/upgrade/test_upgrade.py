@@ -1,0 +1,78 @@
+"""A database of the first release opens in this one, with the figures that it had.
+
+The fixtures were made by `make run` of that release: the sample's run with overrides, one of them before its answer
+was judged again, two human evaluations by two raters with adjudications, and data sets with findings.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from evalsite.supervisor import manage
+from tests.processes.conftest import SETTINGS
+
+pytestmark = pytest.mark.processes
+HERE = Path(__file__).parent
+RUN = "Sample evaluation · 示例评测"
+METRIC = "Closeness to the reference · 与参考答案的接近程度"
+OVERRIDDEN = "heron-large"
+
+
+@pytest.fixture
+def first_release(tmp_path: Path, db: None) -> Iterator[dict[str, str]]:
+    """The environment of a process that works on a database of the first release."""
+    environment = {**os.environ, **SETTINGS, "DATA_DIR": str(tmp_path), "DEMO_JUDGE": "0"}
+    if connection.vendor == "sqlite":
+        packed = (HERE / "first_release.sqlite3.gz").read_bytes()
+        (tmp_path / "evalsite.sqlite3").write_bytes(gzip.decompress(packed))
+        yield environment
+        return
+    server, _, _ = os.environ["DATABASE_URL"].rpartition("/")
+    name = f"{connection.settings_dict['NAME']}_first_release"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as administration:
+        administration.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        administration.execute(f'CREATE DATABASE "{name}"')
+        with psycopg.connect(f"{server}/{name}") as database:
+            database.execute(gzip.decompress((HERE / "first_release.sql.gz").read_bytes()))
+        yield {**environment, "DATABASE_URL": f"{server}/{name}"}
+        administration.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def output(environment: dict[str, str], *arguments: str) -> str:
+    done = subprocess.run(manage(*arguments), env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def differences(before: Any, after: Any, path: str = "") -> list[str]:
+    """Where a figure of `before` is another one, or none, in `after`; what is new there is no difference."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return [d for key in before for d in differences(before[key], after.get(key), f"{path}/{key}")]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = enumerate(zip(before, after, strict=True))
+        return [d for place, (old, new) in pairs for d in differences(old, new, f"{path}/{place}")]
+    close = pytest.approx(after, rel=1e-4) if isinstance(after, float) else after  # the dump has milliseconds
+    same = before == close
+    return [] if same else [f"{path}: {before} → {after}"]
+
+
+def test_figures_stay_as_they_were_but_for_an_override_that_judging_again_had_dropped(
+    first_release: dict[str, str],
+) -> None:
+    before = json.loads((HERE / "first_release.report.json").read_text())
+    after = json.loads(output(first_release, "report", RUN, "--json"))
+    concerned = (f"/candidates/{OVERRIDDEN}/{METRIC}/", "/pairs/1/")  # the pair of that candidate and metric
+    assert [one for one in differences(before, after) if not one.startswith(concerned)] == []
+    old, new = (document["candidates"][OVERRIDDEN][METRIC] for document in (before, after))
+    assert new["overridden"] == old["overridden"] + 1
+    assert new["mean"] == pytest.approx(old["mean"] - (10 - 1) / old["items"])  # judged 10, overridden with 1
