@@ -50,7 +50,6 @@ class JsonlReader:
                 kept = []
         except Unreadable as trouble:
             stopped = trouble.found
-        self._state.stats.finish()
         if self._watch:
             self._watch.vote(self._votes)
         yield kept, 0
@@ -149,7 +148,6 @@ def describe_pretty(blocks: Iterator[Block], state: ReadState, unended: Unended)
         for found in objects.end(*last):
             _describe(found, last[1], votes, state)
     finally:
-        state.stats.finish()
         state.format = state.format or votes.format()
 
 

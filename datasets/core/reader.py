@@ -136,18 +136,18 @@ class Reading:
         return self._state
 
     def _examine(self, forget: Callable[[], None] | None) -> Kept:
-        """Ends with an state; the rows come only where somebody would `forget` them."""
+        """Sets the state at its end; rows are given only if the caller can `forget` them."""
         guess = first_guess(self._upload, self._forced)
         state = (yield from self._as_promised(guess, keep=forget is not None)) if guess else None
         if state is None:
             if guess and forget:
                 forget()
             state = yield from self._as_surveyed(keep=forget is not None)
-        self._tell(self._upload.bytes)  # the end of the first way, which is half of two
+        self._tell(self._upload.bytes)  # the end of the first pass, which is half of two
         self._state = state
 
     def _as_promised(self, guess: Survey, *, keep: bool) -> Generator[Part, None, ReadState | None]:
-        """One way through the file is enough, if it is what its beginning promises."""
+        """One pass is enough if the file is what its beginning promises."""
         watch = Look()
         state = ReadState(guess, self._upload.limits, self._kept_per_code)
         try:
@@ -191,6 +191,7 @@ class Reading:
 
     def _ended(self, state: ReadState, seen: Survey, stopped: Finding | None) -> ReadState:
         state.survey = seen
+        state.stats.finish()
         if stopped:
             state.ledger.add(stopped)
             state.stopped_by = stopped.code
@@ -207,7 +208,7 @@ class Reading:
         self._tell(self._done_bytes)
 
     def _tell(self, done: int) -> None:
-        """Bytes of the two ways as bytes of one file; never less than told before."""
+        """Bytes of the two passes as bytes of one file; never less than reported before."""
         if self._iterated:
             done = (done + (self._upload.bytes if self._state else 0)) // 2
         self._told_bytes = max(self._told_bytes, done)
@@ -255,20 +256,21 @@ class Reading:
                 if keep:
                     row = self._csv_row(record, valid).kept
                     yield [row], len(row.raw)
-            state.stats.finish()
         if not state.rows:
             state.ledger.add(finding("file.empty"))
 
     def _examine_record(self, record: Record, table: CsvTable, state: ReadState) -> bool:
+        too_large = record.oversized and record.quote is None
         found = RowFindings()
-        if record.oversized and record.quote is None:
+        if too_large:
             found.put(state.too_large(record.line))
         elif record.crowded:
             found.put(state.too_many_values(record.line))
         else:
             found = table.check(record)
-            state.stats.add(record.line, table.row(record), legacy_csv=True)
         valid = state.count(found.valid and table.usable)
+        if not (too_large or record.crowded):
+            state.stats.add(record.line, table.row(record), legacy_csv=True)
         state.note_all(found.found)
         return valid
 

@@ -222,6 +222,11 @@ def test_a_cut_gzip_gives_the_rows_before_the_cut() -> None:
     assert 0 < result.valid_rows < 5000
 
 
+def test_what_was_read_of_a_csv_before_a_limit_is_counted() -> None:
+    result = summary(b"prompt,response,note\n" + b"a,b,c\n" * 5, Limits(rows=3))
+    assert (result.rows, result.fields, result.counts["row.duplicate"]) == (3, {"note": 3}, 2)
+
+
 def test_a_bomb_stops_at_the_limit() -> None:
     bomb = gzip.compress(b" " * 30_000_000, mtime=0)
     assert "file.too_large" in summary(bomb, Limits(unpacked_bytes=1_000_000, row_bytes=10_000)).counts
