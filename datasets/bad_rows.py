@@ -10,10 +10,9 @@ from django.db.models import QuerySet
 from django.utils import translation
 
 from datasets import row_findings
+from datasets.core.csv_reader import CsvTable, Record, open_quote, records, split_fields
 from datasets.core.decode import Upload, blocks, utf8_chunks
 from datasets.core.findings import Finding as Found
-from datasets.core.formats.csvrows import CsvTable
-from datasets.core.formats.csvtext import Record, open_quote, records, split_fields
 from datasets.core.limits import Limits
 from datasets.messages import message
 from datasets.models import Row, Version

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models.functions import Length
 
 from datasets.browsing import WHOLE
-from datasets.core.formats.shapes import json_type
+from datasets.core.rules import JSON_TYPES
 from datasets.core.searching import decoded
 from datasets.messages import TYPES
 from datasets.models import Row, Version
@@ -38,7 +38,7 @@ def fields_seen(version: Version) -> list[FieldSeen]:
     seen = []
     for name, rows in sorted(version.fields_found.items()):
         values = [row[name] for row in first if isinstance(row, dict) and name in row]
-        types = list(dict.fromkeys(json_type(value) for value in values))
+        types = list(dict.fromkeys(JSON_TYPES[type(value)] for value in values))
         texts = dict.fromkeys(_example(value) for value in values if value is not None)
         seen.append(FieldSeen(name, rows, [str(TYPES[kind]) for kind in types], list(texts)[:EXAMPLES]))
     return seen

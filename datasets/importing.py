@@ -25,7 +25,7 @@ from datasets.core.decode import Unreadable
 from datasets.core.formats.names import FORMATS, Format
 from datasets.core.limits import Limits
 from datasets.core.linesets import Lines
-from datasets.core.reading import Summary, read
+from datasets.core.reader import Summary, read
 from datasets.core.rows import NewRow
 from datasets.models import Version, VersionState
 from evalsite import engine, keeping

@@ -14,12 +14,12 @@ from datasets.core.decode import Encoding, Unreadable, Upload, utf8_chunks
 from datasets.core.findings import CODES
 from datasets.core.formats.names import model_key
 from datasets.core.limits import Limits
-from datasets.core.modelrepairs import merged, with_roles
-from datasets.core.python_literal import as_json
-from datasets.core.reading import KEPT_PER_CODE
-from datasets.core.repairs import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
+from datasets.core.reader import KEPT_PER_CODE
+from datasets.core.repair.apply import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
+from datasets.core.repair.models import merged, with_roles
+from datasets.core.repair.python_literal import as_json
+from datasets.core.repair.text import CommaStripper, without_comment
 from datasets.core.textdiff import Piece, excerpts, pieces
-from datasets.core.textrepairs import CommaStripper, without_comment
 from datasets.models import Candidate, Finding, Row, Version
 from datasets.selectors import encoding_of
 from datasets.words import repairs_in_words

@@ -23,7 +23,7 @@ from datasets import files, repair_offers, storing, tasks, workshop
 from datasets.core.findings import printable
 from datasets.core.formats.names import model_key
 from datasets.core.limits import Limits
-from datasets.core.repairs import REPAIRS, Repair, repair_file
+from datasets.core.repair.apply import REPAIRS, Repair, repair_file
 from datasets.models import Dataset, Version, VersionState
 from datasets.services import OPEN_STATES, next_number, record_version
 from evalsite import engine, keeping

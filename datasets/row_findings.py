@@ -7,16 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from datasets import finding_lines
+from datasets.core.csv_reader import CsvTable, Record, broken_byte, records
 from datasets.core.decode import STUB
 from datasets.core.findings import CODES, Param
 from datasets.core.findings import Finding as Found
-from datasets.core.formats.checks import check_json_row
-from datasets.core.formats.csvrows import CsvTable
-from datasets.core.formats.csvtext import Record, broken_byte, records
 from datasets.core.formats.names import FORMATS, Format
 from datasets.core.limits import Limits
 from datasets.core.lines import bytes_at
-from datasets.core.reading import KEPT_PER_CODE
+from datasets.core.reader import KEPT_PER_CODE
+from datasets.core.row_decoder import findings_of
 from datasets.findings_shown import found_of
 from datasets.importing import limits_of_kept
 from datasets.messages import UNKEPT
@@ -109,7 +108,7 @@ def _check_of(version: Version, table: CsvTable | None, codes: dict[int, set[str
             return [replace(one, column=None) for one in _check_valid(row, fmt)]
         if fmt == "legacy_csv":
             return table.check(_record(row)).found if table else []
-        return check_json_row(row.line, row.raw, fmt).found
+        return findings_of(row.line, row.raw, fmt)
 
     return check
 
@@ -120,7 +119,7 @@ def _check_valid(row: Row, fmt: Format | None) -> list[Found]:
         table = CsvTable(tuple(fields), tuple(fields), row.line)
         return table.check(Record(row.line, "", list(fields.values()))).found
     (whole,) = with_answers([row])
-    return check_json_row(row.line, as_json(whole, fmt or ""), fmt).found
+    return findings_of(row.line, as_json(whole, fmt or ""), fmt)
 
 
 def _record(row: Row) -> Record:

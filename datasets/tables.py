@@ -9,7 +9,7 @@ from io import StringIO
 from typing import Any, cast
 
 from datasets.core.formats.names import LEGACY_COLUMNS, Format, structural_keys
-from datasets.core.tally import LONGEST_NAME
+from datasets.core.stats import LONGEST_NAME
 from datasets.core.variables import (
     EARLIER,
     computed,

@@ -13,16 +13,17 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.detect import survey
 from datasets.core.findings import CODES, Finding, finding
-from datasets.core.formats.checks import check_json_row, invalid_json, not_utf8
-from datasets.core.formats.crowded import holds_more_values
-from datasets.core.formats.csvtext import broken_byte
-from datasets.core.formats.detect import survey
 from datasets.core.formats.names import Format
-from datasets.core.jsontext import JsonProblem, Node, flaws, parse
+from datasets.core.json_errors import JsonProblem, flaws, parse
+from datasets.core.json_nodes import Node
 from datasets.core.limits import Limits
-from datasets.core.reading import Reading, read
+from datasets.core.reader import Reading, read
+from datasets.core.row_decoder import findings_of, invalid_json, not_utf8
+from datasets.core.value_limit import holds_more_values
 from datasets.core.variables import before_question, has_earlier_answers, messages_of
 
 MatchBy = Literal["", "id", "line", "prompt"]
@@ -319,7 +320,7 @@ def _of_outputs(number: int, text: str, root: Node) -> list[Finding]:
     outputs = root.member("model_outputs")
     whole = outputs or root
     before, after = (_BEFORE, "}") if outputs else (_BEFORE + "[", "]}")
-    check = check_json_row(number, before + text[whole.start : whole.end] + after, "judge_only")
+    found = findings_of(number, before + text[whole.start : whole.end] + after, "judge_only")
     shift = whole.start - len(before)
     return [
         replace(
@@ -327,6 +328,6 @@ def _of_outputs(number: int, text: str, root: Node) -> list[Finding]:
             column=one.column + shift if one.column else None,
             path=one.path if outputs or not one.path else one.path.removeprefix("model_outputs[0]."),
         )
-        for one in check.found
+        for one in found
         if not one.code.startswith("json.")
     ]

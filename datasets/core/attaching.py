@@ -27,7 +27,7 @@ from datasets.core.answerfile import (
 from datasets.core.findings import Finding, Ledger, printable
 from datasets.core.formats.names import Format, structural_keys
 from datasets.core.limits import Limits
-from datasets.core.reading import RawRow, read
+from datasets.core.reader import RawRow, read
 from datasets.core.variables import (
     EARLIER,
     before_question,

@@ -10,8 +10,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from datasets.core.file_kinds import SNIFFED_BYTES, other_kind
 from datasets.core.findings import Finding, finding
-from datasets.core.kinds import SNIFFED_BYTES, other_kind
 from datasets.core.limits import MEBIBYTE, Limits
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16", "gb18030"]
@@ -118,7 +118,7 @@ class Upload:
         return start[:SNIFFED_BYTES]
 
     def other_kind(self) -> str | None:
-        """What this file is if it is no text: see kinds.py."""
+        """What this file is if it is no text: see file_kinds.py."""
         return other_kind(self.head(), b"" if self.gzipped else self._file_tail())
 
     def _file_tail(self) -> bytes:
@@ -173,16 +173,12 @@ def marked_encoding(head: bytes) -> Encoding:
     return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
-def encoding_of(upload: Upload) -> tuple[Encoding, bool]:
-    """The upload's encoding, and whether it is certain that every line of it decodes."""
+def encoding_of(upload: Upload) -> Encoding:
+    """The upload's encoding; some lines of it may not decode."""
     marked = marked_encoding(upload.head())
-    if marked == "utf-16":
-        return marked, False
-    if _decodes(upload, "utf-8"):
-        return marked, True
-    if marked == "utf-8" and _decodes(upload, "gb18030"):
-        return "gb18030", True
-    return marked, False
+    if marked == "utf-8" and not _decodes(upload, "utf-8") and _decodes(upload, "gb18030"):
+        return "gb18030"
+    return marked
 
 
 def _decodes(upload: Upload, encoding: str) -> bool:

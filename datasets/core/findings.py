@@ -1,5 +1,6 @@
 """What validation can say: the codes, the findings, and the ledger that counts them all and keeps some."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -137,6 +138,8 @@ def finding(
 
 def printable(text: str, limit: int = 1000) -> str:
     """`text` as strict UTF-8 without NUL, at most `limit` characters: findings are stored and sent as JSON."""
+    if len(text) <= limit and text.isprintable():
+        return text
     shown = text if len(text) <= limit else text[: limit - 1] + "…"
     return shown.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\u0000")
 
@@ -151,47 +154,43 @@ class Ledger:
         self.counts: dict[str, int] = {}
         self.kept: list[Finding] = []
         self.lines: dict[str, Lines] = {}
+        self.full: set[str] = set() if kept_per_code else set(CODES)
+        """The codes of which no more are kept."""
         self._limit = kept_per_code
+        self._kept = Counter[str]()
         self._repairs: set[tuple[str, str]] = set()
 
     def add(self, found: Finding) -> None:
-        count = self.counts.get(found.code, 0) + 1
-        self.counts[found.code] = count
-        if count <= self._limit or self.is_new_repair(found.code, found.repair):
-            self.kept.append(found)
-        if found.repair:
-            self._repairs.add((found.code, found.repair))
-        if found.line is not None:
-            self._note(found.code, [found.line])
+        self.count(found.code, 1, found.line)
+        self.keep(found)
 
     def add_all(self, found: Iterable[Finding]) -> None:
         for one in found:
             self.add(one)
 
-    def count_only(self, code: str, number: int) -> None:
-        """Count `number` findings that nobody will read one by one."""
-        if number > 0:
-            self.counts[code] = self.counts.get(code, 0) + number
+    def count(self, code: str, number: int, line: int | None) -> None:
+        """Counts findings of a code, all of one line."""
+        self.counts[code] = self.counts.get(code, 0) + number
+        if line is not None:
+            if code not in self.lines:
+                self.lines[code] = Lines()
+            self.lines[code].add(line)
 
-    def count_at(self, code: str, lines: list[int]) -> None:
-        """Count a finding in each of the lines that nobody will read."""
-        self.counts[code] = self.counts.get(code, 0) + len(lines)
-        self._note(code, lines)
+    def keep(self, found: Finding) -> None:
+        """Keeps a finding that was counted, if it is one of those to be kept."""
+        if not self.is_kept(found):
+            return
+        self.kept.append(found)
+        self._kept[found.code] += 1
+        if self._kept[found.code] >= self._limit:
+            self.full.add(found.code)
+        if found.repair:
+            self._repairs.add((found.code, found.repair))
 
-    def _note(self, code: str, found_at: list[int]) -> None:
-        lines = self.lines.get(code)
-        if lines is None:
-            lines = self.lines[code] = Lines()
-        lines.add(found_at)
-
-    def room(self, code: str) -> int:
-        """How many more findings of `code` would be kept."""
-        room = self._limit - self.counts.get(code, 0)
-        return room if room > 0 else 0
-
-    def is_new_repair(self, code: str, repair: str | None) -> bool:
-        """Whether no finding of `code` with this repair was added yet."""
-        return repair is not None and (code, repair) not in self._repairs
+    def is_kept(self, found: Finding) -> bool:
+        """Whether a finding like this is one to be kept."""
+        is_new_repair = found.repair is not None and (found.code, found.repair) not in self._repairs
+        return found.code not in self.full or is_new_repair
 
     def in_order(self) -> tuple[Finding, ...]:
         """The kept findings: those on the whole version first, then by line and column."""

@@ -21,8 +21,8 @@ class Lines:
         self._lists: dict[int, Offsets] = {}
         self._bitmaps: dict[int, bytearray] = {}
 
-    def add(self, lines: list[int]) -> None:
-        self._recent += lines
+    def add(self, line: int) -> None:
+        self._recent.append(line)
         if len(self._recent) >= MOST_RECENT:
             self._settle()
 

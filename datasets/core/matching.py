@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from datasets.core.formats.names import Format
-from datasets.core.textrepairs import CommaStripper, without_comment
+from datasets.core.repair.text import CommaStripper, without_comment
 from datasets.core.variables import messages_of
 
 Kind = Literal["changed", "added", "removed"]

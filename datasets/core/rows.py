@@ -84,8 +84,11 @@ class RawRow(Struct, frozen=True, gc=False):
         return NewRow(self.line, False, self.raw.replace("\0", "\N{REPLACEMENT CHARACTER}").encode())
 
 
-def cut(line: bytes) -> Pieces:
-    """A valid row's JSON without its answers, and these, wherever they stand in it."""
+def cut(line: bytes, keys: Sequence[str] = ()) -> Pieces:
+    """A valid row's JSON without its answers, and these, wherever they stand in it.
+
+    It is faster where the row's `keys` are known.
+    """
     before, key, after = line.strip().partition(_KEY)
     if not key and not escaped(line):
         return before, []
@@ -94,6 +97,11 @@ def cut(line: bytes) -> Pieces:
             return _cut_from_the_end(before, after)
         except msgspec.DecodeError:
             pass  # it is not the row's last key, or not the row's own
+    elif keys and not (_KEY in after or escaped(line)):
+        try:
+            return _cut_before(before, after, keys[keys.index("model_outputs") + 1].encode())
+        except (msgspec.DecodeError, IndexError):
+            pass  # the next key stands in its value too
     outputs = _decode_key(line).model_outputs
     if outputs is UNSET:
         return line.strip(), []
@@ -110,6 +118,19 @@ def _cut_from_the_end(before: bytes, after: bytes) -> Pieces:
     answers = _answers(after[1:-1])
     before = before.rstrip()
     return (before[:-1].rstrip() if before.endswith(b",") else before) + b"}", answers
+
+
+def _cut_before(before: bytes, after: bytes, following: bytes) -> Pieces:
+    """Of a row that holds the key once, between these two; raises msgspec.DecodeError if the next key is not found.
+
+    What decodes whole from the value's beginning on is the value: where an array ends is certain.
+    """
+    value, quote, rest = after.rpartition(b'"' + following + b'"')
+    ended = value.rstrip()
+    if not quote or not ended.endswith(b","):
+        raise msgspec.DecodeError
+    answers = _answers(ended.lstrip(b" \t\r\n")[1:-1])
+    return _joined(before, value[len(ended) - 1 :] + quote + rest), answers
 
 
 def _answers(outputs: bytes | Raw) -> list[tuple[str, int, bytes]]:
@@ -131,6 +152,11 @@ def _cut(line: bytes, before: bytes, after: bytes, outputs: bytes) -> bytes:
         top = _decode_top(line)
         top.pop("model_outputs", None)
         return msgspec.json.encode(top)
+    return _joined(before, rest)
+
+
+def _joined(before: bytes, rest: bytes) -> bytes:
+    """What stands before the key and after its value, with one comma less."""
     before = before.rstrip()
     if before.endswith(b","):
         return before[:-1].rstrip() + rest

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 
 from datasets import bad_rows, files, recomposing, repair_offers, tables, words
 from datasets.access import get_ready_version, get_version
-from datasets.core.repairs import Repair
+from datasets.core.repair.apply import Repair
 from datasets.models import Version
 from datasets.repairing import version_repair
 from evalsite import access

@@ -28,7 +28,7 @@ from datasets import (
     words,
 )
 from datasets.access import get_version
-from datasets.core.reading import KEPT_PER_CODE
+from datasets.core.reader import KEPT_PER_CODE
 from datasets.forms import FormatForm
 from datasets.models import Version, VersionState
 from datasets.views import part_wanted

@@ -17,7 +17,7 @@ from evalsite import engine
 from evalsite.accounts.models import User
 from tests.browser.waiting import arrived
 from tests.datasets.conftest import numbered
-from tests.datasets.core.test_repairs import PRINTED
+from tests.datasets.core.helpers import PRINTED
 
 ADDRESS = "/p/physics/datasets/upload/"
 Enter = Callable[..., Page]

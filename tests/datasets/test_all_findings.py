@@ -13,7 +13,7 @@ from django.test import Client
 
 from datasets import browsing
 from datasets.browsing import RowFilter, rows_page
-from datasets.core.reading import KEPT_PER_CODE
+from datasets.core.reader import KEPT_PER_CODE
 from datasets.models import Version
 from evalsite.accounts.models import User
 from tests.conftest import ClientOf

@@ -8,7 +8,7 @@ from django.utils import translation
 
 from datasets import files, guide
 from datasets.core.findings import CODES
-from datasets.core.reading import read
+from datasets.core.reader import read
 from evalsite.accounts.models import User
 from tests.conftest import ClientOf
 

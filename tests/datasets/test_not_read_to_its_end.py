@@ -10,7 +10,7 @@ from django.conf import LazySettings
 from django.test import Client
 
 from datasets import selectors
-from datasets.core.repairs import Repair
+from datasets.core.repair.apply import Repair
 from datasets.importing import import_version
 from datasets.models import Version
 from datasets.repairing import version_repair

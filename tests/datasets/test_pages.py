@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from datasets import browsing, services, storing
 from datasets.browsing import RowFilter
-from datasets.core.reading import KEPT_PER_CODE
+from datasets.core.reader import KEPT_PER_CODE
 from datasets.importing import import_version
 from datasets.models import Version, VersionState
 from evalsite import engine

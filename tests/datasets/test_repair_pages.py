@@ -21,7 +21,7 @@ from evalsite import engine
 from evalsite.accounts.models import User
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, question
-from tests.datasets.core.test_repairs import PRINTED
+from tests.datasets.core.helpers import PRINTED
 
 pytestmark = pytest.mark.django_db
 COMMENTED = jsonl(question("Why?")).replace(b"\n", b" // <note>\n")

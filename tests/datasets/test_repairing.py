@@ -15,14 +15,14 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 
 from datasets import importing, repairing, services, storing, workshop
-from datasets.core.repairs import Repair
+from datasets.core.repair.apply import Repair
 from datasets.importing import import_version, reconcile
 from datasets.models import Candidate, Row, Version, VersionState
 from datasets.repair_offers import alike_groups, desk, names_offered
 from datasets.repairing import WORK, version_repair
 from evalsite import engine
 from tests.datasets.conftest import Upload, jsonl, numbered, question
-from tests.datasets.core.test_repairs import PRINTED
+from tests.datasets.core.helpers import PRINTED
 
 pytestmark = pytest.mark.django_db
 GOOD = jsonl(question("Why?"))

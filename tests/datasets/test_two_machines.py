@@ -12,7 +12,7 @@ from django.test import Client
 
 from datasets import attaching, browsing, importing, repairing, searching, services
 from datasets.browsing import RowFilter
-from datasets.core.repairs import Repair
+from datasets.core.repair.apply import Repair
 from datasets.models import Attachment, SearchIndex, Version, VersionState
 from evalsite import engine
 from evalsite.accounts.models import User

@@ -10,7 +10,7 @@ import pytest
 from django.conf import LazySettings
 
 from datasets import workshop
-from datasets.core.repairs import Repair
+from datasets.core.repair.apply import Repair
 from datasets.importing import import_version
 from datasets.models import Row, Version, VersionState
 from datasets.repairing import WORK, version_repair

@@ -25,7 +25,7 @@ from tools.bench.reading_rows import ordinary, write_rows
 
 LOCAL = "postgres://postgres@127.0.0.1:5432/postgres"
 ROWS = 40_000
-MOST_RATIO = 3.0
+MOST_RATIO = 4.5
 MEASURE = """
 import sys, json, time, django; django.setup()
 from pathlib import Path

@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from datasets.core.reading import read
+from datasets.core.reader import read
 from tools.bench.engine import ROOT, Figure
 from tools.bench.reading_rows import KINDS, write_rows
 
 ROUNDS = 5
 RATIO_ROWS = 100_000
 FEW_ROWS, MANY_ROWS = 100_000, 1_000_000
-MOST_RATIO = 1.5
+MOST_VALIDATED, MOST_KEPT = 3.0, 4.5
 MOST_MB = 60
 
 
@@ -78,12 +78,11 @@ def reading_figures() -> Iterator[Figure]:
 
 def _ratio(kind: str, path: Path) -> Figure:
     found = ratios(path)
-    others = f"without handing out rows {found['validated']:.2f}, cut to be stored {found['kept']:.2f}"
+    value, kept = found["validated"], found["kept"]
+    others = f"rows handed out {found['streamed']:.2f}, cut to be stored {kept:.2f} (<= {MOST_KEPT})"
     detail = f"{others}; {path.stat().st_size / 1e6:.0f} MB"
-    value = found["streamed"]
-    return Figure(
-        f"reading {kind}, to bare json.loads", value, f"<= {MOST_RATIO}", value <= MOST_RATIO, detail
-    )
+    met = value <= MOST_VALIDATED and kept <= MOST_KEPT
+    return Figure(f"validating {kind}, to bare json.loads", value, f"<= {MOST_VALIDATED}", met, detail)
 
 
 def _memory(folder: Path) -> Figure:

@@ -2,9 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import ClassVar, Literal
-
-from msgspec import UNSET, Struct, UnsetType
+from typing import Literal
 
 Format = Literal["infer_and_judge", "judge_only", "legacy_jsonl", "legacy_csv"]
 
@@ -16,24 +14,6 @@ LEGACY: tuple[Format, ...] = ("legacy_jsonl", "legacy_csv")
 ROLES = ("system", "user", "assistant", "tool")
 COMPUTED = ("question", "gt", "history")
 LEGACY_COLUMNS = ("prompt", "response", "system")
-
-
-ROLE_AND_TEXT = frozenset(("role", "content"))
-
-
-class Message(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A message of nothing but a role and a text, if it has both. Frozen: its hash is how same messages are found."""
-
-    role: str | UnsetType = UNSET
-    content: str | UnsetType = UNSET
-    tool_calls: ClassVar[UnsetType] = UNSET
-
-
-class Part(Struct, forbid_unknown_fields=True, gc=False):
-    """A part of a content that is a list."""
-
-    text: str
-    type: Literal["text"]
 
 
 def structural_keys(fmt: Format | None) -> frozenset[str]:

@@ -18,8 +18,8 @@ from datasets.core.decode import Unreadable
 from datasets.core.findings import CODES, Finding
 from datasets.core.formats.names import model_key
 from datasets.core.lines import pieces_at
-from datasets.core.reading import Progress, Summary, read
-from datasets.core.repairs import CHOICES, REPAIRS, WITHOUT_CHOICE, Repair, repair_file
+from datasets.core.reader import Progress, Summary, read
+from datasets.core.repair.apply import CHOICES, REPAIRS, WITHOUT_CHOICE, Repair, repair_file
 from datasets.importing import limits
 from datasets.messages import message
 

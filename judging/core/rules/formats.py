@@ -12,7 +12,7 @@ from json.scanner import make_scanner
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from datasets.core.jsontext import JsonProblem, parse
+from datasets.core.json_errors import JsonProblem, parse
 from judging.core.rules.program import Format
 from judging.core.rules.values import Markup, Number, Value
 

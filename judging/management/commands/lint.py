@@ -13,7 +13,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from datasets.core.reading import Progress, Reading, read
+from datasets.core.reader import Progress, Reading, read
 from datasets.core.variables import row_and_response, row_data
 from datasets.management.commands.validate import terminal_language
 from judging.core.jail.keeper import JailBroken

@@ -12,7 +12,7 @@ import pytest
 from datasets.core.answerfile import ModelNameWanted, NoAnswers
 from datasets.core.attaching import Report, Work, attach
 from datasets.core.formats.names import Format
-from datasets.core.reading import read
+from datasets.core.reader import read
 
 
 def jsonl(*rows: Any) -> bytes:

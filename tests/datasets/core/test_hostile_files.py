@@ -14,7 +14,7 @@ MEBIBYTE = 1024 * 1024
 BOUNDED = """
 import resource, sys
 from pathlib import Path
-from datasets.core.reading import read
+from datasets.core.reader import read
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 most = pages * resource.getpagesize() + int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_AS, (most, most))

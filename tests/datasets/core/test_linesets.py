@@ -8,8 +8,8 @@ from datasets.core.linesets import BLOCK, Lines, lines_in
 
 def through(lines: list[int]) -> list[int]:
     noted = Lines()
-    for start in range(0, len(lines), 3):
-        noted.add(lines[start : start + 3])
+    for line in lines:
+        noted.add(line)
     return [line for number, packed in noted.blocks() for line in lines_in(number, packed).tolist()]
 
 
@@ -27,5 +27,5 @@ def test_many_lines_of_a_block_come_out_too() -> None:
 def test_a_million_lines_take_some_hundred_kilobytes() -> None:
     noted = Lines()
     for line in range(1_000_000):
-        noted.add([line])
+        noted.add(line)
     assert sum(len(packed) for _, packed in noted.blocks()) < 140_000

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from datasets.core.attaching import Work, attach
-from datasets.core.formats.csvtext import records
-from datasets.core.reading import read
+from datasets.core.csv_reader import records
+from datasets.core.reader import read
 from tests.real_data import real_data
 
 SPECTRUM = ("comma_in_quotes", "empty", "empty_crlf", "escaped_quotes", "json", "newlines", "newlines_crlf")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasets.core.limits import Limits
-from datasets.core.reading import read
+from datasets.core.reader import read
 from datasets.core.variables import row_data
 from tests.datasets.core.helpers import ANSWER, codes, found, jsonl, judged, row, rows, summary, turns
 
@@ -220,6 +220,11 @@ def test_a_cut_gzip_gives_the_rows_before_the_cut() -> None:
     result = summary(source)
     assert result.counts["file.encoding"] == 1
     assert 0 < result.valid_rows < 5000
+
+
+def test_what_was_read_of_a_csv_before_a_limit_is_counted() -> None:
+    result = summary(b"prompt,response,note\n" + b"a,b,c\n" * 5, Limits(rows=3))
+    assert (result.rows, result.fields, result.counts["row.duplicate"]) == (3, {"note": 3}, 2)
 
 
 def test_a_bomb_stops_at_the_limit() -> None:

@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 
-from datasets.core.jsontext import JsonProblem, parse
+from datasets.core.json_errors import JsonProblem, parse
 
 LONGEST = 1_000_000
 """Characters; a longer line is left as it is, since its parts take many times its memory."""

@@ -1,10 +1,21 @@
-"""CSV as RFC 4180 has it, and as spreadsheets write it: records that may span lines, with their first line."""
+"""CSV as RFC 4180 has it, and as spreadsheets write it: records that may span lines, and the legacy format in it.
+
+The legacy CSV has a header that names `prompt`, `response` and perhaps `system`, and one turn a record.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
+import msgspec
+
+from datasets.core.findings import Finding, finding
+from datasets.core.formats.names import LEGACY_COLUMNS
 from datasets.core.limits import Limits
+from datasets.core.row_decoder import not_utf8
+from datasets.core.rules import RowFindings
+from datasets.core.spelling import misspelt
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +164,80 @@ def broken_byte(raw: bytes) -> tuple[int, str] | None:
     except UnicodeDecodeError as error:
         return len(raw[: error.start].decode("utf-8", "replace")) + 1, f"0x{raw[error.start]:02X}"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvTable:
+    """A header. `keys` are the columns as keys of a row, `names` as the file spells them."""
+
+    names: tuple[str, ...]
+    keys: tuple[str, ...]
+    line: int
+
+    @classmethod
+    def of(cls, header: Record) -> "CsvTable":
+        names = tuple(name.strip() for name in header.fields)
+        keys = tuple(name.lower() if name.lower() in LEGACY_COLUMNS else name for name in names)
+        return cls(names, keys, header.line)
+
+    @property
+    def usable(self) -> bool:
+        named = {"prompt", "response"} <= set(self.keys) and len(set(self.keys)) == len(self.keys)
+        return named and not any("\0" in name for name in self.names)
+
+    def findings(self) -> Iterator[Finding]:
+        """What is wrong or remarkable about the header; all at its line."""
+        met = ", ".join(self.names)
+        for key in ("prompt", "response"):
+            if key not in self.keys:
+                near = misspelt(self.names, key, LEGACY_COLUMNS)
+                params: dict[str, Any] = {"near": near, "meant": key} if near else {}
+                yield finding(
+                    "csv.header", line=self.line, path=key, problem="missing", name=key, met=met, **params
+                )
+        seen: set[str] = set()
+        for number, (name, key) in enumerate(zip(self.names, self.keys, strict=True), 1):
+            if key in seen:
+                yield finding("csv.header", line=self.line, path=name, problem="twice", name=name, met=met)
+            elif key not in LEGACY_COLUMNS:
+                yield finding("csv.extra_column", line=self.line, path=name, name=name, number=number)
+            if "\0" in name:
+                yield finding("json.nul", line=self.line, path=name)
+            seen.add(key)
+
+    def check(self, record: Record) -> RowFindings:
+        """Everything found in one record; all of it with its line."""
+        found = RowFindings()
+        for one in text_findings(record):
+            found.put(one)
+        if record.quote is not None or not self.keys:
+            return found
+        if len(record.fields) != len(self.keys):
+            found.put(finding("csv.columns", line=record.line, met=len(record.fields), wanted=len(self.keys)))
+        elif self.usable:
+            for one in self._text_findings(record):
+                found.put(one)
+        return found
+
+    def row(self, record: Record) -> dict[str, str]:
+        """The record as an object, of a column that is there twice the first."""
+        pairs = list(zip(self.keys, record.fields, strict=False))
+        return dict(reversed(pairs)) if len(set(self.keys)) < len(self.keys) else dict(pairs)
+
+    def json(self, record: Record) -> bytes:
+        return msgspec.json.encode(self.row(record))
+
+    def _text_findings(self, record: Record) -> Iterator[Finding]:
+        for name, key, text in zip(self.names, self.keys, record.fields, strict=True):
+            if "\0" in text:
+                yield finding("json.nul", line=record.line, path=name)
+            if key in ("prompt", "response") and not text.strip():
+                yield finding(f"{key}.blank", line=record.line, path=name)
+
+
+def text_findings(record: Record) -> Iterator[Finding]:
+    """What is wrong with the text of a record, or of the header, whatever its fields are."""
+    if record.broken is not None:
+        yield not_utf8(record.line, record.broken)
+    if record.quote is not None:
+        yield finding("csv.quote", line=record.line, column=record.quote or None, more=record.more)

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from datasets.core.jsonnodes import BLANK, JsonType, Node, scanstring
-
-__all__ = ["MAX_DEPTH", "Flaw", "JsonProblem", "JsonType", "Node", "child_path", "flaws", "parse", "path_of"]
+from datasets.core.json_nodes import BLANK, Node, scanstring
 
 MAX_DEPTH = 200
 
@@ -116,7 +114,7 @@ class _Strict:
             )
         except (ValueError, RecursionError):
             return False
-        return text.count("[") + text.count("{") <= MAX_DEPTH or _depth(text) <= MAX_DEPTH
+        return not is_too_deep(text)
 
     def _pairs(self, pairs: list[tuple[str, Any]]) -> None:
         if len(pairs) > 1 and len({key for key, _ in pairs}) < len(pairs):
@@ -137,8 +135,12 @@ def _refuse(source: str) -> None:
     raise ValueError(source)
 
 
+def is_too_deep(text: str) -> bool:
+    """Whether the brackets of a JSON text are nested too deep."""
+    return text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH
+
+
 def _depth(text: str) -> int:
-    """How deep the brackets of a JSON text are nested."""
     codes = np.frombuffer(_IN_QUOTES.sub("", text).encode(), np.uint8)
     steps = ((codes | 0x20) == ord("{")).view(np.int8) - ((codes | 0x20) == ord("}")).view(np.int8)
     return int(np.cumsum(steps[steps != 0], dtype=np.int16).max(initial=0))

@@ -10,84 +10,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from datasets.core.decode import Unreadable
-from datasets.core.limits import Limits
-from datasets.core.reading import Summary, read
-from datasets.core.repairs import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
-from tests.datasets.core.helpers import ANSWER, jsonl, judged, row
+from datasets.core.reader import Summary, read
+from datasets.core.repair.apply import REPAIRS, WITHOUT_CHOICE
+from tests.datasets.core.helpers import ANSWER, DEFAULT, PRINTED, jsonl, judged, repaired, row
 
-# The judge-only example of the format's documentation, as printed there.
-PRINTED = """\
-{
-"messages":
-[
-{
-"role": "user",
-"content": "你好"
-},
-{
-"role": "assistant",
-"content": "你好,有什么可以帮助你"
-},
-{
-"role": "user",
-"content": "16+16等于几"
-}
-],
-"ref_answer": "答案等于32",
-"id": "141234314",
-"max_tokens": 1024,
-"temperature": 0.7,
-"top_p": 0.9,
-"top_k": 50,
-"model_outputs": // 上方是原有数据集的字段
-// 本字段用于记录各模型的输出,类型为列表,列表每个对象都包含
-// model_name: 模型名
-// responses: 该模型的输出
-[
-{
-"model_name": "llama3",
-"responses":
-[
-{
-"content": "The answer is 32."
-},
-{
-"content": "32 is the answer."
-},
-]
-},
-{
-"model_name": "qwen3",
-"responses":
-[
-{
-"content": "The answer is 32.",
-"reasoning_content": "Wait..."
-},
-{
-"content": "The answer is 32.",
-"reasoning_content": "Thinking..."
-}
-]
-}
-]
-}
-"""
 TRICKY = row(
     url="http://x//y", note="a, ]", sign="# not a comment", sep="a\u2028b", big=12345678901234567890123
 )
-
-
-DEFAULT = Limits().row_bytes
-
-
-def repaired(folder: Path, source: bytes, *names: str, value: str = "", row_bytes: int = DEFAULT) -> bytes:
-    before, after = folder / "before", folder / "after"
-    before.write_bytes(source)
-    chosen = names or WITHOUT_CHOICE
-    repairs = [Repair(name, value if name == "unify_model_names" else "") for name in chosen]
-    repair_file(before, after, repairs, Limits(row_bytes=row_bytes))
-    return after.read_bytes()
 
 
 def validated(folder: Path, source: bytes) -> Summary:
@@ -216,10 +145,22 @@ def test_what_breaks_off_is_one_line_and_what_follows_is_split_too(tmp_path: Pat
     assert after == b'{"a": 1}\n{"b": 2}\n{"c": 3\n{"d": 4}\n'
 
 
+def test_a_broken_object_is_one_line_with_what_is_passed_over_after_it(tmp_path: Path) -> None:
+    flat = b'{\n"a": [\n{\n"b": 1\n}\n]\n}\n'
+    after = repaired(tmp_path, flat + flat.replace(b"1", b"1 2") + flat, "to_jsonl")
+    assert after.count(b"\n") == 2
+    assert after.startswith(b'{"a": [{"b": 1}]}\n{"a": [{"b": 1\t2\t}')
+
+
+def test_what_follows_a_broken_object_at_its_indentation_is_split_too(tmp_path: Path) -> None:
+    after = repaired(tmp_path, b'[\n {\n  "a": 1 2\n },\n {\n  "b": 3\n }\n]\n', "to_jsonl")
+    assert after == b'{"a": 1\t2\t}\n{"b": 3}\n'
+
+
 def test_what_was_left_in_lines_is_mended_line_by_line(tmp_path: Path) -> None:
     whole = jsonl(row())
-    once = repaired(tmp_path, b"[\n]\n{\n" + whole[:-1] + b", // x\n" + whole)
-    assert once == b"{\n" + whole + whole
+    once = repaired(tmp_path, b"[\n]\n" + whole[:-1] + b", // x\n" + whole)
+    assert once == whole + whole
     assert repaired(tmp_path, once) == once
 
 

@@ -7,19 +7,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from datasets.core.account import Account
+from datasets.core.csv_reader import CsvTable, Record, records, text_findings
 from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.detect import Look, Survey, first_guess, kept_promise, survey
 from datasets.core.findings import CODES, Finding, Param, finding, printable
-from datasets.core.formats.csvrows import CsvTable, text_findings
-from datasets.core.formats.csvtext import Record, records
-from datasets.core.formats.detect import Look, Survey, first_guess, kept_promise, survey
-from datasets.core.formats.jsonl import LinesLook, Surprise
 from datasets.core.formats.names import Format
-from datasets.core.formats.regaining import Unended, until_all_ends
-from datasets.core.formats.spreadrows import describe_spread
+from datasets.core.jsonl_reader import JsonlReader, Surprise, describe_pretty
 from datasets.core.limits import Limits
 from datasets.core.linesets import Lines
+from datasets.core.pretty_json import Unended, until_all_ends
+from datasets.core.read_state import ReadState
 from datasets.core.rows import Part, RawRow
+from datasets.core.rules import RowFindings
 
 __all__ = ["KEPT_PER_CODE", "Progress", "RawRow", "Reading", "Summary", "read"]
 
@@ -76,7 +75,7 @@ class Reading:
         self._kept_per_code = kept_per_code
         self._progress = progress
         self._sha256 = sha256
-        self._account: Account | None = None
+        self._state: ReadState | None = None
         self._table: CsvTable | None = None
         self._iterated = False
         self._done_bytes = 0
@@ -93,12 +92,12 @@ class Reading:
     def __iter__(self) -> Iterator[RawRow]:
         """The rows, as many as were counted; `progress` then tells of both ways through the file as one."""
         self._iterated = True
-        account = self._examined()
+        state = self._examined()
         self._done_bytes = 0
-        if account.survey.shape == "csv":
-            yield from self._csv_rows(account)
-        elif account.survey.shape == "jsonl":
-            yield from self._json_rows(account)
+        if state.survey.shape == "csv":
+            yield from self._csv_rows(state)
+        elif state.survey.shape == "jsonl":
+            yield from self._json_rows(state)
         self._upload.close()
 
     def kept(self, forget: Callable[[], None]) -> Kept:
@@ -107,7 +106,7 @@ class Reading:
         With each part comes of how many bytes it was made.
         `forget` is called where the file is not what its beginning promised: nothing of what came before counts then.
         """
-        assert self._account is None  # what was examined already is iterated over
+        assert self._state is None  # what was examined already is iterated over
         yield from self._examine(forget)
         self._upload.close()
 
@@ -129,79 +128,79 @@ class Reading:
         """At which lines each code was found, all of them."""
         return self._examined().ledger.lines
 
-    def _examined(self) -> Account:
-        if self._account is None:
+    def _examined(self) -> ReadState:
+        if self._state is None:
             for _ in self._examine(None):
                 pass
-        assert self._account is not None  # that is how examining ends
-        return self._account
+        assert self._state is not None  # that is how examining ends
+        return self._state
 
     def _examine(self, forget: Callable[[], None] | None) -> Kept:
-        """Ends with an account; the rows come only where somebody would `forget` them."""
+        """Sets the state at its end; rows are given only if the caller can `forget` them."""
         guess = first_guess(self._upload, self._forced)
-        account = (yield from self._as_promised(guess, keep=forget is not None)) if guess else None
-        if account is None:
+        state = (yield from self._as_promised(guess, keep=forget is not None)) if guess else None
+        if state is None:
             if guess and forget:
                 forget()
-            account = yield from self._as_surveyed(keep=forget is not None)
-        self._tell(self._upload.bytes)  # the end of the first way, which is half of two
-        self._account = account
+            state = yield from self._as_surveyed(keep=forget is not None)
+        self._tell(self._upload.bytes)  # the end of the first pass, which is half of two
+        self._state = state
 
-    def _as_promised(self, guess: Survey, *, keep: bool) -> Generator[Part, None, Account | None]:
-        """One way through the file is enough, if it is what its beginning promises."""
+    def _as_promised(self, guess: Survey, *, keep: bool) -> Generator[Part, None, ReadState | None]:
+        """One pass is enough if the file is what its beginning promises."""
         watch = Look()
-        account = Account(guess, self._upload.limits, self._kept_per_code)
+        state = ReadState(guess, self._upload.limits, self._kept_per_code)
         try:
-            stopped = yield from LinesLook(account, watch, keep=keep).through(self._blocks(account))
+            stopped = yield from JsonlReader(state, watch, keep=keep).through(self._blocks(state))
         except Surprise:
             return None
         kept = kept_promise(watch, guess, self._forced)
-        return self._ended(account, kept, stopped) if kept else None
+        return self._ended(state, kept, stopped) if kept else None
 
-    def _as_surveyed(self, *, keep: bool) -> Generator[Part, None, Account]:
+    def _as_surveyed(self, *, keep: bool) -> Generator[Part, None, ReadState]:
         seen = survey(self._upload, self._forced)
-        account = Account(seen, self._upload.limits, self._kept_per_code)
+        state = ReadState(seen, self._upload.limits, self._kept_per_code)
         self._done_bytes = 0
         if seen.shape == "none":
-            account.rows = seen.rows
-            return account
-        stopped = yield from self._through(account, keep=keep)
-        return self._ended(account, seen, stopped)
+            return state
+        stopped = yield from self._through(state, keep=keep)
+        return self._ended(state, seen, stopped)
 
-    def _through(self, account: Account, *, keep: bool) -> Generator[Part, None, Finding | None]:
+    def _through(self, state: ReadState, *, keep: bool) -> Generator[Part, None, Finding | None]:
         """Examines a file whose shape is known; what stopped it before the end."""
-        if account.survey.shape == "jsonl":
-            return (yield from LinesLook(account, keep=keep).through(self._blocks(account)))
+        if state.survey.shape == "jsonl":
+            return (yield from JsonlReader(state, keep=keep).through(self._blocks(state)))
         try:
-            if account.survey.shape == "csv":
-                yield from self._examine_csv(account, keep=keep)
+            if state.survey.shape == "csv":
+                yield from self._examine_csv(state, keep=keep)
             else:
-                self._describe_spread(account)
+                self._describe(state)
         except Unreadable as stopped:
             return stopped.found
         return None
 
-    def _describe_spread(self, account: Account) -> None:
-        def describe(unended: Unended) -> None:
-            account.begin()
+    def _describe(self, state: ReadState) -> None:
+        def attempt(unended: Unended) -> None:
+            state.begin()
             self._done_bytes = 0
-            describe_spread(self._blocks(account), account, unended)
+            describe_pretty(self._blocks(state), state, unended)
 
-        until_all_ends(describe)
-        if not account.rows and account.ledger.counts.keys() <= {"file.not_jsonl", "file.converted"}:
-            account.ledger.add(finding("file.empty"))
+        until_all_ends(attempt)
+        if not state.rows and state.ledger.counts.keys() <= {"file.not_jsonl", "file.converted"}:
+            state.ledger.add(finding("file.empty"))
 
-    def _ended(self, account: Account, seen: Survey, stopped: Finding | None) -> Account:
-        account.survey = seen
+    def _ended(self, state: ReadState, seen: Survey, stopped: Finding | None) -> ReadState:
+        state.survey = seen
+        state.stats.finish()
         if stopped:
-            account.ledger.add(stopped)
-            account.stopped_by = stopped.code
+            state.ledger.add(stopped)
+            state.stopped_by = stopped.code
         if seen.shape in ("jsonl", "csv") and not seen.silent:
-            account.tally.report(account.format, account.ledger)
-        return account
+            state.stats.report(state.format, state.ledger)
+        return state
 
-    def _blocks(self, account: Account) -> Iterator[Block]:
-        encoding = account.survey.encoding or "utf-8"
+    def _blocks(self, state: ReadState) -> Iterator[Block]:
+        encoding = state.survey.encoding or "utf-8"
         return blocks(utf8_chunks(self._upload, encoding, self._advance), self._upload.limits.row_bytes)
 
     def _advance(self, read: int) -> None:
@@ -209,16 +208,16 @@ class Reading:
         self._tell(self._done_bytes)
 
     def _tell(self, done: int) -> None:
-        """Bytes of the two ways as bytes of one file; never less than told before."""
+        """Bytes of the two passes as bytes of one file; never less than reported before."""
         if self._iterated:
-            done = (done + (self._upload.bytes if self._account else 0)) // 2
+            done = (done + (self._upload.bytes if self._state else 0)) // 2
         self._told_bytes = max(self._told_bytes, done)
         if self._progress:
             self._progress(self._told_bytes, self._upload.bytes)
 
-    def _json_rows(self, account: Account) -> Iterator[RawRow]:
-        verdicts = iter(account.valid)
-        for block in _readable(self._blocks(account)):
+    def _json_rows(self, state: ReadState) -> Iterator[RawRow]:
+        verdicts = iter(state.valid)
+        for block in _readable(self._blocks(state)):
             if block.text.isspace() and not block.oversized:
                 continue
             for number, line in enumerate(block.lines, block.first):
@@ -228,71 +227,81 @@ class Reading:
                         return
                     yield RawRow(number, valid == 1, line, line)
 
-    def _csv_rows(self, account: Account) -> Iterator[RawRow]:
-        records = self._records(account)
+    def _csv_rows(self, state: ReadState) -> Iterator[RawRow]:
+        records = self._records(state)
         next(records, None)
-        for record, valid in zip(records, account.valid, strict=False):
+        for record, valid in zip(records, state.valid, strict=False):
             yield self._csv_row(record, bool(valid))
 
     def _csv_row(self, record: Record, valid: bool) -> RawRow:
         json = self._table.json(record) if valid and self._table else b""
         return RawRow(record.line, valid, record.text.encode(), json)
 
-    def _records(self, account: Account) -> Iterator[Record]:
+    def _records(self, state: ReadState) -> Iterator[Record]:
         lines = (
             (number, line + b"\n", number in block.oversized)
-            for block in _readable(self._blocks(account))
+            for block in _readable(self._blocks(state))
             for number, line in enumerate(block.lines, block.first)
         )
         return records(lines, self._upload.limits.row_bytes, self._upload.limits.row_values)
 
-    def _examine_csv(self, account: Account, *, keep: bool) -> Kept:
-        records = self._records(account)
+    def _examine_csv(self, state: ReadState, *, keep: bool) -> Kept:
+        records = self._records(state)
         header = next(records, None)
         if header:
             self._table = table = CsvTable.of(header)
-            account.ledger.add_all(_header_findings(header, table, account))
+            state.ledger.add_all(_header_findings(header, table, state))
             for record in records:
-                if record.oversized and record.quote is None:
-                    account.record(account.too_large(record.line))
-                elif record.crowded:
-                    account.record(account.too_many_values(record.line))
-                else:
-                    account.record(table.check(record), table.usable)
+                valid = self._examine_record(record, table, state)
                 if keep:
-                    row = self._csv_row(record, bool(account.valid[-1])).kept
+                    row = self._csv_row(record, valid).kept
                     yield [row], len(row.raw)
-        if not account.rows:
-            account.ledger.add(finding("file.empty"))
+        if not state.rows:
+            state.ledger.add(finding("file.empty"))
 
-    def _summarise(self, account: Account) -> Summary:
-        tally, seen = account.tally, account.survey
+    def _examine_record(self, record: Record, table: CsvTable, state: ReadState) -> bool:
+        too_large = record.oversized and record.quote is None
+        found = RowFindings()
+        if too_large:
+            found.put(state.too_large(record.line))
+        elif record.crowded:
+            found.put(state.too_many_values(record.line))
+        else:
+            found = table.check(record)
+        valid = state.count(found.valid and table.usable)
+        if not (too_large or record.crowded):
+            state.stats.add(record.line, table.row(record), legacy_csv=True)
+        state.note_all(found.found)
+        return valid
+
+    def _summarise(self, state: ReadState) -> Summary:
+        stats, seen = state.stats, state.survey
         return Summary(
-            format=account.format,
+            format=state.format,
             why=seen.why,
             why_params=seen.why_params,
             encoding=seen.encoding,
-            rows=account.rows,
-            valid_rows=account.valid_rows,
-            counts=dict(account.ledger.counts),
-            findings=account.ledger.in_order(),
-            stopped_by=account.stopped_by,
+            rows=state.rows,
+            valid_rows=state.valid_rows,
+            counts=dict(state.ledger.counts),
+            findings=state.ledger.in_order(),
+            stopped_by=state.stopped_by,
             models={
                 printable(name): {"rows": count.rows, "responses": count.responses}
-                for name, count in tally.models.items()
+                for name, count in stats.models.items()
             },
-            fields={printable(name): rows for name, rows in tally.field_rows(account.format).items()},
+            fields={printable(name): rows for name, rows in stats.field_rows(state.format).items()},
             sha256=self._sha256,
             bytes=self._upload.bytes,
         )
 
 
-def _header_findings(header: Record, table: CsvTable, account: Account) -> Iterator[Finding]:
+def _header_findings(header: Record, table: CsvTable, state: ReadState) -> Iterator[Finding]:
     """Of one that is not read to its end nothing is said of its names."""
     if header.crowded:
-        yield from account.too_many_values(header.line).found
+        yield state.too_many_values(header.line)
     elif header.oversized and header.quote is None:
-        yield from account.too_large(header.line).found
+        yield state.too_large(header.line)
     else:
         yield from text_findings(header)
         if header.quote is None:

@@ -15,15 +15,14 @@ from typing import Literal
 import msgspec
 
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.detect import Survey, survey
 from datasets.core.findings import finding
-from datasets.core.formats.detect import Survey, survey
 from datasets.core.formats.names import model_key
-from datasets.core.formats.regaining import Broken, Objects, Passed, Unended, until_all_ends, with_next
-from datasets.core.formats.spread import Piece
 from datasets.core.limits import Limits
-from datasets.core.modelrepairs import merged, renamed, with_roles
-from datasets.core.python_literal import as_json
-from datasets.core.textrepairs import CommaStripper, CommentStripper, without_comment
+from datasets.core.pretty_json import Broken, Objects, Passed, Piece, Unended, until_all_ends
+from datasets.core.repair.models import merged, renamed, with_roles
+from datasets.core.repair.python_literal import as_json
+from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
 
 REPAIRS = (
     "to_utf8",
@@ -270,15 +269,15 @@ def _commas_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
 
 
 def _to_jsonl(upload: Upload, seen: Survey, unended: Unended) -> Iterator[bytes]:
-    """Raises Swallowed."""
+    """Raises ReadAgain."""
     if seen.shape != "spread":
         yield from _as_it_is(upload)
         return
     objects, broken = Objects(unended), _OneLine(upload.limits.row_bytes // 2)
     number, line = 0, ""
     decoded = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
-    for number, line, following in with_next(enumerate(decoded, 1)):
-        for found in objects.feed(number, line, following):
+    for number, line in enumerate(decoded, 1):
+        for found in objects.feed(number, line):
             if isinstance(found, Piece):
                 yield _on_one_line(found, line).encode("utf-8", "surrogateescape") + b"\n"
             else:

@@ -1,7 +1,7 @@
-"""A JSON text as a tree that is not built: each node knows its place and reads on from there when it is asked.
+"""A JSON text as a tree that is not built: a node knows its place and reads its parts when they are needed.
 
-So a row of millions of values costs no memory beyond its text; of a short value the parts are remembered. Only for
-texts that are known to be JSON.
+A row of millions of values costs no memory beyond its text; the parts of a short value are remembered. Only for texts
+that are known to be JSON.
 """
 
 import json
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 JsonType = Literal["object", "array", "string", "number", "boolean", "null"]
+Steps = tuple[str | int, ...]
 
 scanstring: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 
@@ -25,7 +26,6 @@ _ITEM = re.compile(rf"({_FLAT}){_GAP},?{_GAP}", re.DOTALL)
 _MEMBER = re.compile(rf"({_QUOTED}){_GAP}:{_GAP}(?:({_FLAT}){_GAP},?{_GAP})?", re.DOTALL)
 _TO_BRACKET = re.compile(rf"(?:[^\"\[\]{{}}]++|{_QUOTED})*+", re.DOTALL)
 _SEPARATOR = re.compile(rf"{_GAP},?{_GAP}")
-_KEY = re.compile(rf'"((?:[^"\\]++|\\.)*+)"{_GAP}:{_GAP}', re.DOTALL)
 _TYPES: dict[str, JsonType] = {
     '"': "string",
     "{": "object",
@@ -34,15 +34,6 @@ _TYPES: dict[str, JsonType] = {
     "f": "boolean",
     "n": "null",
 }
-KEPT = frozenset(
-    (
-        *("messages", "model_outputs", "conversation", "system", "id", "role", "content", "tool_calls"),
-        *("model_name", "responses", "reasoning_content", "prompt", "response", "type", "text"),
-    )
-)
-"""The keys that rules know."""
-
-
 REMEMBERED = 50_000
 """Characters of a value up to which its parts are kept once they were read."""
 
@@ -50,7 +41,7 @@ REMEMBERED = 50_000
 class Node:
     """A value with its place: `text[start:end]`. `sound`: it is known that no key or text in it has a flaw."""
 
-    __slots__ = ("_items", "_members", "_pairs", "end", "sound", "start", "text", "type")
+    __slots__ = ("_items", "_pairs", "end", "sound", "start", "text", "type")
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.text = text
@@ -60,7 +51,6 @@ class Node:
         self.sound = False
         self._items: list[Node] | None = None
         self._pairs: list[tuple[Node, Node]] | None = None
-        self._members: dict[str, Node] | None = None
 
     @property
     def column(self) -> int:
@@ -119,15 +109,11 @@ class Node:
 
     def member(self, name: str) -> "Node | None":
         """The value under `name`, the last one if it is there twice; None if this is no object or has none."""
-        if name not in KEPT:
-            return {key.value: value for key, value in self.members() if key.value == name}.get(name)
-        if self._members is None:
-            self._members = {}
-            for key, value in self.members():
-                known = key.value
-                if known in KEPT:
-                    self._members[known] = value
-        return self._members.get(name)
+        found = None
+        for key, value in self.members():
+            if key.value == name:
+                found = value
+        return found
 
     @property
     def value(self) -> Any:
@@ -141,39 +127,6 @@ class Node:
         if self.type == "string":
             return scanstring(self.text, self.start + 1, True)[0]
         return json.loads(self.source)
-
-
-def place_of(text: str, steps: Iterable[str | int]) -> int:
-    """Where the value at the end of steps that exist begins, in a text that has no key twice in an object."""
-    at = _after(BLANK, text, 0)
-    for step in steps:
-        at = _after(BLANK, text, at + 1)
-        at = _after_items(text, at, step) if isinstance(step, int) else _value_under(text, at, step)
-    return at
-
-
-def _after_items(text: str, at: int, number: int) -> int:
-    """Where the item begins that so many stand before, of which the first begins here."""
-    for _ in range(number):
-        at = _behind(text, at)
-    return at
-
-
-def _value_under(text: str, at: int, name: str) -> int:
-    """Where the value of a key begins, looked for from the member on that begins here."""
-    while True:
-        key = _KEY.match(text, at)
-        assert key  # the text is known to be JSON and has this key
-        met = key[1]
-        if (scanstring(met + '"', 0, True)[0] if "\\" in met else met) == name:
-            return key.end()
-        at = _behind(text, key.end())
-
-
-def _behind(text: str, at: int) -> int:
-    """Where what follows on the value that begins here begins."""
-    flat = _ITEM.match(text, at)
-    return flat.end() if flat else _after(_SEPARATOR, text, _end(text, at))
 
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -190,3 +143,30 @@ def _end(text: str, start: int) -> int:
         depth += 1 if text[at] in "{[" else -1
         at += 1
     return at
+
+
+class Places:
+    """Finds nodes by the steps that lead to them; fast as long as they are looked up in the order of the text."""
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        self._reading: dict[Steps, tuple[Iterator[Node], int, Node]] = {}
+
+    def node(self, steps: Steps) -> Node:
+        """The node at the end of steps that exist."""
+        if not steps:
+            return self._root
+        *_, last = steps
+        above = steps[:-1]
+        if isinstance(last, str):
+            found = self.node(above).member(last)
+            assert found
+            return found
+        reading = self._reading.get(above)
+        if reading is None or reading[1] > last:
+            reading = (iter(self.node(above).items()), -1, self._root)
+        items, at, node = reading
+        while at < last:
+            at, node = at + 1, next(items)
+        self._reading[above] = (items, at, node)
+        return node

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from datasets.core.csv_reader import header_of
 from datasets.core.decode import (
     Block,
     Encoding,
@@ -19,9 +20,8 @@ from datasets.core.decode import (
     utf8_chunks,
 )
 from datasets.core.findings import Finding, Param, finding
-from datasets.core.formats.csvtext import header_of
 from datasets.core.formats.names import Format, Telling
-from datasets.core.formats.spread import NotSpread, Splitter
+from datasets.core.pretty_json import NotSpread, Splitter
 from datasets.core.spelling import misspelt
 
 Shape = Literal["jsonl", "spread", "csv", "none"]
@@ -92,7 +92,6 @@ class Survey:
     why: str
     why_params: dict[str, Param]
     encoding: Encoding | None
-    decodes: bool
     findings: tuple[Finding, ...]
     rows: int = 0
     silent: bool = False
@@ -100,14 +99,13 @@ class Survey:
 
 @dataclass(slots=True)
 class Look:
-    """What one pass over the lines has seen so far; `passed` rows of the expected format were not voted on.
+    """What one pass over the lines has seen so far.
 
     `failed`: some line neither continues nor begins a value; `begun`: at the first of those one was open over lines.
     """
 
     splitter: Splitter = field(default_factory=lambda: Splitter(keep=False))
     rows: int = 0
-    passed: int = 0
     votes: Votes = field(default_factory=Votes)
     guesses: Votes = field(default_factory=Votes)
     bracketed: bool = False
@@ -146,37 +144,30 @@ def first_guess(upload: Upload, forced: Format | None = None) -> Survey | None:
     fmt = forced or look.votes.format()
     if look.spread or fmt is None:
         return None
-    return Survey("jsonl", fmt, "", {}, encoding, True, _file_findings(encoding))
+    return Survey("jsonl", fmt, "", {}, encoding, _file_findings(encoding))
 
 
 def kept_promise(look: Look, guess: Survey, forced: Format | None) -> Survey | None:
     """The survey that a whole look concludes, if it is of the guessed shape and format."""
-    _vote(guess.format, look)
-    concluded = _concluded(look, forced, guess.encoding or "utf-8", True, guess.findings)
+    concluded = _concluded(look, forced, guess.encoding or "utf-8", guess.findings)
     same = (concluded.shape, concluded.format) == (guess.shape, guess.format)
     return concluded if same else None
-
-
-def _vote(fmt: Format | None, look: Look) -> None:
-    """The votes of the rows that passed as being of format `fmt`."""
-    legacy = fmt == "legacy_jsonl"
-    look.vote({(not legacy, fmt == "judge_only", legacy): look.passed})
 
 
 def survey(upload: Upload, forced: Format | None = None) -> Survey:
     """Looks through the whole upload once (twice where it is no UTF-8); never raises on content."""
     kind = upload.other_kind()
     if kind:
-        return Survey("none", None, "other_kind", {}, None, True, (finding("file.other_kind", kind=kind),))
-    encoding, decodes = encoding_of(upload)
+        return Survey("none", None, "other_kind", {}, None, (finding("file.other_kind", kind=kind),))
+    encoding = encoding_of(upload)
     found = _file_findings(encoding)
     look, is_csv = _looked(upload, encoding, forced)
     if look.splitter.in_comment and not look.spread and not is_csv:
         look, is_csv = _looked(upload, encoding, forced, look.splitter.comment_line)
     if is_csv:
         why = "csv_header" if forced is None else "forced"
-        return Survey("csv", "legacy_csv", why, {}, encoding, decodes, found)
-    return _concluded(look, forced, encoding, decodes, found)
+        return Survey("csv", "legacy_csv", why, {}, encoding, found)
+    return _concluded(look, forced, encoding, found)
 
 
 def _looked(
@@ -276,27 +267,21 @@ def _begins_spread(look: Look) -> bool:
     return began and look.votes.format() is None
 
 
-def _concluded(
-    look: Look, forced: Format | None, encoding: Encoding, decodes: bool, found: tuple[Finding, ...]
-) -> Survey:
+def _concluded(look: Look, forced: Format | None, encoding: Encoding, found: tuple[Finding, ...]) -> Survey:
     if not look.rows or (look.rows == 1 and b"".join(look.first.split()) == b"[]"):
-        return Survey(
-            "none", None, "empty", {}, encoding, decodes, found + (look.stopped or (finding("file.empty"),))
-        )
+        return Survey("none", None, "empty", {}, encoding, found + (look.stopped or (finding("file.empty"),)))
     if look.spread or (look.rows == 1 and _is_one_array(look)) or _begins_spread(look):
         problem = finding("file.not_jsonl")
-        return Survey("spread", forced, "spread", {}, encoding, decodes, (*found, problem))
+        return Survey("spread", forced, "spread", {}, encoding, (*found, problem))
     votes = look.votes if look.votes.format() else look.guesses
     detected = votes.format()
     if forced is None and detected is None and (look.votes.objects or not _looks_like_json(look)):
         shape: Shape = "jsonl" if look.votes.objects else "none"
         problem = finding("file.unknown_format", met=_beginning(look.first), **_key_meant(look.first))
         found += look.stopped if shape == "none" else ()
-        return Survey(
-            shape, None, "unknown", {}, encoding, decodes, (*found, problem), look.rows, silent=True
-        )
+        return Survey(shape, None, "unknown", {}, encoding, (*found, problem), look.rows, silent=True)
     why, params = _reason(votes, detected) if forced is None else ("forced", {})
-    return Survey("jsonl", forced or detected, why, params, encoding, decodes, found)
+    return Survey("jsonl", forced or detected, why, params, encoding, found)
 
 
 def _key_meant(line: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rows taken on the way that examines them are the rows that another way through cuts with care."""
+"""Rows taken in the pass that examines them are the rows of a second pass."""
 
 import io
 import json
@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasets.core.formats import quick
-from datasets.core.reading import read
+from datasets.core.reader import read
 from datasets.core.rows import NewRow
-from tests.datasets.core.helpers import ANSWER, USER, jsonl, judged, row, turns
-from tests.datasets.core.test_ways_of_reading import BLOCK, many
+from tests.datasets.core.helpers import BLOCK, USER, jsonl, judged, many, row, turns
 
 FAKE = '], "model_outputs": [{"model_name": "lark", "responses": [{"content": "x"}]}], "tags": '
 
@@ -32,7 +30,7 @@ def told(rows: list[NewRow]) -> list[Any]:
     return [(one.line, one.valid, one.raw, list(one.answers)) for one in rows]
 
 
-def with_care(source: bytes) -> list[NewRow]:
+def of_second_pass(source: bytes) -> list[NewRow]:
     return [one.kept for one in read(io.BytesIO(source))]
 
 
@@ -77,8 +75,8 @@ def hand(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=400, deadline=None)
 @given(hand())
-def test_answers_are_cut_where_a_careful_look_cuts_them(source: bytes) -> None:
-    assert told(taken(source)) == told(with_care(source))
+def test_answers_are_cut_where_a_second_pass_cuts_them(source: bytes) -> None:
+    assert told(taken(source)) == told(of_second_pass(source))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +95,7 @@ def test_answers_are_cut_where_a_careful_look_cuts_them(source: bytes) -> None:
     ],
 )  # fmt: skip
 def test_the_rows_of_the_one_way_are_those_of_two(source: bytes) -> None:
-    assert told(taken(source)) == told(with_care(source))
+    assert told(taken(source)) == told(of_second_pass(source))
 
 
 def test_what_is_to_be_forgotten_is_told_before_the_rows_come_again() -> None:
@@ -112,16 +110,6 @@ def test_what_is_to_be_forgotten_is_told_before_the_rows_come_again() -> None:
     assert lines[again + 1 :] == list(range(1, rows + 1))
 
 
-def test_of_rows_by_one_hand_only_the_first_is_cut_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuts: list[bytes] = []
-    careful = quick.cut
-    monkeypatch.setattr(quick, "cut", lambda line: cuts.append(line) or careful(line))
-    outputs = [ANSWER, output("wren", 'a "quoted": word')]
-    source = jsonl(*(judged(model_outputs=outputs, id=number, tags=[1]) for number in range(100)))
-    assert len(taken(source)) == 100
-    assert len(cuts) == 2  # the first of all, as plain values; the first of the shape learned from it
-
-
 CALLS = [{"id": "a", "function": {"name": "look", "arguments": '{"at": 1}'}}]
 OTHERS = [output("lark", "x"), output("wren", "y")]
 
@@ -130,18 +118,6 @@ def called(calls: Any = CALLS, **fields: Any) -> dict[str, Any]:
     """A row by the hand that all of these have: a field, two models' answers with calls, another field."""
     outputs = [output("lark", "a", tool_calls=calls), output("wren", "b", tool_calls=CALLS)]
     return {"messages": [USER], "x": 1, "model_outputs": outputs, "tags": 1, **fields}
-
-
-def test_of_rows_with_calls_by_one_hand_only_the_first_are_cut_with_care(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cuts: list[bytes] = []
-    careful = quick.cut
-    monkeypatch.setattr(quick, "cut", lambda line: cuts.append(line) or careful(line))
-    source = jsonl(*(called(id=number) for number in range(100)))
-    rows = taken(source)
-    assert len(cuts) == 2
-    assert told(rows) == told(with_care(source))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +152,7 @@ def test_calls_that_look_like_the_row_around_them_are_not_cut(inner: Any, escape
         ]
         lines += [one.replace(escape, written) for one in lines]
     source = jsonl(*(called(CALLS), called(CALLS), called(CALLS), *odd)) + "\n".join(lines).encode()
-    assert told(taken(source)) == told(with_care(source))
+    assert told(taken(source)) == told(of_second_pass(source))
 
 
 def test_the_file_is_gone_through_once(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """JSON that is spread over several lines: one array, or objects printed with indentation.
 
 A small push-down reader, fed line by line, that allows what the repairs take away: comments with `//`, `#` or
-between `/*` and `*/`, and trailing commas. It checks brackets and separators, not the inside of scalars.
+between `/*` and `*/`, and trailing commas. It checks brackets and separators, not the inside of scalars. After an
+object that is broken it goes on at the next one that begins at the same indentation.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
-from datasets.core.jsontext import MAX_DEPTH
+from datasets.core.json_errors import MAX_DEPTH
 
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
@@ -23,8 +25,10 @@ _TOKEN = re.compile(
 _BLANK = re.compile(r"[ \t\r\n]*")
 _MOST_PARTS = 10_000
 _CLOSING = {"{": "}", "[": "]"}
-_SPACED = {",": ", ", ":": ": "}
 _CLOSING_SHOWN = 20
+_INDENT = re.compile(r"[ \t]*+(?=\S)")
+_BEGINS = re.compile(r"[ \t]*+(?:[}\],][ \t]*+)*+(?=\{)")
+"""A line on which an object begins, perhaps behind the end of the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +223,181 @@ class Splitter:
 
     def _forget(self) -> None:
         self._parts, self._joined, self.size = [], [], 0
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Where the text is no JSON, what is wanted there, and what was read of the object until then.
+
+    `unended`: the line at which the object begins that is not closed here, though it should be; `wanted` closes it.
+    """
+
+    line: int
+    column: int
+    wanted: str
+    begun: str
+    unended: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Text of one line that was passed over after a broken object; `ended`: the next object begins behind it."""
+
+    text: str
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unended:
+    """Lines at which something begins that never ends: an object, a comment."""
+
+    object: int | None = None
+    comment: int | None = None
+
+
+class ReadAgain(Exception):
+    """What was read belongs to something that never ends; all that is known of that by now."""
+
+    def __init__(self, unended: Unended) -> None:
+        super().__init__(unended)
+        self.unended = unended
+
+
+def until_all_ends(attempt: Callable[[Unended], None]) -> None:
+    """Reads, and again with what never ends known: four times at most."""
+    unended = Unended()
+    while True:
+        try:
+            return attempt(unended)
+        except ReadAgain as known:
+            unended = known.unended
+
+
+class Objects:
+    """Lines in, whole values and broken ones out. Every method may raise ReadAgain.
+
+    After a broken object the next one begins on a line at the same indentation, unless whole objects were seen to hold
+    such lines: then the rest is passed over. An object that is never closed takes the following ones in; where that
+    shows, it is read again, and such a line then ends it.
+    """
+
+    def __init__(self, unended: Unended) -> None:
+        self.splitter = Splitter(unended_comment=unended.comment)
+        self._unended = unended
+        self._indent: str | None = None  # of the line on which the last object began
+        self._indented = False  # further lines of an object stand further in
+        self._ended = False  # some object
+        self._nested = False  # objects hold lines on which the next one would begin
+        self._taken_in: tuple[int, int] | None = (
+            None  # line and column of the first such place in the open one
+        )
+        self._lost = False
+
+    @property
+    def start(self) -> int:
+        """The line at which the last object began."""
+        return self.splitter.start[0]
+
+    def exceeds(self, limit: int) -> bool:
+        """Is more remembered of a value that has not ended than the limit allows?"""
+        if self.splitter.size > limit:
+            self._check_nothing_taken_in()
+            return True
+        return False
+
+    def feed(self, number: int, line: str) -> Iterator[Piece | Broken | Passed]:
+        """What ends or breaks off on this line, and what is passed over until the next object."""
+        begins = self._next_object(line)
+        if self._lost:
+            if begins is None or not self._is_told_by_place:
+                yield Passed(line, ended=False)
+                return
+            yield Passed(line[:begins], ended=True)
+            self._begin_again()
+        elif begins is not None and self.splitter.size and not self.splitter.in_comment:
+            if self._unended.object is None or self.start < self._unended.object:
+                self._taken_in = self._taken_in or (number, begins + 1)
+                begins = None
+            else:
+                yield from self._end_before(number, line[:begins])
+        else:
+            begins = None
+        yield from self._read(number, line, begins or 0)
+
+    def end(self, number: int, line: str) -> Iterator[Broken]:
+        """What is still open behind the last line."""
+        if self.splitter.in_comment and not self._lost:
+            again = self._unended.comment is not None  # what came before it was read another way
+            raise ReadAgain(replace(self._unended, comment=0 if again else self.splitter.comment_line))
+        if self.splitter.open and not self._lost:
+            self._check_nothing_taken_in()
+            yield self._broken(number, len(line) + 1, unended=self.splitter.size > 0)
+
+    def _check_nothing_taken_in(self) -> None:
+        if self._taken_in and self._is_told_by_place and self._unended.object is None:
+            raise ReadAgain(replace(self._unended, object=self.start))
+
+    @property
+    def _is_told_by_place(self) -> bool:
+        """Is a line at the indentation of objects the beginning of one?"""
+        return not self._nested and (self._indented or self._ended or self._indent is None)
+
+    def _next_object(self, line: str) -> int | None:
+        """Where an object begins on this line, if that is at the indentation of objects."""
+        found, begins = _INDENT.match(line), _BEGINS.match(line)
+        if not found or self._indent is None:
+            return begins.end() if begins and self._lost else None
+        if len(found[0]) > len(self._indent) and found[0].startswith(self._indent):
+            self._indented = self._indented or self.splitter.size > 0
+        return begins.end() if begins and found[0] == self._indent else None
+
+    def _end_before(self, number: int, rest: str) -> Iterator[Piece | Broken | Passed]:
+        """The open object ends, or should, with the rest of it on the line on which the next one begins."""
+        yield from self._read(number, rest, 0)
+        if self.splitter.size and not self._lost:
+            yield self._broken(number, len(rest) + 1, unended=True)
+            self._lost = True
+        if self._lost:
+            yield Passed("", ended=True)
+            self._begin_again()
+
+    def _read(self, number: int, line: str, at: int) -> Iterator[Piece | Broken | Passed]:
+        pieces: list[Piece] = []
+        try:
+            self.splitter.feed(number, line, pieces, at)
+        except NotSpread as broken:
+            self._note(pieces)
+            self._check_nothing_taken_in()
+            yield from pieces
+            yield self._broken(number, broken.column, unended=False)
+            at = broken.column - 1
+            if line.startswith("{", at) and not self.splitter.size:  # only a comma before it is missing
+                self._begin_again()
+                yield from self._read(number, line, at)
+                return
+            yield Passed(line[at:], ended=False)
+            self._lost = True
+        else:
+            self._note(pieces)
+            yield from pieces
+        if self.start == number:
+            found = _INDENT.match(line)
+            self._indent = found[0] if found else ""
+
+    def _note(self, pieces: list[Piece]) -> None:
+        if pieces:
+            self._ended = True
+            end = (pieces[0].line + pieces[0].lines - 1, pieces[0].end_column)
+            self._nested = self._nested or (self._taken_in is not None and self._taken_in < end)
+            self._taken_in = None
+
+    def _broken(self, number: int, column: int, *, unended: bool) -> Broken:
+        splitter = self.splitter
+        if unended:
+            return Broken(number, column, splitter.closing, splitter.begun, splitter.start[0])
+        return Broken(number, column, splitter.wanted, splitter.begun)
+
+    def _begin_again(self) -> None:
+        array = self.splitter.open[:1] == ["["]
+        self.splitter = Splitter.within(array, self._unended.comment)
+        self._lost, self._taken_in = False, None

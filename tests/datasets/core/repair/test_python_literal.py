@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.core.python_literal import LONGEST, as_json
-from tests.datasets.core.helpers import codes, found, jsonl, row, summary
-from tests.datasets.core.test_repairs import repaired
+from datasets.core.repair.python_literal import LONGEST, as_json
+from tests.datasets.core.helpers import codes, found, jsonl, repaired, row, summary
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable
 
 from datasets.core.formats.names import model_key
-from datasets.core.jsontext import JsonProblem, Node, parse
+from datasets.core.json_errors import JsonProblem, parse
+from datasets.core.json_nodes import Node
 from datasets.core.spelling import role_meant
 
 Edit = tuple[int, int, str]
@@ -19,10 +20,10 @@ def merged(text: str) -> str:
     return _edited(text, edits)
 
 
-def can_merge(text: str, model: str) -> bool:
-    """Whether `merged` makes the model's entries in this row one."""
+def can_merge(text: str, number: int) -> bool:
+    """Whether `merged` makes the entry of this number and others of its model one."""
     outputs = _items(text, "model_outputs")
-    first, *later = _entries(outputs).get(model, [0])
+    first, *later = next((places for places in _entries(outputs).values() if number in places), [0])
     return bool(later and _merge_edits(text, outputs, first, later))
 
 

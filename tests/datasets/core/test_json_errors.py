@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.core.jsontext import JsonProblem, parse
+from datasets.core.json_errors import JsonProblem, parse
 from tests.datasets.core.helpers import found, jsonl, row, summary
 
 CASES = [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.core.formats.crowded import holds_more_values
+from datasets.core.value_limit import holds_more_values
 
 TEXT = st.text(st.sampled_from('a,[]{}":\\ é'), max_size=4)
 VALUES = st.recursive(

@@ -1,0 +1,345 @@
+"""What is said of a version as a whole: counted row by row, in memory that hardly grows with the rows."""
+
+import json
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from datasets.core.findings import Finding, Ledger, finding
+from datasets.core.formats.names import COMPUTED, Format, Telling, model_key, structural_keys
+from datasets.core.json_errors import child_path
+from datasets.core.json_nodes import JsonType
+from datasets.core.rules import JSON_TYPES, is_text, joined
+from datasets.core.spelling import misspelt
+
+DISTINCT_NAMES = 20_000
+"""More different models or fields than this are a broken file; further ones are not counted apart."""
+
+LONGEST_NAME = 1_000
+"""What follows in a longer name tells no two apart: a megabyte of it in every row would be kept."""
+
+TYPE_BITS: dict[JsonType, int] = {
+    "null": 1,
+    "string": 2,
+    "number": 4,
+    "boolean": 8,
+    "array": 16,
+    "object": 32,
+}
+
+
+@dataclass(slots=True)
+class ModelCount:
+    """One model's rows and responses, with the fewest and most responses in one row."""
+
+    rows: int = 0
+    responses: int = 0
+    fewest: int = 1 << 62
+    most: int = 0
+
+    def add(self, responses: int, rows: int) -> None:
+        self.rows += rows
+        self.responses += responses * rows
+        if responses < self.fewest:
+            self.fewest = responses
+        if responses > self.most:
+            self.most = responses
+
+
+@dataclass(slots=True)
+class FieldCount:
+    """In how many rows a key stands, with how many nulls, and the types seen there as bits."""
+
+    rows: int = 0
+    nulls: int = 0
+    types: int = 0
+
+    def add(self, bit: int, rows: int) -> None:
+        self.rows += rows
+        self.types |= bit
+        self.nulls += rows if bit == TYPE_BITS["null"] else 0
+
+
+Count = TypeVar("Count", FieldCount, ModelCount)
+
+
+MOST_REMEMBERED = 1_000_000
+"""Characters of the names by which kinds of rows are known; beyond them they are counted and forgotten."""
+
+
+def identity_hash(identity: object) -> int:
+    """Equal for equal values of `id`; a text is never equal to a number."""
+    if isinstance(identity, str):
+        return hash(identity or ("id", identity))  # Python's of no text is 0, which is an id too
+    if type(identity) is int and -_SMALL < identity < _SMALL:
+        return identity  # much faster than a hash; as likely as any hash to be that of a text
+    return hash(("id", repr(identity)))
+
+
+_SMALL = 1 << 62
+
+
+class Repeats:
+    """Which rows share a value: one 64-bit hash and one line number a row, compared at the end.
+
+    Twelve bytes a row, and about as much again while they are compared.
+    """
+
+    def __init__(self) -> None:
+        self.hashes = array("q")
+        self.lines = array("I")
+
+    def add(self, line: int, hashed: int) -> None:
+        self.hashes.append(hashed)
+        self.lines.append(line)
+
+    def repeats(self) -> Iterator[tuple[int, int]]:
+        """(line, first line with the same value), in the order of lines."""
+        if not self.hashes:
+            return
+        hashes, lines = np.frombuffer(self.hashes, np.int64), np.frombuffer(self.lines, np.uint32)
+        order = np.argsort(hashes, kind="stable").astype(np.uint32)
+        starts = np.ones(len(order), np.bool_)
+        np.not_equal(hashes[order[1:]], hashes[order[:-1]], out=starts[1:])
+        if starts.all():
+            return
+        heads = np.arange(len(order), dtype=np.uint32)
+        heads *= starts
+        np.maximum.accumulate(heads, out=heads)
+        again = np.flatnonzero(~starts).astype(np.uint32)
+        for at in again[np.argsort(order[again])]:
+            yield int(lines[order[at]]), int(lines[order[heads[at]]])
+
+
+class Shape:
+    """Rows with the same keys and types at the top and as many answers of the same models."""
+
+    __slots__ = ("_counts", "_models", "rows", "telling")
+
+    def __init__(
+        self, row: dict[str, Any], fields: list[FieldCount | None], models: list[tuple[ModelCount, int]]
+    ):
+        self._counts = [
+            (count, TYPE_BITS[JSON_TYPES[type(value)]])
+            for count, value in zip(fields, row.values(), strict=True)
+            if count
+        ]
+        self._models = models
+        self.telling: Telling = ("messages" in row, "model_outputs" in row, "conversation" in row)
+        self.rows = 0
+
+    def count(self) -> None:
+        """Adds the rows that were not counted yet."""
+        rows, self.rows = self.rows, 0
+        if not rows:
+            return
+        for count, bit in self._counts:
+            count.add(bit, rows)
+        for model, responses in self._models:
+            model.add(responses, rows)
+
+
+class Stats:
+    """Every object and CSV record of a version, faulty ones too."""
+
+    def __init__(self, most_remembered: int = MOST_REMEMBERED) -> None:
+        self._most_remembered = most_remembered
+        self.objects = 0
+        self.fields: dict[str, FieldCount] = {}
+        self.models: dict[str, ModelCount] = {}
+        self.ids = Repeats()
+        self.messages = Repeats()
+        self._shapes: dict[tuple[Any, ...], Shape] = {}
+        self._weight = 0
+
+    def add(self, line: int, row: dict[str, Any], *, legacy_csv: bool = False) -> Shape:
+        """Counts a row; `finish` completes the counts."""
+        self.objects += 1
+        identity = row.get("id")
+        if identity is not None:
+            self.ids.add(line, identity_hash(identity))
+        key = _record_key(row) if legacy_csv else messages_key(row)
+        if key is not None:
+            self.messages.add(line, hash(key))
+        models = models_of(row)
+        kind = (*row, *map(type, row.values()), *models, *models.values())
+        shape = self._shapes.get(kind) or self._new_shape(kind, row, models)
+        shape.rows += 1
+        return shape
+
+    def _new_shape(self, kind: tuple[Any, ...], row: dict[str, Any], models: dict[str, int]) -> Shape:
+        """Few kinds of rows are usual; where every row is of its own kind they must not fill the memory."""
+        if self._weight > self._most_remembered:
+            self.finish()
+        self._weight += sum(len(part) + 100 for part in kind if type(part) is str)
+        fields = [_named(self.fields, name, FieldCount) for name in row]
+        counted = ((_named(self.models, name, ModelCount), number) for name, number in models.items())
+        shape = self._shapes[kind] = Shape(
+            row, fields, [(count, number) for count, number in counted if count]
+        )
+        return shape
+
+    def finish(self) -> None:
+        """Moves what was counted by shape into the figures."""
+        for shape in self._shapes.values():
+            shape.count()
+        self._shapes.clear()
+        self._weight = 0
+
+    def field_rows(self, fmt: Format | None) -> dict[str, int]:
+        """{name: rows} of the fields, without the keys that make the format."""
+        hidden = structural_keys(fmt)
+        return {name: count.rows for name, count in self.fields.items() if name not in hidden}
+
+    def report(self, fmt: Format | None, ledger: Ledger) -> None:
+        """Adds the warnings on the whole version."""
+        ledger.add_all(self._alike())
+        ledger.add_all(self._coverage())
+        ledger.add_all(self._fields(structural_keys(fmt)))
+        ledger.add_all(self._misspelt(fmt))
+        for line, first in self.ids.repeats():
+            _add_repeat(ledger, "id.duplicate", line, "id", first)
+        for line, first in self.messages.repeats():
+            path = "conversation" if fmt == "legacy_jsonl" else None if fmt == "legacy_csv" else "messages"
+            _add_repeat(ledger, "row.duplicate", line, path, first)
+
+    def _alike(self) -> Iterator[Finding]:
+        groups: dict[str, list[str]] = {}
+        for name in self.models:
+            groups.setdefault(model_key(name), []).append(name)
+        for names in groups.values():
+            if len(names) > 1:
+                listed = ", ".join(f"{name} ({self.models[name].rows})" for name in names)
+                yield finding("model_name.alike", names=listed, number=len(names))
+
+    def _coverage(self) -> Iterator[Finding]:
+        for name, count in self.models.items():
+            if count.rows < self.objects:
+                yield finding(
+                    "model.coverage", model=name, absent=self.objects - count.rows, rows=self.objects
+                )
+            if count.fewest != count.most:
+                yield finding("model.uneven_n", model=name, fewest=count.fewest, most=count.most)
+
+    def _fields(self, hidden: frozenset[str]) -> Iterator[Finding]:
+        reference = self.fields.get("ref_answer", FieldCount())
+        have = reference.rows - reference.nulls
+        if 0 < have < self.objects:
+            near = misspelt(self.fields, "ref_answer")
+            params: dict[str, Any] = {"near": near, "meant": "ref_answer"} if near else {}
+            missing = self.objects - have
+            yield finding(
+                "ref_answer.some_missing", path="ref_answer", missing=missing, rows=self.objects, **params
+            )
+        for name, count in self.fields.items():
+            if name in hidden or name == "ref_answer":
+                continue
+            path = child_path("", name)
+            if name in COMPUTED:
+                yield finding("field.shadowed", path=path, name=name, rows=count.rows)
+            types = [kind for kind, bit in TYPE_BITS.items() if count.types & bit and kind != "null"]
+            if len(types) > 1:
+                yield finding("field.type_varies", path=path, name=name, types=", ".join(types))
+
+    def _misspelt(self, fmt: Format | None) -> Iterator[Finding]:
+        """Fields called almost like an optional key that no row has: without it no row is wrong."""
+        legacy = fmt in ("legacy_jsonl", "legacy_csv")
+        optional = ("ref_answer", "system") if legacy else ("ref_answer", "model_outputs")
+        for meant in optional:
+            if meant in self.fields or (meant == "model_outputs" and fmt != "infer_and_judge"):
+                continue
+            near = misspelt(self.fields, meant, structural_keys(fmt))
+            if near:
+                path, rows = child_path("", near), self.fields[near].rows
+                yield finding("field.misspelt", path=path, near=near, meant=meant, rows=rows)
+
+
+def _add_repeat(ledger: Ledger, code: str, line: int, path: str | None, first: int) -> None:
+    ledger.add(finding(code, line=line, path=path, first=first))
+
+
+def _named(counts: dict[str, Count], name: str, new: Callable[[], Count]) -> Count | None:
+    name = name[:LONGEST_NAME]
+    count = counts.get(name)
+    if count is None and len(counts) < DISTINCT_NAMES:
+        count = counts[name] = new()
+    return count
+
+
+def models_of(row: dict[str, Any]) -> dict[str, int]:
+    """How many responses a row has of each model."""
+    outputs = row.get("model_outputs")
+    if type(outputs) is not list:
+        return {}
+    models: dict[str, int] = {}
+    for output in outputs:
+        name = output.get("model_name") if type(output) is dict else None
+        if type(name) is str and name.strip():
+            responses = output.get("responses")
+            models[name] = models.get(name, 0) + (len(responses) if type(responses) is list else 0)
+    return models
+
+
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+def messages_key(row: dict[str, Any]) -> Any:
+    """Hashable, and the same for rows whose messages read the same; None if a row has none."""
+    if "messages" in row:
+        key = _sorted_json(row["messages"])
+        return _sorted_json(_with_joined_parts(row["messages"])) if b'"content":[' in key else key
+    if "conversation" in row:
+        return conversation_key(row["conversation"], row.get("system"))
+    return None
+
+
+def _with_joined_parts(messages: Any) -> Any:
+    """Messages of nothing but a role and a text, each text whole."""
+    if type(messages) is not list or not all(map(_is_plain, messages)):
+        return messages
+    return [
+        message | {"content": joined(message["content"])} if "content" in message else message
+        for message in messages
+    ]
+
+
+def _is_plain(message: Any) -> bool:
+    return (
+        type(message) is dict
+        and message.keys() <= {"role", "content"}
+        and type(message.get("role", "")) is str
+        and is_text(message.get("content", ""))
+    )
+
+
+def _record_key(row: dict[str, Any]) -> Any:
+    return conversation_key([row], row.get("system")) if "prompt" in row and "response" in row else None
+
+
+def conversation_key(conversation: Any, system: Any) -> Any:
+    """The same for the messages that a legacy row becomes."""
+    turns = conversation if type(conversation) is list else [conversation]
+    if not all(map(_is_turn, turns)):
+        return _sorted_json([system, conversation])
+    messages = [{"role": "system", "content": system}] if type(system) is str and system.strip() else []
+    for turn in turns:
+        messages += (
+            {"role": "user", "content": turn["prompt"]},
+            {"role": "assistant", "content": turn["response"]},
+        )
+    return _sorted_json(messages)
+
+
+def _is_turn(turn: Any) -> bool:
+    return type(turn) is dict and type(turn.get("prompt")) is str and type(turn.get("response")) is str
+
+
+def _sorted_json(value: Any) -> bytes:
+    try:
+        return _encode_sorted(value)
+    except UnicodeError:  # half characters
+        return json.dumps(value, sort_keys=True).encode()
