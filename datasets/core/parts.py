@@ -1,24 +1,25 @@
-"""Several files that are the parts of one data set → one stream of UTF-8, and for each of its lines the file and line it
-came from. Streamed: memory does not grow with the files."""
+"""Several files that are the parts of one data set → one stream of UTF-8, and of each line the file it came from.
+
+Streamed: memory does not grow with the files.
+"""
 
 import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from os.path import commonprefix
+from itertools import chain, takewhile
 from typing import Literal
 
 from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, encoding_of, utf8_chunks
-from datasets.core.findings import Finding, Param
+from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats.csvtext import open_quote, records
 from datasets.core.formats.names import Format
 
 Family = Literal["messages", "conversation", "json", "csv", "empty"]
 """JSONL by its telling key, `json` where the first lines have none of them."""
 
-Reason = Literal["kind", "format", "family", "columns", "quote", "unreadable", "too_large"]
+Reason = Literal["format", "family", "columns", "quote", "unreadable", "too_large"]
 
 _JSON_START = re.compile(rb"\s*(?:[{\[#]|//|/\*)")
 _SHARD_WORD = re.compile(r"(?<=.)[-_. (]+(part|shard|chunk|split)$", re.IGNORECASE)
@@ -132,7 +133,7 @@ def _checked(source: Source, look: Look, first: tuple[Source, Look] | None) -> t
 def _look_at(source: Source, forced: Format | None) -> Look:
     kind = source.upload.other_kind()
     if kind:
-        raise Misfit(source.name, "kind", params={"kind": kind})
+        raise Misfit(source.name, "unreadable", finding("file.other_kind", kind=kind))
     encoding, _certain = encoding_of(source.upload)
     try:
         return _look(source, encoding, forced)
@@ -237,7 +238,8 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
 
 def common_name(stems: Sequence[str]) -> str:
     """What the names of parts (without endings) have in common at their beginning; '' if that is nothing."""
-    common = commonprefix(list(stems))
+    pairs = zip(min(stems), max(stems), strict=False)  # what those two share, all share
+    common = "".join(one for one, _other in takewhile(lambda pair: pair[0] == pair[1], pairs))
     if any(stem[len(common) : len(common) + 1].isdigit() for stem in stems):
         common = common.rstrip("0123456789")  # the beginning of a number is no name
     if len(common) == len(stems[0]) and all(stem == stems[0] for stem in stems):

@@ -95,7 +95,7 @@ def test_an_empty_first_csv_part_leaves_the_header_to_the_next() -> None:
         ([b"prompt,response\n", b"response,prompt\n"], "columns"),
         ([b"prompt,response\n", b"prompt,response,note\n"], "columns"),
         ([b"prompt,response\n", b"q,a\n"], "columns"),
-        ([ROW % 1, b"%PDF-1.7\n" + b"\0" * 100], "kind"),
+        ([ROW % 1, b"%PDF-1.7\n" + b"\0" * 100], "unreadable"),
         ([ROW % 1, gzip.compress(ROW % 2)[:-9]], "unreadable"),
     ],
 )
