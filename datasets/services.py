@@ -105,8 +105,8 @@ def store(file: files.Incoming, most: int | None = None) -> files.Stored:
 def too_large_sentence() -> str:
     """What to say about a file beyond the limit."""
     return _(
-        "The upload is larger than %(limit)s, the limit for one file and for all files of an upload together. Nothing "
-        "was saved. Compress the files with gzip, or upload fewer at a time; an administrator can raise UPLOAD_MAX_MB."
+        "Not saved: larger than %(limit)s, the limit for one file and for all files of an upload together. Compress "
+        "with gzip, or upload fewer files at a time; an administrator can raise UPLOAD_MAX_MB."
     ) % {"limit": filesize(files.limit_bytes())}
 
 

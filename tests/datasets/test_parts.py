@@ -104,7 +104,7 @@ def test_a_file_that_is_refused_does_not_lose_the_others(as_alice: Client, setti
     assert sorted(Version.objects.values_list("file_name", flat=True)) == ["a.jsonl", "c.jsonl"]
     taken, refused = said(answer)
     assert taken == "2 files uploaded: a.jsonl, c.jsonl."
-    assert refused.startswith("“b.jsonl” was not uploaded: The upload is larger than 1 MB")
+    assert refused.startswith("“b.jsonl” was not uploaded: Not saved: larger than 1 MB")
     assert len(stored_files(settings)) == 2
 
 
@@ -174,14 +174,14 @@ def test_a_script_gets_the_address_of_the_joined_version(as_alice: Client) -> No
 
 def test_the_rows_of_all_parts_are_read_as_one_version(join: Join) -> None:
     version = join(
-        ("1.jsonl", jsonl(question("一")).decode().encode("gb18030")),
+        ("1.jsonl", jsonl(question("你好，世界")).decode().encode("gb18030")),
         ("2.jsonl.gz", gzip.compress(jsonl(question("b")).rstrip())),
         ("3.jsonl", jsonl(question("c")).decode().encode("utf-16")),
         read=True,
     )
     assert (version.rows, version.valid_rows, version.format) == (3, 3, "infer_and_judge")
     raws = Row.objects.filter(version=version).order_by("line").values_list("raw", flat=True)
-    assert [json.loads(raw)["messages"][0]["content"] for raw in raws] == ["一", "b", "c"]
+    assert [json.loads(raw)["messages"][0]["content"] for raw in raws] == ["你好，世界", "b", "c"]
     assert [part.encoding for part in parts.parts_of(version)] == ["gb18030", "utf-8", "utf-16"]
 
 
@@ -194,7 +194,7 @@ def test_the_rows_of_all_parts_are_read_as_one_version(join: Join) -> None:
             "The rows of “b.jsonl” have “conversation”, but those of “a.jsonl” have “messages”.",
         ),
         (("b.pdf", b"%PDF-1.7\n"), "“b.pdf”: This is a PDF"),
-        (("b.gz", gzip.compress(LEGACY)[:-9]), "“b.gz”: The compressed file ends too early"),
+        (("b.gz", gzip.compress(jsonl(question("b")))[:-9]), "“b.gz”: The compressed file ends too early"),
     ],
 )
 def test_a_part_that_does_not_fit_is_refused_by_name(
