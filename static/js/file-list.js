@@ -17,10 +17,14 @@ export function fileList(form, changed) {
     arrange(form, box, list);
     changed();
   };
-  input.addEventListener("change", () => {
+  const fill = () => {
     const sorted = [...input.files].sort((one, other) => byName.compare(one.name, other.name));
     list.replaceChildren(...sorted.map((file) => item(box, file)));
     refresh();
+  };
+  input.addEventListener("change", fill);
+  window.addEventListener("pageshow", () => { // a browser may choose the files of the last visit again
+    if (input.files.length && !list.children.length) fill();
   });
   list.addEventListener("click", (event) => {
     const button = event.target.closest("button");
