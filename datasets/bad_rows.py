@@ -16,6 +16,7 @@ from datasets.core.findings import Finding as Found
 from datasets.core.limits import Limits
 from datasets.messages import message
 from datasets.models import Row, Version
+from datasets.parts import Place, places
 from datasets.recomposing import csv_record, slices, with_key
 from evalsite.cells import no_formula
 
@@ -28,10 +29,14 @@ def any_kept(version: Version) -> bool:
 
 
 def as_jsonl(version: Version, language: str) -> Iterator[bytes]:
-    """Each bad row as a line, findings told in `language`; one that is no object as {"findings", "line", "raw"}."""
+    """Each bad row as a line, findings told in `language`; one that is no object as {"findings", "line", "raw"}.
+
+    Where the version was joined from several files, each finding also has `file` and `line_in_file`.
+    """
+    place = places(version)
     for part in _with_findings(version, None):
         with translation.override(language):  # what is streamed is made after the request's language was left
-            lines = [_json_line(row, found) for row, found in part]
+            lines = [_json_line(row, found, place(row.line)) for row, found in part]
         yield "".join(lines).encode("utf-8", "replace")
 
 
@@ -41,11 +46,11 @@ def as_csv(version: Version, language: str) -> Iterator[bytes]:
     First, because a bad record may have any number of fields.
     """
     header = _header(version)
-    table = CsvTable.of(header)
+    table, place = CsvTable.of(header), places(version)
     yield f"{_free_name(set(table.names))},{_harmless(header.text)}\r\n".encode()
     for part in _with_findings(version, table):
         with translation.override(language):
-            lines = [_csv_line(row, found) for row, found in part]
+            lines = [_csv_line(row, found, place(row.line)) for row, found in part]
         yield "".join(lines).encode("utf-8", "replace")
 
 
@@ -64,8 +69,8 @@ def _with_findings(version: Version, table: CsvTable | None) -> Iterator[list[tu
         yield [(row, found.get(row.line, [])) for row in part]
 
 
-def _json_line(row: Row, found: list[Found]) -> str:
-    listed = [_as_json(one) for one in found]
+def _json_line(row: Row, found: list[Found], place: Place | None) -> str:
+    listed = [_as_json(one, place) for one in found]
     value = None if any(one.code == "json.invalid" for one in found) else _object(row.raw)
     if value is None:
         return json.dumps({KEY: listed, "line": row.line, "raw": row.raw}, ensure_ascii=False) + "\n"
@@ -73,9 +78,10 @@ def _json_line(row: Row, found: list[Found]) -> str:
     return with_key(row.raw, pair, first=True) + "\n"
 
 
-def _as_json(found: Found) -> dict[str, Any]:
-    place = {"line": found.line, "column": found.column, "path": found.path}
-    return {"code": found.code, **place, "message": message(found)}
+def _as_json(found: Found, place: Place | None) -> dict[str, Any]:
+    where = {"line": found.line, "column": found.column, "path": found.path}
+    in_file = {"file": place.file, "line_in_file": place.line} if place else {}
+    return {"code": found.code, **where, **in_file, "message": message(found)}
 
 
 def _object(raw: str) -> dict[str, Any] | None:
@@ -95,8 +101,8 @@ def _free_name(taken: set[str]) -> str:
     return name
 
 
-def _csv_line(row: Row, found: list[Found]) -> str:
-    told = " | ".join(_in_words(one) for one in found)
+def _csv_line(row: Row, found: list[Found], place: Place | None) -> str:
+    told = " | ".join(_in_words(one, place) for one in found)
     return f"{_without_end(csv_record([told]))},{_harmless(row.raw)}\r\n"
 
 
@@ -114,9 +120,10 @@ def _without_end(record: str) -> str:
     return record.removesuffix("\r\n")
 
 
-def _in_words(found: Found) -> str:
-    place = ":".join(str(part) for part in (found.line, found.column) if part is not None)
-    return f"{place} {found.code}: {message(found)}"
+def _in_words(found: Found, place: Place | None) -> str:
+    where = ":".join(str(part) for part in (found.line, found.column) if part is not None)
+    in_file = f" ({place.file}:{place.line})" if place else ""
+    return f"{where}{in_file} {found.code}: {message(found)}"
 
 
 def _header(version: Version) -> Record:

@@ -59,14 +59,17 @@ def limit_bytes() -> int:
     return int(settings.CONFIG.upload_max_mb) * 1024 * 1024
 
 
-def store(file: Incoming) -> Stored:
-    """Copy a stream to its own new file; whole or not at all. Raises UploadError."""
+def store(file: Incoming, most: int | None = None) -> Stored:
+    """Copy a stream of up to `most` bytes (default: the limit of uploads) to its own new file; whole or not at all.
+
+    Raises UploadError.
+    """
     folder = Path(settings.DATA_DIR) / FOLDER
     folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     name = uuid.uuid4().hex
     part = folder / f".{name}.part"
     try:
-        size, sha256 = _copy(file, part)
+        size, sha256 = _copy(file, part, limit_bytes() if most is None else most)
         keeping.put(part, f"{FOLDER}/{name}")
     except keeping.Unreachable as error:
         raise NotKept from error
@@ -79,12 +82,12 @@ def store(file: Incoming) -> Stored:
     return Stored(f"{FOLDER}/{name}", size, sha256)
 
 
-def _copy(file: Incoming, target: Path) -> tuple[int, str]:
+def _copy(file: Incoming, target: Path, most: int) -> tuple[int, str]:
     size, digest = 0, hashlib.sha256()
     with open(target, "xb", opener=_private) as out:
         for chunk in _chunks(file):
             size += len(chunk)
-            if size > limit_bytes():
+            if size > most:
                 raise TooLarge
             digest.update(chunk)
             out.write(chunk)

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber, Substr
 
+from datasets import parts
 from datasets.core.findings import CODES, HEADER_CODES
 from datasets.core.findings import Finding as Found
 from datasets.core.lines import pieces_at
 from datasets.importing import limits_of_kept
 from datasets.messages import message
 from datasets.models import Finding, Row, Version
+from datasets.parts import Place
 from datasets.selectors import encoding_of
 
 SHOWN_PER_GROUP = 5
@@ -33,7 +35,10 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One finding with its sentence. `line` is None where it concerns the whole version."""
+    """One finding with its sentence. `line` is None where it concerns the whole version.
+
+    `place` is the line in the file that it came from, of a version that was joined from several.
+    """
 
     line: int | None
     column: int | None
@@ -43,6 +48,7 @@ class Shown:
     repair: str
     sentence: str
     around: Around | None = None
+    place: Place | None = None
 
     @property
     def in_row(self) -> bool:
@@ -73,7 +79,7 @@ def found_of(finding: Finding) -> Found:
     )
 
 
-def told(found: Found, around: Around | None = None) -> Shown:
+def told(found: Found, around: Around | None = None, place: Place | None = None) -> Shown:
     """A finding, put into words."""
     return Shown(
         found.line,
@@ -84,6 +90,7 @@ def told(found: Found, around: Around | None = None) -> Shown:
         found.repair or "",
         message(found),
         around,
+        place,
     )
 
 
@@ -92,10 +99,14 @@ def shown(version: Version, findings: Sequence[Found]) -> list[Shown]:
     lines = {found.line or 0 for found in findings if found.column}
     bad = Row.objects.filter(version=version, line__in=lines, valid=False)
     begin = {line: (pk, text) for line, pk, text in bad.values_list("line", "pk", Substr("raw", 1, NEAR))}
+    place = parts.places(version)
     if _is_spread(version):
         around = _in_file(version, findings)
-        return [told(found, around.get((found.line, found.column))) for found in findings]
-    return [told(found, _around(begin.get(found.line or 0), found.column)) for found in findings]
+        return [told(found, around.get((found.line, found.column)), place(found.line)) for found in findings]
+    return [
+        told(found, _around(begin.get(found.line or 0), found.column), place(found.line))
+        for found in findings
+    ]
 
 
 def _is_spread(version: Version) -> bool:

@@ -11,8 +11,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from datasets import files
+from datasets import parts
 from datasets.core.formats.names import FORMATS
+from datasets.core.parts import natural_key
 from datasets.models import Candidate, Version
 from datasets.words import FORMAT_NAMES
 
@@ -25,10 +26,29 @@ def format_choices(detect: Any) -> Choices:
     return [("", detect), *((name, FORMAT_NAMES[name]) for name in FORMATS)]
 
 
-class UploadForm(forms.Form):
-    """A file or a pasted text, and if one wants to say so, its name and its format."""
+class SeveralFilesInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
 
-    file = forms.FileField(label=_("File"), allow_empty_file=True, max_length=1000, required=False)
+
+class SeveralFiles(forms.FileField):
+    """Any number of files, as a list."""
+
+    widget = SeveralFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[bytes]]:
+        return [
+            file for file in (super(SeveralFiles, self).clean(one, initial) for one in data or ()) if file
+        ]
+
+
+class UploadForm(forms.Form):
+    """Files or a pasted text, and optionally a name and a format.
+
+    Cleaned, `files` are in the order in which they are to be joined or listed, and `name` is '' where each file is a
+    data set.
+    """
+
+    file = SeveralFiles(label=_("File"), allow_empty_file=True, required=False)
     text = forms.CharField(
         label=_("Text of the file"),
         max_length=LONGEST_PASTE,
@@ -38,6 +58,15 @@ class UploadForm(forms.Form):
         help_text=_(
             "Up to a million characters; comments, trailing commas and objects over many lines can be mended."
         ),
+    )
+    together = forms.ChoiceField(
+        label=_("If you upload several files"),
+        choices=[("each", _("Each file is a data set")), ("parts", _("Parts of one data set"))],
+        required=False,
+        widget=forms.RadioSelect,
+    )
+    order = forms.ChoiceField(
+        choices=[("name", "name"), ("given", "given")], required=False, widget=forms.HiddenInput
     )
     name = forms.CharField(
         label=_("Name of the data set"),
@@ -54,17 +83,27 @@ class UploadForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        file: UploadedFile[bytes] | None = cleaned.get("file")
+        given: list[UploadedFile[bytes]] = cleaned.get("file", [])
         text = cleaned.get("text", "")
-        if file is not None and text.strip():
+        if given and text.strip():
             raise forms.ValidationError(_("Choose a file or paste a text, not both."))
-        if file is None and not text.strip() and not self.errors:
+        if not given and not text.strip() and not self.errors:
             raise forms.ValidationError(_("Choose a file, or paste its text."))
-        if file is None:
-            cleaned["file"] = _pasted(text, cleaned.get("chosen_format", ""))
-        if not cleaned.get("name", "").strip():
-            cleaned["name"] = files.name_from(file.name or "") if file is not None else _name_of_pasted()
+        if len(given) > 1 and cleaned.get("order") != "given":
+            given = sorted(given, key=lambda file: natural_key(file.name or ""))
+        cleaned["files"] = given or [_pasted(text, cleaned.get("chosen_format", ""))]
+        cleaned["name"] = cleaned.get("name", "").strip()
+        if self._each_is_a_data_set(cleaned) and cleaned["name"]:
+            raise forms.ValidationError(
+                _("A name is for one data set. Leave it empty, or choose “Parts of one data set”.")
+            )
+        if not cleaned["name"] and not self._each_is_a_data_set(cleaned):
+            names = [file.name or "" for file in given]
+            cleaned["name"] = parts.name_of_parts(names) if given else _name_of_pasted()
         return cleaned
+
+    def _each_is_a_data_set(self, cleaned: dict[str, Any]) -> bool:
+        return len(cleaned["files"]) > 1 and cleaned.get("together") != "parts"
 
 
 def _pasted(text: str, chosen_format: str) -> ContentFile[bytes]:

@@ -55,6 +55,7 @@ class Version(models.Model):
     stored_as = models.CharField(max_length=255, help_text="path below DATA_DIR")
     size = models.BigIntegerField(default=0)
     sha256 = models.CharField(max_length=64, blank=True, default="")
+    parts = models.JSONField(default=list, help_text="the uploaded files it was joined from: see parts.py")
     chosen_format = models.CharField(
         max_length=20, blank=True, default="", help_text="as corrected by the uploader"
     )

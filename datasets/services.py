@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -38,16 +39,51 @@ def dataset_upload(
     """
     stored = store(file)
     try:
-        return _version_create(project, name, stored, files.shown_name(file_name), user, chosen_format)
+        return version_create(project, name, stored, files.shown_name(file_name), user, chosen_format)
     except BaseException:
         files.discard(stored)
         raise
 
 
-def store(file: files.Incoming) -> files.Stored:
+def datasets_upload(
+    *,
+    project: Project,
+    given: Sequence[tuple[files.Incoming, str]],
+    user: User | None,
+    chosen_format: str = "",
+) -> tuple[list[Version], list[tuple[str, str]]]:
+    """Each file with its name as a data set of its own: those that were kept, and (name, why not) of the others.
+
+    Two files that suggest one name get data sets of their own: the second is named by its whole file name.
+    """
+    taken: list[Version] = []
+    refused: list[tuple[str, str]] = []
+    names: set[str] = set()
+    for file, file_name in given:
+        shown = files.shown_name(file_name)
+        name = files.name_from(shown)
+        name = shown[:200] if name in names else name
+        names.add(name)
+        try:
+            taken.append(
+                dataset_upload(
+                    project=project,
+                    name=name,
+                    file=file,
+                    file_name=shown,
+                    user=user,
+                    chosen_format=chosen_format,
+                )
+            )
+        except ValidationError as error:
+            refused.append((shown, error.messages[0]))
+    return taken, refused
+
+
+def store(file: files.Incoming, most: int | None = None) -> files.Stored:
     """Keep a file's bytes; raises ValidationError with a sentence if they cannot be kept."""
     try:
-        return files.store(file)
+        return files.store(file, most)
     except files.TooLarge:
         raise ValidationError(too_large_sentence()) from None
     except files.DiskFull:
@@ -69,15 +105,22 @@ def store(file: files.Incoming) -> files.Stored:
 def too_large_sentence() -> str:
     """What to say about a file beyond the limit."""
     return _(
-        "The file is larger than %(limit)s, the most that an upload may have here. Nothing was kept. Compress it with "
-        "gzip, or split it; an administrator can raise UPLOAD_MAX_MB."
+        "Not saved: larger than %(limit)s, the limit for one file and for all files of an upload together. Compress "
+        "with gzip, or upload fewer files at a time; an administrator can raise UPLOAD_MAX_MB."
     ) % {"limit": filesize(files.limit_bytes())}
 
 
 @transaction.atomic
-def _version_create(
-    project: Project, name: str, stored: files.Stored, file_name: str, user: User | None, chosen_format: str
+def version_create(
+    project: Project,
+    name: str,
+    stored: files.Stored,
+    file_name: str,
+    user: User | None,
+    chosen_format: str,
+    parts: Sequence[dict[str, Any]] = (),
 ) -> Version:
+    """A version of a file that is kept, which a worker is to read; `parts` are the files it was joined from."""
     dataset, _made = Dataset.objects.get_or_create(
         project=project, name=name.strip()[:200] or files.name_from(file_name), defaults={"created_by": user}
     )
@@ -90,10 +133,12 @@ def _version_create(
         stored_as=stored.stored_as,
         size=stored.size,
         sha256=stored.sha256,
+        parts=list(parts),
         chosen_format=chosen_format,
         created_by=user,
     )
-    record_version(Action.DATASET_UPLOADED, version, by=user, file=file_name, bytes=stored.size)
+    joined = {"parts": [part["name"] for part in parts]} if parts else {}
+    record_version(Action.DATASET_UPLOADED, version, by=user, file=file_name, bytes=stored.size, **joined)
     engine.wake(tasks.read_version, version_id=version.pk)
     return version
 
@@ -122,6 +167,7 @@ def version_read_as(*, version: Version, chosen_format: str, user: User | None) 
         stored_as=version.stored_as,
         size=version.size,
         sha256=version.sha256,
+        parts=version.parts,
         chosen_format=chosen_format,
         created_by=user,
     )

@@ -23,6 +23,7 @@ urlpatterns = [
     path(_VERSION + "read-as/", version.read_as, name="read_as"),
     path(_VERSION + "leave-out/", version.leave_out, name="leave_out"),
     path(_VERSION + "original/", version.original, name="original"),
+    path(_VERSION + "original/<int:part>/", version.part, name="part"),
     path(_VERSION + "repair/", repairs.repair, name="repair"),
     path(_VERSION + "bad-rows/", repairs.bad, name="bad_rows"),
     path(_VERSION + "download/rows.jsonl", repairs.jsonl, name="rows_jsonl"),

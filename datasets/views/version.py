@@ -31,6 +31,7 @@ from datasets.access import get_version
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.forms import FormatForm
 from datasets.models import Version, VersionState
+from datasets.parts import parts_of
 from datasets.views import part_wanted
 from evalsite import access, engine, keeping
 from evalsite.access import May
@@ -90,8 +91,10 @@ def _seen(text: str | None) -> float:
 
 def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
     candidates = selectors.candidates_of(version)
+    first_upload = selectors.first_upload(version)
     return {
         "version": version,
+        "parts": [(part, words.encoding_name(part.encoding)) for part in parts_of(first_upload)],
         "versions": selectors.versions_of(version.dataset),
         "format": words.format_name(version.format),
         "why": words.format_why(version),
@@ -105,7 +108,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "format_form": FormatForm(initial={"chosen_format": version.chosen_format}),
         "run_address": _run_address(request, version),
         "legacy_csv": version.valid_rows and tables.seems_fit(version),
-        "first_upload": selectors.first_upload(version),
+        "first_upload": first_upload,
     }
 
 
@@ -205,19 +208,33 @@ def leave_out(request: HttpRequest, slug: str, dataset: int, number: int) -> Htt
 def original(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse | FileResponse:
     """The uploaded file, byte for byte; where its bytes have changed since, a page that says so comes before it."""
     found = get_version(request, slug, dataset, number)
+    return _download(request, found, found.stored_as, found.sha256, found.file_name)
+
+
+@login_required
+def part(
+    request: HttpRequest, slug: str, dataset: int, number: int, part: int
+) -> HttpResponse | FileResponse:
+    """One of the files that the version was joined from, counted from 1."""
+    found = get_version(request, slug, dataset, number)
+    wanted = dict(enumerate(parts_of(found), 1)).get(part)
+    if wanted is None:
+        raise Http404
+    return _download(request, found, wanted.stored_as, wanted.sha256, wanted.name)
+
+
+def _download(
+    request: HttpRequest, version: Version, stored_as: str, sha256: str, name: str
+) -> HttpResponse | FileResponse:
     try:
-        wanted = "damaged" in request.GET or not found.sha256
-        if not wanted and not files.is_intact(found.stored_as, found.sha256):
-            return render(request, "datasets/damaged.html", {"version": found}, status=409)
-        file, size = keeping.stream(found.stored_as)
+        wanted = "damaged" in request.GET or not sha256
+        if not wanted and not files.is_intact(stored_as, sha256):
+            context = {"version": version, "sha256": sha256}
+            return render(request, "datasets/damaged.html", context, status=409)
+        file, size = keeping.stream(stored_as)
     except FileNotFoundError:
         raise Http404 from None
-    answer = FileResponse(
-        file,
-        as_attachment=True,
-        filename=found.file_name,
-        content_type="application/octet-stream",
-    )
+    answer = FileResponse(file, as_attachment=True, filename=name, content_type="application/octet-stream")
     answer["Content-Length"] = str(size)
     answer["Content-Encoding"] = (
         "identity"  # compressing a gigabyte on the way out would cost more than it saves

@@ -28,6 +28,7 @@ DETAILS = {
     "of": pgettext_lazy("log", "of"),
     "version": pgettext_lazy("log", "version"),
     "file": pgettext_lazy("log", "file"),
+    "parts": pgettext_lazy("log", "joined from"),
     "bytes": pgettext_lazy("log", "bytes"),
     "rows": pgettext_lazy("log", "rows"),
     "row": pgettext_lazy("log", "row"),

@@ -10,16 +10,21 @@ export function bytes(count) {
   return `${count.toFixed(unit && count < 100 ? 1 : 0)} ${units[unit]}`;
 }
 
+// Names the chosen file in its drop zone; of several their number and size together.
+export function showChosen(zone, files) {
+  const size = bytes(files.reduce((sum, file) => sum + file.size, 0));
+  const several = zone.dataset.several?.replace("{n}", files.length).replace("{size}", size);
+  const each = files.map((file) => `${file.name} · ${bytes(file.size)}`).join(", ");
+  zone.querySelector(".drop-name").textContent = files.length > 1 && several ? several : each;
+}
+
 function dropZones(root) {
   for (const zone of root.querySelectorAll(".drop")) {
     const input = zone.querySelector("input[type=file]");
-    const name = zone.querySelector(".drop-name");
     const lit = (on) => () => zone.classList.toggle("over", on);
     input.addEventListener("dragenter", lit(true));
     for (const end of ["dragleave", "drop", "dragend"]) input.addEventListener(end, lit(false));
-    input.addEventListener("change", () => {
-      name.textContent = [...input.files].map((file) => `${file.name} · ${bytes(file.size)}`).join(", ");
-    });
+    input.addEventListener("change", () => showChosen(zone, [...input.files]));
   }
 }
 

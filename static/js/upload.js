@@ -1,5 +1,6 @@
 // An upload form that shows how far it is. Without this module the form works as a plain one.
 import { bytes } from "./drop.js";
+import { eachIsADataset, fileList } from "./file-list.js";
 
 // As files.py has it.
 const ENDING = /(\.(jsonl?|ndjson|csv|tsv|txt|md|xlsx?|ods|docx?|odt|pptx?|rtf|pdf|png|jpe?g|gif|webp|html?|xml|ya?ml|zip|tar|rar|7z|parquet|arrow|sqlite3?|db))?(\.(gz|tgz|bz2|xz|zst))?$/i;
@@ -7,27 +8,46 @@ const ENDING = /(\.(jsonl?|ndjson|csv|tsv|txt|md|xlsx?|ods|docx?|odt|pptx?|rtf|p
 for (const form of document.querySelectorAll("form[data-upload]")) attend(form);
 
 function attend(form) {
-  const file = form.querySelector("input[type=file]");
   const name = form.querySelector("input[name=name]");
   let suggested = "";
-  file.addEventListener("change", () => {
-    tell(form, tooLarge(form, file) ? [form.dataset.tooLarge] : []);
-    if (!name || (name.value && name.value !== suggested)) return;
-    suggested = (file.files[0]?.name ?? "").replace(ENDING, "");
+  const files = fileList(form, () => {
+    const chosen = files();
+    tell(form, refused(form, chosen));
+    if (!name) return;
+    const each = eachIsADataset(form, chosen);
+    name.closest(".field").hidden = name.disabled = each;
+    if (each || (name.value && name.value !== suggested)) return;
+    suggested = nameOf(chosen.map((file) => file.name.replace(ENDING, "")));
     name.value = suggested;
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (tooLarge(form, file)) tell(form, [form.dataset.tooLarge]);
-    else send(form);
+    const sentences = refused(form, files());
+    if (sentences.length) tell(form, sentences);
+    else send(form, files());
   });
 }
 
-function tooLarge(form, file) {
-  return (file.files[0]?.size ?? 0) > Number(form.dataset.limit);
+// Why the server would refuse these files.
+function refused(form, files) {
+  if (files.length > Number(form.dataset.mostFiles ?? Infinity)) return [form.dataset.tooMany];
+  const size = files.reduce((sum, file) => sum + file.size, 0);
+  return size > Number(form.dataset.limit) ? [form.dataset.tooLarge] : [];
 }
 
-function send(form) {
+// The name of one file, or what the names of parts have in common: as core/parts.py has it.
+function nameOf(stems) {
+  const [first = ""] = stems;
+  if (stems.every((stem) => stem === first)) return first;
+  let length = 0;
+  while (stems.every((stem) => length < stem.length && stem[length] === first[length])) length += 1;
+  let common = first.slice(0, length);
+  if (stems.some((stem) => /\d/.test(stem[length] ?? ""))) common = common.replace(/\d+$/, "");
+  common = common.replace(/[-_. (#]+$/, "").replace(/(?<=.)[-_. (]+(part|shard|chunk|split)$/i, "");
+  return common || first;
+}
+
+function send(form, files) {
   const request = new XMLHttpRequest();
   const began = performance.now();
   const leave = (event) => event.preventDefault();
@@ -47,6 +67,8 @@ function send(form) {
   request.setRequestHeader("Accept", "application/json");
   request.responseType = "json";
   const data = new FormData(form);
+  data.delete("file");
+  for (const file of files) data.append("file", file, file.name);
   tell(form, []);
   busy(form, true);
   abort.addEventListener("click", stop);

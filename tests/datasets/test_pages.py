@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from contextlib import closing
@@ -459,3 +460,18 @@ def test_a_page_of_findings_says_where_not_all_were_kept(
     page = as_alice.get(address(version) + "findings/content.blank/").content.decode()
     assert f"{rows:,} findings." in page
     assert ("The first thousand are shown here." in page) == cut
+
+
+@pytest.mark.parametrize(
+    ("content", "findings_first"),
+    [
+        (jsonl(question("a")) + b"{bad\n", True),
+        (gzip.compress(jsonl(question("a"), question("b")))[:-4], True),  # not read to its end
+        (jsonl(question(" ")), False),
+    ],
+)
+def test_findings_stand_above_the_first_rows_where_they_keep_the_version_from_being_used(
+    as_alice: Client, upload: Upload, content: bytes, findings_first: bool
+) -> None:
+    page = as_alice.get(address(upload(content, read=True))).text
+    assert (page.index('id="findings-title"') < page.index('class="table dense first-rows')) == findings_first

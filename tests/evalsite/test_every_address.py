@@ -90,7 +90,7 @@ table(
 table(
     GET,
     READ,
-    "datasets:list datasets:formats datasets:sample datasets:dataset datasets:version datasets:original "
+    "datasets:list datasets:formats datasets:sample datasets:dataset datasets:version datasets:original datasets:part "
     "datasets:bad_rows datasets:rows_jsonl datasets:rows_csv datasets:table_csv datasets:changes_since "
     "datasets:findings datasets:rows datasets:random_row "
     "datasets:row datasets:raw_row datasets:original_row",
@@ -161,6 +161,9 @@ def places(
     ]
     upload(jsonl(*rows), read=True, user=alice)
     version = upload(jsonl(*rows, {"messages": []}), read=True, user=alice)
+    own_part = {"name": "x", "size": 1, "sha256": version.sha256, "stored_as": version.stored_as}
+    version.parts = [{**own_part, "encoding": "utf-8", "first_line": 1, "skipped": 0}]
+    version.save(update_fields=["parts"])
     Path(settings.DATA_DIR, "unmatched").write_bytes(b"")
     attachment, unmatched = (
         Attachment.objects.create(version=version, file_name="x", stored_as="x", unmatched_as=name)
@@ -196,7 +199,7 @@ def places(
         "datasets:sample": {"name": "judge_only.jsonl"},
         "datasets:changes": {"fields": {"since": 1}},
         "datasets:attachment_unmatched": {"attachment": unmatched.pk},
-        "datasets": {**in_version, "line": 1, "attachment": attachment.pk},
+        "datasets": {**in_version, "line": 1, "part": 1, "attachment": attachment.pk},
         "endpoints": {"endpoint": endpoint.pk},
         "metrics": {"metric": metric.pk, "number": 1, "page": "prompts"},
         "people:rename_sides": {"pk": files.run_id},

@@ -1,0 +1,248 @@
+"""Several files that are the parts of one data set → one stream of UTF-8, and of each line the file it came from.
+
+Streamed: memory does not grow with the files.
+"""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, takewhile
+from typing import Literal
+
+from datasets.core.csv_reader import open_quote, records
+from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, encoding_of, utf8_chunks
+from datasets.core.findings import Finding, Param, finding
+from datasets.core.formats.names import Format
+
+Family = Literal["messages", "conversation", "json", "csv", "empty"]
+"""JSONL by its telling key, `json` where the first lines have none of them."""
+
+Reason = Literal["format", "family", "columns", "quote", "unreadable", "too_large"]
+
+_JSON_START = re.compile(rb"\s*(?:[{\[#]|//|/\*)")
+_SHARD_WORD = re.compile(r"(?<=.)[-_. (]+(part|shard|chunk|split)$", re.IGNORECASE)
+
+
+class Misfit(Exception):
+    """A file that cannot be joined to those before it. `found` is the finding that keeps it from being read."""
+
+    def __init__(
+        self, name: str, reason: Reason, found: Finding | None = None, params: dict[str, Param] | None = None
+    ) -> None:
+        super().__init__(f"{name}: {reason}")
+        self.name, self.reason, self.found, self.params = name, reason, found, params or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One part, and the name that people know it by."""
+
+    name: str
+    upload: Upload
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the beginning of a part says of it; `header` is the number of lines up to the end of a CSV's header."""
+
+    family: Family
+    encoding: Encoding
+    columns: tuple[str, ...] = ()
+    header: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a part stands: its first line in the whole, and how many lines of the part come before that."""
+
+    first_line: int
+    skipped: int
+    encoding: Encoding
+
+
+@dataclass(slots=True)
+class Joining:
+    """Parts that fit together. Iterating yields their bytes; `placed` is complete afterwards."""
+
+    sources: Sequence[Source]
+    looks: Sequence[Look]
+    most: int
+    placed: list[Placed] = field(default_factory=list)
+
+    @property
+    def is_csv(self) -> bool:
+        return any(look.family == "csv" for look in self.looks)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Each part ends with a line end. Raises Misfit."""
+        self.placed.clear()
+        line, room, header_seen = 1, self.most, False
+        for source, look in zip(self.sources, self.looks, strict=True):
+            skip = look.header if header_seen else 0
+            header_seen = header_seen or look.family == "csv"
+            self.placed.append(Placed(line, skip, look.encoding))
+            for chunk in _ended(_without_lines(_chunks(source, look), skip)):
+                line += chunk.count(b"\n")
+                room -= len(chunk)
+                if room < 0:
+                    raise Misfit(source.name, "too_large", params={"limit": self.most})
+                yield chunk
+
+
+def fit_together(sources: Sequence[Source], most: int, forced: Format | None = None) -> Joining:
+    """The parts, ready to be joined into at most `most` bytes. Raises Misfit and names the first that does not fit."""
+    looks: list[Look] = []
+    first: tuple[Source, Look] | None = None
+    for source in sources:
+        look = _look_at(source, forced)
+        looks.append(look)
+        if look.family == "empty":
+            continue
+        if first is None or first[1].family == "json":
+            first = _checked(source, look, first)
+        else:
+            _checked(source, look, first)
+    for source, look in zip(sources[:-1], looks, strict=False):
+        if look.family == "csv":
+            _check_quotes(source, look)
+    return Joining(sources, looks, most)
+
+
+def _checked(source: Source, look: Look, first: tuple[Source, Look] | None) -> tuple[Source, Look]:
+    """The part with its look, if it fits to the first."""
+    if first is None:
+        return source, look
+    other, expected = first
+    if (look.family == "csv") != (expected.family == "csv"):
+        raise Misfit(source.name, "format", params={"first": other.name, "met": look.family})
+    if look.columns != expected.columns:
+        met, wanted = ", ".join(look.columns), ", ".join(expected.columns)
+        raise Misfit(source.name, "columns", params={"first": other.name, "met": met, "wanted": wanted})
+    if look.family != expected.family and "json" not in (look.family, expected.family):
+        params: dict[str, Param] = {
+            "first": other.name,
+            "met": look.family,
+            "wanted": expected.family,
+        }
+        raise Misfit(source.name, "family", params=params)
+    return source, look
+
+
+def _look_at(source: Source, forced: Format | None) -> Look:
+    kind = source.upload.other_kind()
+    if kind:
+        raise Misfit(source.name, "unreadable", finding("file.other_kind", kind=kind))
+    encoding, _certain = encoding_of(source.upload)
+    try:
+        return _look(source, encoding, forced)
+    except Unreadable as trouble:
+        raise Misfit(source.name, "unreadable", trouble.found) from None
+
+
+def _look(source: Source, encoding: Encoding, forced: Format | None) -> Look:
+    given = blocks(utf8_chunks(source.upload, encoding), source.upload.limits.row_bytes)
+    for block in given:
+        first = next((line for line in block.lines if line.strip()), None)
+        if first is None:
+            continue
+        is_json = forced != "legacy_csv" if forced else _JSON_START.match(first)
+        if is_json:
+            return Look(_family(block.lines), encoding)
+        header = next(records(_numbered(chain([block], given)), source.upload.limits.row_bytes))
+        columns = tuple(name.strip().lower() for name in header.fields)
+        return Look("csv", encoding, columns, header.line + header.more)
+    return Look("empty", encoding)
+
+
+def _numbered(given: Iterator[Block]) -> Iterator[tuple[int, bytes, bool]]:
+    for block in given:
+        for number, line in enumerate(block.lines, block.first):
+            yield number, line + b"\n", number in block.oversized
+
+
+def _family(lines: Sequence[bytes]) -> Family:
+    """By the first line that has a telling key."""
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            if "messages" in row:
+                return "messages"
+            if "conversation" in row:
+                return "conversation"
+    return "json"
+
+
+def _check_quotes(source: Source, look: Look) -> None:
+    """A quote that is open at the end of a part would take in the rows of the next one."""
+    opened = 0
+    given = blocks(utf8_chunks(source.upload, look.encoding), source.upload.limits.row_bytes)
+    try:
+        for number, line, oversized in _numbered(given):
+            if oversized or b'"' not in line:
+                continue
+            still = open_quote(line.decode("utf-8", "replace"), opened > 0)
+            opened = 0 if still is None else number if still >= 0 else opened
+    except Unreadable as trouble:
+        raise Misfit(source.name, "unreadable", trouble.found) from None
+    if opened:
+        raise Misfit(source.name, "quote", params={"line": opened})
+
+
+def _chunks(source: Source, look: Look) -> Iterator[bytes]:
+    try:
+        yield from utf8_chunks(source.upload, look.encoding)
+    except Unreadable as trouble:
+        raise Misfit(source.name, "unreadable", trouble.found) from None
+
+
+def _without_lines(chunks: Iterator[bytes], skip: int) -> Iterator[bytes]:
+    """What follows the first `skip` lines."""
+    for chunk in chunks:
+        start = 0
+        while skip and start < len(chunk):
+            end = chunk.find(b"\n", start) + 1
+            start = end or len(chunk)
+            skip -= bool(end)
+        if start < len(chunk):
+            yield chunk[start:]
+
+
+def _ended(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same with a line end after the last line."""
+    last = b"\n"
+    for chunk in chunks:
+        if chunk:
+            yield chunk
+            last = chunk[-1:]
+    if last != b"\n":
+        yield b"\n"
+
+
+def place_of(line: int, placed: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """A line of the whole as (index of its part, line in the part); `placed`: (first_line, skipped) of each part."""
+    index = max(bisect_right([first for first, _skipped in placed], line) - 1, 0)
+    first, skipped = placed[index]
+    return index, line - first + 1 + skipped
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sorts names as people count: part-2 before part-10."""
+    pieces = re.findall(r"[0-9]+|[^0-9]+", name.casefold())
+    return [(0, int(piece), "") if piece[0] in "0123456789" else (1, 0, piece) for piece in pieces]
+
+
+def common_name(stems: Sequence[str]) -> str:
+    """What the names of parts (without endings) have in common at their beginning; '' if that is nothing."""
+    pairs = zip(min(stems), max(stems), strict=False)  # what those two share, all share
+    common = "".join(one for one, _other in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    if any(stem[len(common) : len(common) + 1].isdigit() for stem in stems):
+        common = common.rstrip("0123456789")  # the beginning of a number is no name
+    if len(common) == len(stems[0]) and all(stem == stems[0] for stem in stems):
+        return common
+    common = common.rstrip("-_. (#")
+    return _SHARD_WORD.sub("", common)
