@@ -21,7 +21,7 @@ def local(settings: LazySettings, db: None) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Anything"]
+    "header", ["Forwarded", "Via", "X-Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Anything"]
 )
 def test_a_request_through_a_proxy_is_refused_and_leaves_no_session(client: Client, header: str) -> None:
     answer = client.get("/", headers={header: "1.1 proxy"})
@@ -31,7 +31,7 @@ def test_a_request_through_a_proxy_is_refused_and_leaves_no_session(client: Clie
     assert not Session.objects.exists()
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "Cross-Site", "what comes next"])
 def test_what_another_sites_page_loads_is_refused_and_leaves_no_session(client: Client, site: str) -> None:
     image = {"HTTP_SEC_FETCH_MODE": "no-cors", "HTTP_SEC_FETCH_DEST": "image"}
     assert client.get("/", HTTP_SEC_FETCH_SITE=site, **image).status_code == 403
