@@ -34,6 +34,8 @@ from datasets.models import Version, VersionState
 from datasets.views import part_wanted
 from evalsite import access, engine, keeping
 from evalsite.access import May
+from evalsite.request_limits import step_aside
+from evalsite.web.exchange import BUFFERED
 
 STEADY_SECONDS = 3.0  # a rate measured over less says nothing
 
@@ -207,6 +209,8 @@ def original(request: HttpRequest, slug: str, dataset: int, number: int) -> Http
     found = get_version(request, slug, dataset, number)
     try:
         wanted = "damaged" in request.GET or not found.sha256
+        if found.size > BUFFERED:  # reading a gigabyte takes seconds
+            step_aside(request)
         if not wanted and not files.is_intact(found.stored_as, found.sha256):
             return render(request, "datasets/damaged.html", {"version": found}, status=409)
         file, size = keeping.stream(found.stored_as)
