@@ -249,9 +249,9 @@ class Site:
         if not body.complete:
             answer.force_close()
         await answer.prepare(request)
-        empty = request.method == "HEAD" or answer.status in (204, 304)
-        while data and not whole:
-            for start in range(0, 0 if empty else len(data), SLICE):
+        done = whole or request.method == "HEAD" or answer.status in (204, 304)
+        while data and not done:
+            for start in range(0, len(data), SLICE):
                 part = memoryview(data)[start : start + SLICE]
                 await pace.wait(answer.write(part))
                 pace.moved(len(part))

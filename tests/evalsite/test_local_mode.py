@@ -72,8 +72,12 @@ def test_with_accounts_a_proxy_is_welcome(client: Client, settings: LazySettings
     assert client.get("/sign-in/", headers={"X-Forwarded-For": "192.0.2.1"}).status_code == 200
 
 
-def test_no_other_site_may_load_a_page(client: Client) -> None:
-    assert client.get("/").headers["Cross-Origin-Resource-Policy"] == "same-origin"
+@pytest.mark.parametrize("path", ["/", "/static/favicon.svg"])
+def test_no_other_site_may_load_a_page_or_a_file(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "Access-Control-Allow-Origin" not in answer.headers
 
 
 def test_the_start_says_who_gets_in_and_how_to_ask_for_a_password(settings: LazySettings) -> None:

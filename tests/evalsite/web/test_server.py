@@ -77,6 +77,14 @@ class TestWhatTheApplicationGetsAndGives:
         with served() as server, server.connect(sent) as connection:
             assert everything(connection).endswith(b"\r\n\r\n")
 
+    def test_a_head_request_makes_nothing_of_a_long_answer(self) -> None:
+        with served() as server, server.connect(b"HEAD /endless HTTP/1.1\r\nHost: x\r\n\r\n" + ASK) as connection:
+            wait_until(lambda: server.application.closed == 1)
+            found = b""
+            while not found.endswith(b"a page"):
+                found += connection.recv(1000)
+            assert (found.count(b"HTTP/1.1 200 "), len(found) < 1000) == (2, True)
+
     def test_what_fails_is_answered_and_the_next_one_too(self) -> None:
         with served(pages=1) as server:
             assert server.ask("/fails").startswith(b"HTTP/1.1 500 ")
