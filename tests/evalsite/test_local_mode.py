@@ -75,6 +75,7 @@ def test_with_accounts_a_proxy_is_welcome(client: Client, settings: LazySettings
 @pytest.mark.parametrize("path", ["/", "/static/favicon.svg"])
 def test_no_other_site_may_load_a_page_or_a_file(client: Client, path: str) -> None:
     answer = client.get(path)
+    answer.close()
     assert answer.status_code == 200
     assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
     assert "Access-Control-Allow-Origin" not in answer.headers
