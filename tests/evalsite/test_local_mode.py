@@ -21,7 +21,8 @@ def local(settings: LazySettings, db: None) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["Forwarded", "Via", "X-Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Anything"]
+    "header",
+    ["Forwarded", "Via", "X-Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Anything"],
 )
 def test_a_request_through_a_proxy_is_refused_and_leaves_no_session(client: Client, header: str) -> None:
     answer = client.get("/", headers={header: "1.1 proxy"})

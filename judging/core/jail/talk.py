@@ -16,7 +16,7 @@ GRACE_SECONDS = 0.5  # a worker ends its items' time itself; from here on it is 
 _WALL_FACTOR = 5
 _SLACK_BYTES = 1 << 20
 _BYTES_A_CHARACTER = 6  # the longest that JSON makes of one
-_TIMES_IN_PREVIEW = 2  # a preview shows its item in its text and in its pieces; all else repeats it once at most
+_TIMES_IN_PREVIEW = 2  # a preview shows its item as text and in pieces; all else repeats it once at most
 
 
 class NeverBegan(JailBroken):

@@ -78,7 +78,10 @@ class TestWhatTheApplicationGetsAndGives:
             assert everything(connection).endswith(b"\r\n\r\n")
 
     def test_a_head_request_makes_nothing_of_a_long_answer(self) -> None:
-        with served() as server, server.connect(b"HEAD /endless HTTP/1.1\r\nHost: x\r\n\r\n" + ASK) as connection:
+        with (
+            served() as server,
+            server.connect(b"HEAD /endless HTTP/1.1\r\nHost: x\r\n\r\n" + ASK) as connection,
+        ):
             wait_until(lambda: server.application.closed == 1)
             found = b""
             while not found.endswith(b"a page"):
