@@ -22,7 +22,7 @@ from evalsite import keeping, secrets
 
 MIGRATING = 0x6576616C  # the number of PostgreSQL's advisory lock; any would do
 log = logging.getLogger(__name__)
-FOLDERS = ("uploads", "incoming", "keys", "static")
+FOLDERS = ("uploads", "incoming", "keys", "static", "search", "under-way")
 
 
 def prepare() -> None:
@@ -61,12 +61,13 @@ def prepare() -> None:
 def restrict() -> None:
     """Take other users' rights to the folders, databases and keys of an existing DATA_DIR away.
 
-    Files within the folders are left as they are: nobody else reaches them any more.
+    Files within the folders are left as they are: nobody else reaches them any more. So is what is not ours:
+    DATA_DIR may be a folder that holds other things too.
     """
     root = settings.DATA_DIR
-    for folder in (root, *(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())):
+    for folder in (root, *(root / name for name in FOLDERS)):
         _restrict(folder, settings.DATA_FOLDER_MODE)
-    for file in (*root.glob("*.sqlite3*"), *(root / "keys").iterdir()):
+    for file in (*root.glob("evalsite.sqlite3*"), *(root / "keys").iterdir()):
         with suppress(FileNotFoundError):  # SQLite removes its own when the last connection is closed
             _restrict(file, settings.DATA_FILE_MODE)
 

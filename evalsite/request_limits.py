@@ -68,7 +68,7 @@ class RequestLimitsMiddleware:
         if not response.streaming or int(response.get("Content-Length", str(BUFFERED + 1))) <= BUFFERED:
             return response
         try:
-            _wait_for_client(request)
+            step_aside(request)
         except Busy:
             response.close()
             return _busy(request)
@@ -118,14 +118,14 @@ def _check(request: HttpRequest, most: int, sentence: str) -> None:
             "A request without a Content-Length header can hold at most %(most)s. Send it with that header."
         )
         raise TooLarge(text % {"most": filesize(WHOLE_BODY)})
-    _wait_for_client(request)
+    step_aside(request)
 
 
-def _wait_for_client(request: HttpRequest) -> None:
-    """From here on the thread may wait for the client. Raises Busy."""
-    step_aside = request.META.get(STEP_ASIDE)
-    if step_aside is not None:
-        step_aside()
+def step_aside(request: HttpRequest) -> None:
+    """From here on the thread may take long: it waits for the client, or for a large file. Raises Busy."""
+    act = request.META.get(STEP_ASIDE)
+    if act is not None:
+        act()
 
 
 def _too_large(request: HttpRequest, sentence: str) -> HttpResponse:

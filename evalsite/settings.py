@@ -170,6 +170,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "evalsite.static.Storage"},
     **env.storages(CONFIG),
 }
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_USE_FINDERS = DEBUG or not (STATIC_ROOT / "staticfiles.json").exists()
 
 # Files of ordinary forms stay in memory; upload pages write them to FILE_UPLOAD_TEMP_DIR (request_limits.py).

@@ -24,10 +24,10 @@ from judging.core.formulas import mathml
 from judging.markdown_formulas import formulas_plugin
 
 LONGEST = 100_000  # characters; a longer text is shown as it is written
-# What one page's texts may cost, in steps of some ten microseconds: see Budget.
-PAGE_MARKUP = 60_000
-PAGE_EXTRAS = 100_000
-FORMULA_COST = 8  # of every formula, beside its characters
+# What one page's texts may cost, so that it takes less than two seconds even where each step takes its longest.
+PAGE_MARKUP = 25_000  # characters of markup, up to 35 microseconds each
+PAGE_EXTRAS = 75_000  # steps of formulas and code, up to 14 microseconds each
+FORMULA_COST = 8  # of every formula, beside its length
 _TAGS = {
     *("h1", "h2", "h3", "h4", "h5", "h6", "p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code"),
     *("a", "em", "strong", "s", "del", "table", "thead", "tbody", "tr", "th", "td", "span"),
@@ -66,7 +66,7 @@ _ATTRIBUTES = {
     "munder": {"accentunder"},
 }
 _MARKUP = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\n\r"  # characters that may cost the parser more than a look
-# Coloured languages: their lexers stay within _code_cost, whatever the code is. Some others take minutes.
+# Coloured languages: their lexers stay within _cost, whatever the code is. Some others take minutes.
 _LANGUAGES = """
     python py python3 pycon pytb javascript js typescript ts jsx tsx json json5 html xml css scss less bash
     sh shell zsh powershell ps1 batch bat c cpp c++ java kotlin scala go golang rust rs swift objective-c
@@ -185,7 +185,7 @@ def _stop_too_deep(state: StateBlock, line: int, end_line: int, silent: bool) ->
 def _formula(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
     """What can't be drawn is shown as it was written."""
     latex = tokens[index].content
-    if not env["budget"].extras.take(FORMULA_COST + len(latex)):
+    if not env["budget"].extras.take(FORMULA_COST + _cost(len(latex))):
         env["plain_parts"] = True
         return format_html("<code>{}</code>", latex)
     return mathml(latex, display=tokens[index].meta["display"]) or format_html("<code>{}</code>", latex)
@@ -195,14 +195,14 @@ def _code(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any,
     code, language = tokens[index].content, (tokens[index].info.split() or [""])[0].lower()
     if language not in LANGUAGES:
         return format_html("<pre><code>{}</code></pre>\n", code)
-    if not env["budget"].extras.take(_code_cost(len(code))):
+    if not env["budget"].extras.take(_cost(len(code))):
         env["plain_parts"] = True
         return format_html("<pre><code>{}</code></pre>\n", code)
     return f"<pre><code>{_coloured(code, language)}</code></pre>\n"
 
 
-def _code_cost(length: int) -> int:
-    """Lexers take time up to the square of a code's length."""
+def _cost(length: int) -> int:
+    """Some lexers, and formulas in formulas, take time up to the square of the length."""
     return length + length**2 // 500
 
 

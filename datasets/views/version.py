@@ -35,6 +35,8 @@ from datasets.parts import parts_of
 from datasets.views import part_wanted
 from evalsite import access, engine, keeping
 from evalsite.access import May
+from evalsite.request_limits import step_aside
+from evalsite.web.exchange import BUFFERED
 
 STEADY_SECONDS = 3.0  # a rate measured over less says nothing
 
@@ -228,6 +230,8 @@ def _download(
 ) -> HttpResponse | FileResponse:
     try:
         wanted = "damaged" in request.GET or not sha256
+        if version.size > BUFFERED:  # reading a gigabyte takes seconds
+            step_aside(request)
         if not wanted and not files.is_intact(stored_as, sha256):
             context = {"version": version, "sha256": sha256}
             return render(request, "datasets/damaged.html", context, status=409)

@@ -88,11 +88,11 @@ class LocalOnlyMiddleware:
 
 
 def _proxied(request: HttpRequest) -> bool:
-    return any(name in PROXY_HEADERS or name.startswith("HTTP_X_FORWARDED_") for name in request.META)
+    return any(name in PROXY_HEADERS or name.startswith("HTTP_X_FORWARDED") for name in request.META)
 
 
 def _from_another_site(request: HttpRequest) -> bool:
-    if request.headers.get("Sec-Fetch-Site") not in ("cross-site", "same-site"):
+    if request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
         return False
     followed_link = (
         request.method == "GET"

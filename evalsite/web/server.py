@@ -129,9 +129,7 @@ class Connection(RequestHandler):
             raise ConnectionResetError from exc
         if status == 500:
             return super().handle_error(request, status, exc, message)
-        answer = Response(status=status, text="The request is not valid HTTP.\n")
-        answer.force_close()
-        return answer
+        return refused(status, "The request is not valid HTTP.\n")
 
 
 class Site:
@@ -211,6 +209,8 @@ class Site:
             connection.enter(Phase.IDLE)
 
     async def _answer(self, request: BaseRequest, connection: Connection) -> StreamResponse:
+        if request.method == "CONNECT":  # a 2xx would promise a tunnel
+            return refused(405, "This is not a proxy.\n")
         exchange = Exchange(self.loop, self.threads)
         environ = environ_of(request, self.sockname)
         environ[STEP_ASIDE] = exchange.step_aside
@@ -249,9 +249,9 @@ class Site:
         if not body.complete:
             answer.force_close()
         await answer.prepare(request)
-        empty = request.method == "HEAD" or answer.status in (204, 304)
-        while data and not whole:
-            for start in range(0, 0 if empty else len(data), SLICE):
+        done = whole or request.method == "HEAD" or answer.status in (204, 304)
+        while data and not done:
+            for start in range(0, len(data), SLICE):
                 part = memoryview(data)[start : start + SLICE]
                 await pace.wait(answer.write(part))
                 pace.moved(len(part))

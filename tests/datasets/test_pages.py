@@ -20,6 +20,9 @@ from datasets.importing import import_version
 from datasets.models import Version, VersionState
 from evalsite import engine
 from evalsite.accounts.models import User
+from evalsite.web.exchange import BUFFERED
+from evalsite.web.server import STEP_ASIDE
+from evalsite.web.threads import Busy
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 
@@ -228,6 +231,19 @@ def test_an_original_whose_bytes_have_changed_is_not_sent_without_saying_so(
     assert version.sha256 in page.text
     damaged = as_alice.get(address(version) + "original/?damaged")
     assert b"".join(damaged.streaming_content) == numbered(3)  # type: ignore[attr-defined]
+
+
+def test_a_large_original_is_checked_beside_the_threads_of_pages(as_alice: Client, upload: Upload) -> None:
+    version = upload(numbered(2), read=True)
+    version.path.write_bytes(numbered(3))
+
+    def busy() -> None:
+        raise Busy
+
+    small = as_alice.get(address(version) + "original/", **{STEP_ASIDE: busy})
+    assert small.status_code == 409
+    Version.objects.filter(pk=version.pk).update(size=BUFFERED + 1)
+    assert as_alice.get(address(version) + "original/", **{STEP_ASIDE: busy}).status_code == 503
 
 
 def test_leaving_bad_rows_out_needs_their_number(as_alice: Client, mixed: Version) -> None:

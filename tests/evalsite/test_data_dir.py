@@ -66,3 +66,11 @@ def test_a_folder_for_everybody_is_not_closed(folder: Path, db: None) -> None:
     folder.chmod(0o1777)
     data_dir.prepare()
     assert mode(folder) == 0o1777
+
+
+def test_other_things_in_the_folder_are_left_as_they_are(folder: Path, db: None) -> None:
+    (folder / "website").mkdir(parents=True)
+    (folder / "website").chmod(0o755)
+    (folder / "other.sqlite3").touch(mode=0o644)
+    data_dir.prepare()
+    assert (mode(folder / "website"), mode(folder / "other.sqlite3")) == (0o755, 0o644)

@@ -21,7 +21,8 @@ def local(settings: LazySettings, db: None) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Anything"]
+    "header",
+    ["Forwarded", "Via", "X-Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Anything"],
 )
 def test_a_request_through_a_proxy_is_refused_and_leaves_no_session(client: Client, header: str) -> None:
     answer = client.get("/", headers={header: "1.1 proxy"})
@@ -31,7 +32,7 @@ def test_a_request_through_a_proxy_is_refused_and_leaves_no_session(client: Clie
     assert not Session.objects.exists()
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "Cross-Site", "what comes next"])
 def test_what_another_sites_page_loads_is_refused_and_leaves_no_session(client: Client, site: str) -> None:
     image = {"HTTP_SEC_FETCH_MODE": "no-cors", "HTTP_SEC_FETCH_DEST": "image"}
     assert client.get("/", HTTP_SEC_FETCH_SITE=site, **image).status_code == 403
@@ -72,8 +73,13 @@ def test_with_accounts_a_proxy_is_welcome(client: Client, settings: LazySettings
     assert client.get("/sign-in/", headers={"X-Forwarded-For": "192.0.2.1"}).status_code == 200
 
 
-def test_no_other_site_may_load_a_page(client: Client) -> None:
-    assert client.get("/").headers["Cross-Origin-Resource-Policy"] == "same-origin"
+@pytest.mark.parametrize("path", ["/", "/static/favicon.svg"])
+def test_no_other_site_may_load_a_page_or_a_file(client: Client, path: str) -> None:
+    answer = client.get(path)
+    answer.close()
+    assert answer.status_code == 200
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "Access-Control-Allow-Origin" not in answer.headers
 
 
 def test_the_start_says_who_gets_in_and_how_to_ask_for_a_password(settings: LazySettings) -> None:

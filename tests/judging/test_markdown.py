@@ -111,6 +111,12 @@ def test_formulas_beyond_what_a_page_may_cost_stay_as_written() -> None:
     assert html.endswith("<code>z</code></p>\n")
 
 
+def test_long_formulas_cost_more_than_their_length() -> None:
+    """Roots in roots take the converter time up to the square of their number."""
+    html = html_of((r"$" + r"\sqrt{" * 300 + "$\n\n") * 20)
+    assert html.startswith('<p class="quiet-text">Some formulas or code are shown unformatted')
+
+
 @pytest.mark.parametrize(
     "latex",
     [

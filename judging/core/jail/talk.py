@@ -16,7 +16,7 @@ GRACE_SECONDS = 0.5  # a worker ends its items' time itself; from here on it is 
 _WALL_FACTOR = 5
 _SLACK_BYTES = 1 << 20
 _BYTES_A_CHARACTER = 6  # the longest that JSON makes of one
-_TIMES_INPUT = 4  # what comes back may repeat its item: a preview does so twice
+_TIMES_IN_PREVIEW = 2  # a preview shows its item as text and in pieces; all else repeats it once at most
 
 
 class NeverBegan(JailBroken):
@@ -46,6 +46,7 @@ class Talk:
         self._careful = careful
         output = limits.output_characters + limits.printed_characters
         self._longest = output * _BYTES_A_CHARACTER + _SLACK_BYTES
+        self._times_item = _TIMES_IN_PREVIEW if job.kind == "preview" else 1
         self._frames = Frames()
         self._received = 0  # bytes of replies
         self._spent = 0.0
@@ -109,8 +110,11 @@ class Talk:
         return seconds, value, failure
 
     def _longest_reply(self, item_bytes: int) -> int:
-        """Bytes of a reply to the job (no item) or to an item. Workers keep to it; one that does not is ended."""
-        return min(MOST_REPLY_BYTES, self._longest + _TIMES_INPUT * item_bytes)
+        """Bytes of a reply to the job (no item) or to an item. Workers keep to it; one that does not is ended.
+
+        The output limit, and the item itself: an answer of a megabyte may be shown whole or shortened by a word.
+        """
+        return min(MOST_REPLY_BYTES, self._longest + self._times_item * item_bytes)
 
     def _next_frame(self, longest: int) -> bytearray:
         body = self._frames.take(longest)

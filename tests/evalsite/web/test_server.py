@@ -77,6 +77,17 @@ class TestWhatTheApplicationGetsAndGives:
         with served() as server, server.connect(sent) as connection:
             assert everything(connection).endswith(b"\r\n\r\n")
 
+    def test_a_head_request_makes_nothing_of_a_long_answer(self) -> None:
+        with (
+            served() as server,
+            server.connect(b"HEAD /endless HTTP/1.1\r\nHost: x\r\n\r\n" + ASK) as connection,
+        ):
+            wait_until(lambda: server.application.closed == 1)
+            found = b""
+            while not found.endswith(b"a page"):
+                found += connection.recv(1000)
+            assert (found.count(b"HTTP/1.1 200 "), len(found) < 1000) == (2, True)
+
     def test_what_fails_is_answered_and_the_next_one_too(self) -> None:
         with served(pages=1) as server:
             assert server.ask("/fails").startswith(b"HTTP/1.1 500 ")
@@ -84,7 +95,33 @@ class TestWhatTheApplicationGetsAndGives:
 
     def test_what_is_not_http_is_refused(self) -> None:
         with served() as server, server.connect(b"\x16\x03\x01 what\r\n\r\n") as connection:
-            assert everything(connection).startswith(b"HTTP/1.0 400 ")
+            answer = everything(connection)
+        assert answer.startswith(b"HTTP/1.0 400 ")
+        assert b"aiohttp" not in answer
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+            "Content-Length: 4\r\nContent-Length: 5\r\n",
+            "Content-Length: +4\r\n",
+            "Content-Length : 4\r\n",
+            "Transfer-Encoding: chunked, identity\r\n",
+            "X: a\r\n b\r\n",
+            "X: a\rY: b\r\n",
+            "Host: y\r\n",
+        ],
+    )
+    def test_what_a_proxy_may_understand_otherwise_is_refused(self, head: str) -> None:
+        """Or the rest of a body could pass for the next request."""
+        with served() as server, server.connect(post("/", head) + b"0\r\n\r\n" + ASK) as connection:
+            answer = everything(connection)
+        assert answer.startswith(b"HTTP/1.0 400 ")
+        assert answer.count(b"HTTP/") == 1
+
+    def test_it_opens_no_tunnel(self) -> None:
+        with served() as server, server.connect(b"CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n") as connection:
+            assert everything(connection).startswith(b"HTTP/1.1 405 ")
 
     def test_a_body_that_nobody_reads_does_not_keep_the_answer_back(self) -> None:
         with served(**HURRY) as server, server.connect(post("/unread", LARGE) + MEGABYTE) as connection:

@@ -96,6 +96,23 @@ def test_a_long_item_lets_no_other_one_reply_at_length(jail: Jail) -> None:
     assert [one.failure.code if one.failure else one.result for one in outcomes] == ["protocol", 1]
 
 
+def long_item() -> tuple[dict[str, object], dict[str, object]]:
+    return {"text": "x" * (8 << 20)}, {"content": ""}
+
+
+def test_a_long_item_comes_back_changed(jail: Jail) -> None:
+    (outcome,) = run_preprocess(jail, script("data.text = data.text[1:] + '!'"), [long_item()])
+    assert outcome.failure is None
+    assert outcome.changed["data"]["text"].endswith("x!")
+
+
+def test_a_long_item_allows_no_reply_of_twice_its_size(jail: Jail) -> None:
+    source = script('os.write(3, struct.pack(">I", 16 << 20))', OUTSIDE + FORGE)
+    (outcome,) = run_preprocess(jail, source, [long_item()])
+    assert outcome.failure is not None
+    assert outcome.failure.code == "protocol"
+
+
 def test_many_long_replies_are_taken_from_several_workers() -> None:
     """Together they are longer than what the parent holds of one worker."""
     with Jail() as jail:
