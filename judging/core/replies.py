@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -147,9 +148,7 @@ def _scores_offered(told: str, text: str, max_score: float) -> Iterator[tuple[in
 
 
 def _last(matches: Iterator[re.Match[str]]) -> tuple[int | float, str] | None:
-    last = None
-    for last in matches:
-        pass
+    last = next(iter(deque(matches, maxlen=1)), None)
     return (_as_number(_number_in(last)), last[0].strip()) if last is not None else None
 
 
