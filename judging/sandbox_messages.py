@@ -108,9 +108,7 @@ RUNNING = (
     gettext_noop("TypeError: '%(type)s' object is not subscriptable"),
     gettext_noop("TypeError: '%(type)s' object is not iterable"),
     gettext_noop("AttributeError: '%(type)s' object has no attribute '%(name)s'"),
-    gettext_noop(
-        "OverflowError: Range too big. The sandbox blocks ranges larger than MAX_RANGE (%(most)s)."
-    ),
+    gettext_noop("OverflowError: Range too big. The sandbox blocks ranges larger than MAX_RANGE (%(most)s)."),
 )
 
 # What messages of syntax call a part of a template or a script.

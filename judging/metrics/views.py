@@ -156,8 +156,10 @@ class EditorPage:
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """The preview of what is typed, as a fragment."""
     project = access.get_project(request, slug, May.METRICS)
-    look = editing.look(project, _before(request, project), request.POST)
-    return render(request, "metrics/_preview_answer.html", {"look": look})
+    before = _before(request, project)
+    look = editing.look(project, before, request.POST)
+    judges = metric_forms(request.POST, project, before, checked=False).judges
+    return render(request, "metrics/_preview_answer.html", {"look": look, "judges": judges})
 
 
 @login_required
