@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite import access
@@ -201,7 +202,7 @@ def starts() -> list[Builtin]:
 def template_label(builtin: Builtin) -> str:
     """What a built-in template is called in a list."""
     kinds = {
-        "score": _("Score"),
+        "score": pgettext("template", "Score"),
         "comparison": _("Compare with the reference"),
         "reference": _("Score against the reference"),
     }
