@@ -99,8 +99,9 @@ def _path_looked_up(node: nodes.Node) -> Path | None:
     ):
         return path_of(node)
     inner, key = path_of(node.node.node), node.args[0] if node.args else None
-    is_named = isinstance(key, nodes.Const) and isinstance(key.value, str)
-    return (*inner, key.value) if inner and is_named else None
+    if inner and isinstance(key, nodes.Const) and isinstance(key.value, str):
+        return (*inner, key.value)
+    return None
 
 
 def _tested(tree: nodes.Template) -> Iterator[nodes.Node]:
