@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from judging.core.lint.findings import Finding
+from judging.sandbox_messages import localized
 
 
 def sentence(found: Finding) -> str:
@@ -25,8 +26,8 @@ def sentence(found: Finding) -> str:
 
 def _syntax(found: Finding) -> str:
     if found.name == "preprocess":
-        return _("The preprocess script can't be loaded: %(message)s") % {"message": found.message}
-    return _("The template can't be read: %(message)s") % {"message": found.message}
+        return _("The preprocess script can't be loaded: %(message)s") % {"message": localized(found.message)}
+    return _("The template can't be read: %(message)s") % {"message": localized(found.message)}
 
 
 def _render_error(found: Finding) -> str:
@@ -42,7 +43,7 @@ def _render_error(found: Finding) -> str:
             "The template fails in %(rows)s rows: %(message)s",
             found.rows,
         )
-    return text % {"rows": found.rows, "message": found.message}
+    return text % {"rows": found.rows, "message": localized(found.message)}
 
 
 def _unknown_name(found: Finding) -> str:

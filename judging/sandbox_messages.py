@@ -11,7 +11,7 @@ from functools import cache
 from django.utils.translation import gettext, gettext_noop
 
 _NAME = re.compile(r"%\((\w+)\)s")
-_SYNTAX_ERROR = re.compile(r"((?:Syntax|Indentation|Tab)Error): (.*)", re.S)
+_SYNTAX_ERROR = re.compile(r"((?:Syntax|Indentation|Tab)Error|error): (.*)", re.S)  # `error` is that of re
 _PLACE = re.compile(
     r"line (?P<line>\d+) of the (?P<kind>preprocess|postprocess) script(?:: (?P<rest>.*))?", re.S
 )
@@ -100,6 +100,30 @@ SYNTAX = (
     gettext_noop("bad escape %(escape)s at position %(place)s"),
 )
 
+# The most frequent errors of scripts and templates that run.
+RUNNING = (
+    gettext_noop("NameError: name '%(name)s' is not defined"),
+    gettext_noop("ZeroDivisionError: division by zero"),
+    gettext_noop("TypeError: '%(type)s' object is not callable"),
+    gettext_noop("TypeError: '%(type)s' object is not subscriptable"),
+    gettext_noop("TypeError: '%(type)s' object is not iterable"),
+    gettext_noop("AttributeError: '%(type)s' object has no attribute '%(name)s'"),
+    gettext_noop("OverflowError: Range too big. The sandbox blocks ranges larger than MAX_RANGE (%(most)s)."),
+)
+
+# What messages of syntax call a part of a template or a script.
+PARTS = (
+    gettext_noop("begin of statement block"),
+    gettext_noop("end of statement block"),
+    gettext_noop("begin of print statement"),
+    gettext_noop("end of print statement"),
+    gettext_noop("end of template"),
+    gettext_noop("function definition"),
+    gettext_noop("class definition"),
+    gettext_noop("'%(word)s' statement"),
+    gettext_noop("%(one)s or %(other)s"),
+)
+
 
 def localized(message: str) -> str:
     """The message in the active language, with the line and script that it begins with."""
@@ -112,17 +136,27 @@ def localized(message: str) -> str:
     syntax = _SYNTAX_ERROR.fullmatch(message)
     if syntax is not None:
         return f"{syntax[1]}: {localized(syntax[2])}"
-    for msgid, pattern in _patterns():
-        found = pattern.fullmatch(message)
+    return _translated(message, (*MESSAGES, *SYNTAX, *RUNNING), _PART_NAMES)
+
+
+_PART_NAMES = frozenset(("wanted", "met", "what", "tags"))
+
+
+def _translated(message: str, msgids: tuple[str, ...], parts: frozenset[str]) -> str:
+    """By the first message that matches, the more exact ones stand first. `parts` are translated themselves."""
+    for msgid in msgids:
+        found = _pattern(msgid).fullmatch(message)
         if found is not None:
-            return gettext(msgid) % found.groupdict()
+            return gettext(msgid) % {
+                name: _translated(value, PARTS, frozenset(("one", "other"))) if name in parts else value
+                for name, value in found.groupdict().items()
+            }
     return message
 
 
 @cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Each message with the expression that it matches, in order: the more exact ones stand first."""
-    return tuple((msgid, re.compile(_expression(msgid), re.S)) for msgid in (*MESSAGES, *SYNTAX))
+def _pattern(msgid: str) -> re.Pattern[str]:
+    return re.compile(_expression(msgid), re.S)
 
 
 def _expression(msgid: str) -> str:

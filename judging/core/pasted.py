@@ -40,6 +40,11 @@ def repaired(source: str) -> Repair | None:
     return Repair(indented, tuple(found)) if found else None
 
 
+def repaired_pattern(pattern: str) -> str | None:
+    """The same of a regular expression that stands alone: with single backslashes, where all were doubled."""
+    return _RUN.sub(_half, pattern) if _is_doubled(pattern, 2) else None
+
+
 def _with_single_backslashes(string: re.Match[str]) -> str:
     width = 2 if "r" in string["prefix"].lower() else 4  # in a plain text a backslash is written as two
     if not _is_doubled(string["body"], width):

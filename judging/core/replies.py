@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -138,20 +139,21 @@ def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
 
 def _scores_offered(told: str, text: str, max_score: float) -> Iterator[tuple[int | float, str] | None]:
     """One after the other: what comes first is mostly enough."""
-    yield _last(text, _BRACKETED.finditer(text))
+    yield _last(_BRACKETED.finditer(text))  # the judge's explicit verdict, whatever stands around it
     yield _json_score(told)
-    yield _last(text, _LABELLED.finditer(text))
-    yield _last(text, (number for number in _UNIT.finditer(text) if _is_of_scale(number, max_score)))
+    yield _last(_matches_of_scores(text, _LABELLED))
+    yield _last(number for number in _matches_of_scores(text, _UNIT) if _is_of_scale(number, max_score))
     bare = _BARE.fullmatch(text)
     yield (_as_number(bare[1]), bare[0].strip()) if bare else None
 
 
-def _last(text: str, matches: Iterator[re.Match[str]]) -> tuple[int | float, str] | None:
-    last = None
-    for match in matches:
-        if not _names_no_score(text, match):
-            last = match
+def _last(matches: Iterator[re.Match[str]]) -> tuple[int | float, str] | None:
+    last = next(iter(deque(matches, maxlen=1)), None)
     return (_as_number(_number_in(last)), last[0].strip()) if last is not None else None
+
+
+def _matches_of_scores(text: str, form: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    return (match for match in form.finditer(text) if not _names_no_score(text, match))
 
 
 def _number_in(match: re.Match[str]) -> str:

@@ -112,7 +112,7 @@ def told(endpoint: Endpoint) -> Told | None:
         text = reason_sentence(found["code"], found["detail"])
         if found["code"] in Held.codes:
             return Told("warning", _("It was not tested: its turn did not come"), text)
-        return Told("error", _("It does not work yet"), text, hint=_model_hint(endpoint))
+        return Told("error", _("Connection failed"), text, hint=_model_hint(endpoint))
     refusals = tuple(refusal_sentence(name) for name in found["refuses"])
     title = _("It works, with less than was asked for") if refusals else _("It works")
     text = _("Runs leave out what the server refuses.") if refusals else ""

@@ -121,7 +121,7 @@ class EndpointForm(forms.Form):
     )
     remove_proxy = forms.BooleanField(label=REMOVE, required=False)
     ca_pem = forms.CharField(
-        label=gettext_lazy("Own certificate authority"),
+        label=gettext_lazy("Custom CA certificate"),
         required=False,
         max_length=200_000,
         help_text=gettext_lazy(

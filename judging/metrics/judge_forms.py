@@ -14,6 +14,7 @@ from evalsite.accounts.models import Project
 from judging.core.builtin import BUILTINS
 from judging.core.jail.job import Failure
 from judging.core.metrics_file import MAX_REPEATS
+from judging.core.pasted import repaired_pattern
 from judging.core.pipeline import JudgeModel, ParserSpec
 from judging.core.replies import ParserError, make_parser
 from judging.core.scripts import ScriptKind, failure_detail
@@ -150,6 +151,12 @@ class JudgeForm(forms.Form):
     def parser(self) -> ParserSpec:
         kind = self.cleaned_data.get("parse") or "score"
         return {kind: self.cleaned_data.get("pattern", "")} if kind in ("regex", "json_path") else kind
+
+    @property
+    def repaired_pattern(self) -> str | None:
+        """The regular expression as it was before its backslashes were doubled; None where it looks right."""
+        is_regex = self["parse"].value() == "regex"
+        return repaired_pattern(self["pattern"].value() or "") if is_regex else None
 
     def clean(self) -> dict[str, Any]:
         try:

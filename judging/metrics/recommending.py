@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
-from judging.core.pasted import repaired
+from judging.core.pasted import repaired, repaired_pattern
 from judging.core.recommended import RECOMMENDED, Recommended
 from judging.core.scripts import KINDS, ScriptKind
 
@@ -40,7 +40,8 @@ def offers() -> dict[ScriptKind, list[Offer]]:
 
 
 def with_script(typed: QueryDict) -> QueryDict:
-    """What is typed after the button that was pressed: `script:NAME` inserts a script, `repair:KIND` repairs one."""
+    """What is typed after the button that was pressed: `script:NAME` inserts a script, `repair:KIND` repairs one,
+    `repair:FIELD` the regular expression of a judge model."""
     action, _colon, name = typed.get("change", "").partition(":")
     changed = typed.copy()
     if action == "script" and name in RECOMMENDED:
@@ -48,4 +49,6 @@ def with_script(typed: QueryDict) -> QueryDict:
     elif action == "repair" and name in KINDS:
         repair = repaired(typed.get(name, "").replace("\r\n", "\n"))
         changed[name] = repair.source if repair else typed.get(name, "")
+    elif action == "repair" and name.endswith("-pattern"):
+        changed[name] = repaired_pattern(typed.get(name, "")) or typed.get(name, "")
     return changed

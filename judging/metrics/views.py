@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.utils.translation import get_language
+from django.utils.translation import get_language, pgettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -156,8 +156,10 @@ class EditorPage:
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """The preview of what is typed, as a fragment."""
     project = access.get_project(request, slug, May.METRICS)
-    look = editing.look(project, _before(request, project), request.POST)
-    return render(request, "metrics/_preview_answer.html", {"look": look})
+    before = _before(request, project)
+    look = editing.look(project, before, request.POST)
+    judges = metric_forms(request.POST, project, before, checked=False).judges
+    return render(request, "metrics/_preview_answer.html", {"look": look, "judges": judges})
 
 
 @login_required
@@ -199,7 +201,7 @@ def starts() -> list[Builtin]:
 def template_label(builtin: Builtin) -> str:
     """What a built-in template is called in a list."""
     kinds = {
-        "score": _("Score"),
+        "score": pgettext("template", "Score"),
         "comparison": _("Compare with the reference"),
         "reference": _("Score against the reference"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,10 @@ def test_it_says_what_keeps_a_file_from_being_judged(
     [
         ("def postprocess(:", "line 1 of the postprocess script: SyntaxError"),
         ("import numpy", "'numpy' can't be imported"),
+        (
+            "def postprocess(judge_resps):\n    import numpy",
+            "line 2 of the postprocess script: ImportError: 'numpy' can't be imported",
+        ),
         ("x = 1", "there is no function 'postprocess'"),
     ],
 )
@@ -45,7 +50,7 @@ def test_a_script_that_cannot_be_loaded_is_refused_before_anything_is_uploaded(
     rows, metrics = tmp_path / "rows.jsonl", tmp_path / "metrics.yaml"
     rows.write_text(ROW)
     metrics.write_text(
-        f"metrics:\n- name: quality\n  pipeline:\n  - {{type: POSTPROCESS, file_content: {source!r}}}\n"
+        f"metrics:\n- name: quality\n  pipeline:\n  - {{type: POSTPROCESS, file_content: {json.dumps(source)}}}\n"
     )
     with pytest.raises(CannotStart, match="quality") as refused:
         begin(rows, metrics, "")

@@ -72,7 +72,18 @@ def test_what_python_says_stays_as_it_is() -> None:
     [
         ("SyntaxError: '(' was never closed", "SyntaxError: “(”没有闭合"),
         ("IndentationError: unexpected indent", "IndentationError: 多余的缩进"),
-        ("expected token 'end of print statement', got 'x'", "应为“end of print statement”，实际是“x”"),
+        ("expected token 'end of print statement', got 'x'", "应为“}}”，实际是“x”"),
+        (
+            "SyntaxError: expected an indented block after 'if' statement on line 3",
+            "SyntaxError: 第 3 行的 if 语句之后应有缩进的代码",
+        ),
+        (
+            "Unexpected end of template. Jinja was looking for the following tags: 'elif' or 'else' or 'endif'. "
+            "The innermost block that needs to be closed is 'if'.",
+            "模板提前结束；缺少 'elif' 或 'else' 或 'endif'，最内层未结束的是“if”",
+        ),
+        ("NameError: name 'foo' is not defined", "NameError：变量“foo”没有定义"),
+        ("error: unterminated character set at position 2", "error: 位置 2 的字符集没有闭合"),
         ("Expecting ',' delimiter", "缺少逗号"),
         ("missing ), unterminated subpattern at position 0", "位置 0 的括号没有闭合"),
     ],

@@ -69,19 +69,39 @@ def asked_names(tree: nodes.Template) -> list[Path]:
 def tested_names(tree: nodes.Template) -> list[PathAndLine]:
     """Names whose truth decides something: `{% if data.x %}`, `data.x or …`, `data.x | default('', true)`.
 
-    A variable that is set to such a name counts as the name.
+    A variable that is set to such a name counts as the name, `data.get('x')` as `data.x`.
     """
     names = {
-        one.target.name: path
-        for one in tree.find_all(nodes.Assign)
-        if isinstance(one.target, nodes.Name) and (path := path_of(one.node))
+        target.name: path
+        for target, value in _assigned(tree)
+        if isinstance(target, nodes.Name) and (path := _path_looked_up(value))
     }
     found = [
         ((*names.get(str(path[0]), path[:1]), *path[1:]), node.lineno)
         for node in _tested(tree)
-        if (path := path_of(node))
+        if (path := _path_looked_up(node))
     ]
     return list(dict.fromkeys(found))
+
+
+def _assigned(tree: nodes.Template) -> Iterator[tuple[nodes.Node, nodes.Node]]:
+    """Targets and values of `{% set %}` and `{% with %}`."""
+    for one in tree.find_all(nodes.Assign):
+        yield one.target, one.node
+    for block in tree.find_all(nodes.With):
+        yield from zip(block.targets, block.values, strict=True)
+
+
+def _path_looked_up(node: nodes.Node) -> Path | None:
+    """The path of a name, also where `get` looks it up."""
+    if not (
+        isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr) and node.node.attr == "get"
+    ):
+        return path_of(node)
+    inner, key = path_of(node.node.node), node.args[0] if node.args else None
+    if inner and isinstance(key, nodes.Const) and isinstance(key.value, str):
+        return (*inner, key.value)
+    return None
 
 
 def _tested(tree: nodes.Template) -> Iterator[nodes.Node]:

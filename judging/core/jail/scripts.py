@@ -1,5 +1,6 @@
 """Preprocess and postprocess scripts inside a worker: loading one, calling its function, reading what it did."""
 
+import ast
 import builtins
 import inspect
 import io
@@ -11,10 +12,11 @@ from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from judging.core.jail.failed import Failed, WireFailure, describe, without_places
+from judging.core.jail.imports import failing_import, is_importable
 from judging.core.jail.jsontext import make_decoder, make_encoder
-from judging.core.jail.modules import IMPORTABLE, LAZY
 
 FILE = "<script>"
+NO_IMPORT = "{!r} can't be imported in a script"
 _MOST_DEPTH = 100
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
@@ -143,8 +145,8 @@ def import_allowed(
     """``import`` as scripts have it. The names are a promise to their writers; the walls are elsewhere."""
     parts = [f"{name}.{part}" for part in fromlist or () if f"{name}.{part}" in sys.modules]
     for module in (name, *parts):
-        if level or (module not in IMPORTABLE and module not in LAZY):
-            raise ImportError(f"{module!r} can't be imported in a script", name=module)
+        if level or not is_importable(module):
+            raise ImportError(NO_IMPORT.format(module), name=module)
     return __import__(name, globals, locals, fromlist or (), level)
 
 
@@ -155,11 +157,15 @@ _BUILTINS = {**vars(builtins), "__import__": import_allowed}
 def load(source: str) -> ModuleType:
     """Runs the script's own top level as a module. Failed where it does not compile."""
     try:
-        code: CodeType = compile(source, FILE, "exec", dont_inherit=True)
+        tree = ast.parse(source, FILE)
+        code: CodeType = compile(tree, FILE, "exec", dont_inherit=True)
     except SyntaxError as error:
         raise Failed("syntax", f"{type(error).__name__}: {error.msg}", error.lineno) from None
     except ValueError as error:  # a NUL in the source
         raise Failed("syntax", str(error)) from None
+    if (missing := failing_import(tree)) is not None:
+        name, line = missing
+        raise Failed("load", f"ImportError: {NO_IMPORT.format(name)}", line)
     module = ModuleType("script")
     module.__dict__["__builtins__"] = _BUILTINS
     sys.modules["script"] = module

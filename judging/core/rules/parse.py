@@ -61,7 +61,7 @@ class _Parser:
             return
         self._note("missing_header", met.start if met else Place(1, 1), met=met.stripped if met else "")
         # A first line that was meant to be the head is not told of twice.
-        if met is not None and met.stripped.startswith(("#", "＃")):
+        if met is not None and (met.stripped.startswith(("#", "＃")) or met.stripped.upper() == "DSL"):
             self.at = met.number
 
     def _read_line(self, line: Line) -> None:

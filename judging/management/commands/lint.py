@@ -125,7 +125,7 @@ def _place(found: Finding) -> str:
 
 
 def _rows(found: Finding) -> str:
-    if not found.first_rows or found.code == "unknown_name":
+    if not found.first_rows or found.code in ("unknown_name", "syntax"):
         return ""
     shown = ", ".join(map(str, found.first_rows)) + (" …" if found.rows > len(found.first_rows) else "")
     return " " + _("[rows at lines %(lines)s]") % {"lines": shown}

@@ -289,6 +289,8 @@ FALSY = [{"ref_answer": value} for value in (0, False, "", None, "a", [])]
         "{{ data.ref_answer | default('none', true) }}",
         "{{ data.ref_answer | d('none', boolean=true) }}",
         "{% set reference = data.ref_answer %}{% if reference %}x{% endif %}",
+        "{% with reference = data.ref_answer %}{% if reference %}x{% endif %}{% endwith %}",
+        "{% if data.get('ref_answer') %}x{% endif %}",
     ],
 )
 def test_a_reference_that_is_tested_for_truth_is_told_where_it_is_zero_or_false(

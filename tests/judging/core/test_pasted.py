@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from judging.core.jail.pool import Jail
-from judging.core.pasted import repaired
+from judging.core.pasted import repaired, repaired_pattern
 from judging.core.recommended import RECOMMENDED
 from judging.core.scripts import run_postprocess
 
@@ -87,3 +87,20 @@ def test_doubled_backslashes_are_halved(written: str, wanted: str) -> None:
 )
 def test_what_may_be_meant_is_left_alone(source: str) -> None:
     assert repaired(source) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        (r"\\[\\[(\\d+)\\]\\]", r"\[\[(\d+)\]\]"),
+        (r"Score:\\s*(\\d+)", r"Score:\s*(\d+)"),
+        (r"\[\[(\d+)\]\]", None),
+        (r"\\boxed\{(\d+)\}", None),
+        (r"Score: (.*)", None),
+        ("", None),
+    ],
+)
+def test_a_pattern_alone_is_repaired_where_all_its_backslashes_are_doubled(
+    pattern: str, wanted: str | None
+) -> None:
+    assert repaired_pattern(pattern) == wanted

@@ -40,8 +40,14 @@ def score(content: str, low: float = 1, high: float = 10) -> int | float | str |
         ("评分：**[[8]]**", 8),
         ("[[8]] and [[good]]", 8),
         ("[[8/10]]", 8),
-        ("评分:[[8]]（满分[[10]]）", 8),
-        ("[[8]]，[[10]]分制", 8),
+        ("总评分：[[8]]", 8),
+        ("总分：[[9]]", 9),
+        ("满分：[[9]]", 9),
+        ("共 [[9]] 分", 9),
+        ("[[8]]分制", 8),
+        ("[[8]]之间", 8),
+        ("满分10分，总分：[[9]]", 9),
+        ("评分：6，总分：[[9]]", 9),
     ],
 )
 def test_the_last_number_in_double_brackets_is_the_score(content: str, expected: object) -> None:

@@ -359,7 +359,7 @@ def test_a_reply_that_is_no_whole_number_is_no_score(
 ) -> None:
     server.server.script = as_script("Score: [[4.5]]")
     text = tried(analyst, labels, live, **{"try": "1"})
-    assert "is not a whole number from 1 to 5" in text
+    assert "not a whole number from 1 to 5" in text
     assert 'data-state="unparsed"' in text
 
 

@@ -161,6 +161,28 @@ def test_the_fix_changes_the_script_without_saving(
     assert MetricVersion.objects.count() == 1
 
 
+DOUBLED_PATTERN = r"Score: \\[\\[(\\d+)\\]\\]"
+
+
+def test_a_fix_is_offered_for_doubled_backslashes_of_a_judge_s_pattern(
+    client_of: ClientOf, alice: User, metric: Metric, version: Version
+) -> None:
+    typed = {"judge-0-parse": "regex", "judge-0-pattern": DOUBLED_PATTERN}
+    assert 'value="repair:judge-0-pattern"' in shown(client_of, alice, metric, **typed)
+    assert "repair:" not in shown(client_of, alice, metric, **typed | {"judge-0-parse": "json_path"})
+    assert "repair:" not in shown(client_of, alice, metric, **typed | {"judge-0-pattern": r"\[\[(\d+)\]\]"})
+
+
+def test_the_fix_changes_the_pattern_without_saving(
+    client_of: ClientOf, alice: User, metric: Metric, version: Version
+) -> None:
+    typed = {"judge-0-parse": "regex", "judge-0-pattern": DOUBLED_PATTERN}
+    form = form_of(metric, **typed, change="repair:judge-0-pattern")
+    page = client_of(alice).post(f"/p/physics/metrics/{metric.pk}/", form)
+    assert page.context["forms"].judges[0]["pattern"].value() == r"Score: \[\[(\d+)\]\]"
+    assert "repair:" not in page.text
+
+
 @pytest.mark.parametrize("name", [name for name in BUILTINS if name.endswith(".en")])
 def test_a_further_judge_model_starts_from_any_template(
     name: str, client_of: ClientOf, alice: User, metric: Metric

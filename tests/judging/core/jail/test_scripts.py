@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from judging.core.jail.pool import Jail
-from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
+from judging.core.scripts import ScriptOutcome, load_failure, run_postprocess, run_preprocess
 from tests.judging.core.jail.scripting import failure_of, result_of, run, script
 
 ANSWERS = {
@@ -234,7 +234,7 @@ def test_printed_tracebacks_show_no_path_of_the_server(jail: Jail) -> None:
         ("x = '\0'", "syntax", None),
         ("x = 1", "load", None),
         ("preprocess = 1", "load", None),
-        ("\n\nimport os", "exception", 3),
+        ("\n\nimport os", "load", 3),
         ("1 / 0", "exception", 1),
         ("", "load", None),
     ],
@@ -242,6 +242,48 @@ def test_printed_tracebacks_show_no_path_of_the_server(jail: Jail) -> None:
 def test_a_script_that_does_not_load_says_why(source: str, code: str, line: int | None, jail: Jail) -> None:
     outcomes = run(jail, source, 2)
     assert [(one.failure.code, one.failure.line) for one in outcomes if one.failure] == [(code, line)] * 2
+
+
+@pytest.mark.parametrize(
+    ("statement", "line"),
+    [
+        ("import os", 3),
+        ("import numpy.linalg", 3),
+        ("import json, os", 3),
+        ("from os import path", 3),
+        ("from urllib import request", 3),
+        ("from statistics import meen", 3),
+        ("from . import helpers", 3),
+        ("if False:\n    import os", 4),
+        ("def inner():\n    import os", 4),
+        ("try:\n    import os\nexcept ValueError:\n    pass", 4),
+        ("try:\n    pass\nexcept ImportError:\n    import os", 6),
+    ],
+)
+def test_a_forbidden_import_is_found_before_it_is_run(statement: str, line: int, jail: Jail) -> None:
+    failure = load_failure(jail, "preprocess", script(statement))
+    assert failure is not None
+    assert (failure.code, failure.line) == ("load", line)
+    assert failure.message.endswith("can't be imported in a script")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "try:\n    import os\nexcept ImportError:\n    return 1",
+        "try:\n    from os import path\nexcept (ValueError, ImportError):\n    return 1",
+        "try:\n    import os\nexcept Exception:\n    return 1",
+        "try:\n    if True:\n        import os\nexcept:\n    return 1",
+        "import contextlib\nwith contextlib.suppress(ImportError):\n    import os\nreturn 1",
+        "import typing\nif typing.TYPE_CHECKING:\n    import os\nreturn 1",
+        "from xml.etree import ElementTree\nreturn 1",
+        "from urllib import parse\nreturn 1",
+        "from collections import abc\nreturn 1",
+        "from statistics import mean as average\nreturn 1",
+    ],
+)
+def test_an_import_that_may_fail_or_that_works_is_no_reason_to_refuse_a_script(body: str, jail: Jail) -> None:
+    assert result_of(jail, body) == 1
 
 
 MODULES = """re json math cmath decimal fractions statistics random string textwrap unicodedata difflib datetime time

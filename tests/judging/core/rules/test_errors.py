@@ -10,6 +10,7 @@ CODE = "<代码1>\n{}\n</代码1>"
 RULES: list[tuple[str, list[tuple[str, int, int]]]] = [
     ("a:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
     ("#DSL\na:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
+    ("DSL\na:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
     ("#  DSL\na:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
     ("\n  # dsl\na:精确匹配\n@格式限制:JSON", [("missing_header", 2, 3)]),
     ("", [("missing_header", 1, 1), ("missing_format", 1, 1), ("no_rules", 1, 1)]),
