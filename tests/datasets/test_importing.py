@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -262,10 +264,11 @@ def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
 
 def test_a_living_reader_is_left_alone(upload: Upload) -> None:
     version = upload(numbered(5))
-    storing.claim(version.pk, engine.owner())
+    reader = f"{socket.gethostname()}:{os.getppid()}:{engine._started(os.getppid())}"
+    storing.claim(version.pk, reader)
     reconcile()
     version.refresh_from_db()
-    assert (version.state, version.owner) == (VersionState.READING, engine.owner())
+    assert (version.state, version.owner) == (VersionState.READING, reader)
 
 
 def test_a_lease_that_ran_out_is_taken_away(upload: Upload) -> None:

@@ -62,7 +62,7 @@ def test_without_an_account_the_limit_is_lower(client: Client, db: None) -> None
 def test_a_script_of_a_page_gets_the_sentence_alone(client_of: ClientOf, alice: User) -> None:
     plain = declare(client_of(alice), "/language/", BEYOND_A_FORM, HTTP_ACCEPT="application/json")
     assert plain.status_code == 413
-    assert plain.json()["errors"][0].startswith("A form can hold")
+    assert plain.json()["errors"][0].startswith("The request is too large. A form can hold")
     part = declare(client_of(alice), "/language/", BEYOND_A_FORM, HTTP_HX_REQUEST="true")
     assert "A form can hold" in part.headers["HX-Trigger"]
 
