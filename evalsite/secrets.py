@@ -12,7 +12,6 @@ from cryptography.fernet import Fernet, InvalidToken
 
 from evalsite import logs
 
-
 SECRETS = "secrets"  # the name of the key that `encrypt` uses
 
 

@@ -1,4 +1,4 @@
-"""Storage that fails as it does in earnest: a locked SQLite file, files that cannot grow, a server that never answers."""
+"""Storage that really fails: a locked SQLite file, files that cannot grow, a server that never answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from django.db import connection
+from django.db import OperationalError, connection
 
 
 @contextmanager
@@ -31,14 +31,22 @@ def locked_database(*, patience_milliseconds: int = 50) -> Iterator[sqlite3.Conn
 
 @contextmanager
 def full_database() -> Iterator[None]:
-    """SQLite's file may not grow: what needs another page is refused with SQLITE_FULL, as on a full disk."""
+    """SQLite's file may not grow and has no free pages: what needs one is refused as on a full disk."""
     with connection.cursor() as cursor:
         usual = cursor.execute("PRAGMA max_page_count").fetchone()[0]
-        cursor.execute("PRAGMA max_page_count = 1")  # SQLite takes the pages that there are
+        cursor.execute("CREATE TABLE filling (bytes BLOB)")
+        cursor.execute("PRAGMA max_page_count = 1")  # at least the pages that there are
+        size = 2**24
+        while size > 1:
+            try:
+                cursor.execute("INSERT INTO filling VALUES (zeroblob(%s))", [size])
+            except OperationalError:
+                size //= 2
         try:
             yield
         finally:
             cursor.execute(f"PRAGMA max_page_count = {usual}")
+            cursor.execute("DROP TABLE filling")
 
 
 @contextmanager

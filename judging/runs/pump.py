@@ -111,7 +111,7 @@ class Pump:
             await self._wind_up()
 
     async def _patient_tick(self) -> None:
-        """A database that is away for a while ends nothing: replies are kept, and it is asked again, ever less often."""
+        """A database that is away for a while ends nothing: replies are kept, and it is asked again."""
         until, backoff = time.monotonic() + DATABASE_PATIENCE, Backoff()
         while True:
             try:

@@ -12,7 +12,9 @@ from django.test import Client
 from evalsite import health
 from tests.full_and_locked import locked_database
 
-on_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="a lock of the file, on this database only")
+on_sqlite = pytest.mark.skipif(
+    connection.vendor != "sqlite", reason="a lock of the file, on this database only"
+)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])

@@ -17,18 +17,10 @@ from evalsite.request_limits import RequestLimitsMiddleware
 from evalsite.web.server import STEP_ASIDE, WHOLE_BODY
 from evalsite.web.threads import Busy
 from tests.conftest import ClientOf
+from tests.odd_requests import Unread
 
 UPLOAD = "/p/physics/datasets/upload/"
 BEYOND_A_FORM = 4 * 2**20 + 1
-
-
-class Unread:
-    """A request body that must not be read."""
-
-    def read(self, *_: Any) -> bytes:
-        raise AssertionError("the body was read")
-
-    readline = read
 
 
 def declare(client: Client, path: str, length: int, **more: Any) -> Any:

@@ -40,6 +40,6 @@ def test_a_key_that_came_back_reads_it_again(folder: Path) -> None:
 
 
 def test_a_key_that_does_not_fit_on_the_disk_leaves_nothing(folder: Path) -> None:
-    with files_up_to(10), pytest.raises(OSError):
+    with files_up_to(10), pytest.raises(OSError, match="File too large"):
         secrets.make_key(folder, "secrets")
     assert not list((folder / "keys").iterdir())

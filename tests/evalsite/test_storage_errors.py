@@ -65,7 +65,7 @@ def test_a_statement_that_is_wrong_is_a_fault_of_ours(database: Path) -> None:
 
 
 def test_a_device_without_space() -> None:
-    with pytest.raises(OSError) as met, Path("/dev/full").open("w") as full:
+    with pytest.raises(OSError, match="No space left") as met, Path("/dev/full").open("w") as full:
         full.write("text")
     assert storage_problem(met.value) is FULL
 

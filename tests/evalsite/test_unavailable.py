@@ -77,6 +77,7 @@ def test_a_session_that_cannot_be_saved_is_no_error_of_the_program(
 ) -> None:
     """The session middleware saves it, outside of any view."""
     settings.LOCAL_MODE = True
+    User.objects.filter(pk=adam.pk).update(is_superuser=True)
     client = Client(raise_request_exception=False)
     client.login(username=adam.username, password=PASSWORD)
     with locked_database():
