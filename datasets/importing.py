@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -28,7 +28,7 @@ from datasets.core.reading import Summary, read
 from datasets.core.rows import NewRow
 from datasets.models import Version, VersionState
 from evalsite import engine, keeping
-from evalsite.storage_errors import StorageProblem, storage_problem
+from evalsite.storage_errors import StorageProblem, database_unavailable, storage_problem
 
 log = logging.getLogger("datasets.importing")
 
@@ -60,35 +60,22 @@ class Stopped(Exception):
     """The worker was asked to end; another one begins the reading again."""
 
 
+@engine.works_on(Version)
 def import_version(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Read a waiting version's file into the tables; it is then ready, failed or cancelled.
 
     False if somebody else reads it or has read it. When `stop` is set, and when the database is locked or away, the
     version is given back.
     """
-    with _under_way(version_id):
-        if not storing.claim(version_id, owner):
-            return False
-        try:
-            _read_or_end(version_id, owner, stop or threading.Event())
-        except DatabaseError as error:
-            if storage_problem(error) is None:
-                raise
-            log.warning("How the reading of version %s ended could not be stored: %s", version_id, error)
-    return True
-
-
-_versions_under_way: list[int] = []
-
-
-@contextmanager
-def _under_way(version_id: int) -> Iterator[None]:
-    """Held in memory: if the database cannot store that the reading ended, `reconcile` gives the version back."""
-    _versions_under_way.append(version_id)
+    if not storing.claim(version_id, owner):
+        return False
     try:
-        yield
-    finally:
-        _versions_under_way.remove(version_id)
+        _read_or_end(version_id, owner, stop or threading.Event())
+    except DatabaseError as error:  # `reconcile` gives it back
+        if storage_problem(error) is None:
+            raise
+        log.warning("How the reading of version %s ended could not be stored: %s", version_id, error)
+    return True
 
 
 def _read_or_end(version_id: int, owner: str, stop: threading.Event) -> None:
@@ -99,7 +86,7 @@ def _read_or_end(version_id: int, owner: str, stop: threading.Event) -> None:
     except Stopped:
         storing.give_back(version_id, owner)
     except Exception as error:  # whatever it was, the version must not stay half read
-        if storage_problem(error) in (StorageProblem.DATABASE_BUSY, StorageProblem.DATABASE_AWAY):
+        if database_unavailable(error):
             log.warning("Version %s is read again when the database answers: %s", version_id, error)
             storing.give_back(version_id, owner)
         else:
@@ -176,16 +163,11 @@ def reconcile(now: datetime | None = None) -> None:
     reading = Version.objects.filter(state=VersionState.READING)
     for version_id, owner, lease_until in reading.values_list("pk", "owner", "lease_until"):
         expired = lease_until is None or lease_until < (now or timezone.now())
-        if expired or _left_behind(version_id, owner) or not engine.is_alive(owner):
+        if expired or not engine.is_held(owner, Version, version_id):
             storing.give_back(version_id, owner)
     for version_id in Version.objects.filter(state=VersionState.WAITING).values_list("pk", flat=True):
         engine.wake(tasks.read_version, version_id=version_id)
     repairing.sweep()
-
-
-def _left_behind(version_id: int, owner: str) -> bool:
-    """Is it held by this process, which does not read it any more?"""
-    return owner == engine.owner() and version_id not in _versions_under_way
 
 
 def _read(version_id: int, owner: str, stop: threading.Event) -> None:

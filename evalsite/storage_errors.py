@@ -57,6 +57,11 @@ def storage_problem(error: BaseException) -> StorageProblem | None:
     return None
 
 
+def database_unavailable(error: BaseException) -> bool:
+    """Is the database locked or away? What was being done is right, and can be done again later."""
+    return storage_problem(error) in (StorageProblem.DATABASE_BUSY, StorageProblem.DATABASE_AWAY)
+
+
 def _of_postgresql(code: str) -> StorageProblem | None:
     return _POSTGRESQL.get(code) or _POSTGRESQL.get(code[:3]) or _POSTGRESQL.get(code[:2])
 
