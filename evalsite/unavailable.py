@@ -60,9 +60,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return answer or defaults.server_error(request)
 
 
-def bad_request(request: HttpRequest, error: Exception) -> HttpResponse:
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler400. To Django a session that the database did not take is one that somebody has deleted."""
-    return unavailable(request, error) or defaults.bad_request(request, error)
+    return unavailable(request, exception) or defaults.bad_request(request, exception)
 
 
 def unavailable(request: HttpRequest, error: BaseException) -> HttpResponse | None:

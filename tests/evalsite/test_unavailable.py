@@ -86,6 +86,11 @@ def test_a_session_that_cannot_be_saved_is_no_error_of_the_program(
     assert "The database is busy" in answer.text
 
 
+def test_what_is_no_storage_error_keeps_its_own_page(client: Client) -> None:
+    answer = client.get("/", headers={"Host": "not a host"})
+    assert (answer.status_code, "Retry-After" in answer.headers) == (400, False)
+
+
 def test_signing_in_while_the_database_is_locked(adam: User) -> None:
     client = Client(raise_request_exception=False)
     with locked_database():
