@@ -133,7 +133,7 @@ def works_on(
 
     def decorate(work: Callable[Concatenate[int, P], T]) -> Callable[Concatenate[int, P], T]:
         @wraps(work)
-        def remembered(pk: int, *args: P.args, **kwargs: P.kwargs) -> T:
+        def remembered(pk: int, /, *args: P.args, **kwargs: P.kwargs) -> T:
             _in_hand.append((model, pk))
             try:
                 return work(pk, *args, **kwargs)

@@ -10,6 +10,7 @@ import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -18,6 +19,9 @@ from django.views import defaults
 
 from evalsite.refusals import refusal
 from evalsite.storage_errors import StorageProblem, storage_problem
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 log = logging.getLogger("evalsite.unavailable")
 READING = ("GET", "HEAD", "OPTIONS")
@@ -29,7 +33,7 @@ class Unavailable:
 
     status: int
     retry_after: int  # seconds
-    title: str
+    title: StrOrPromise
 
 
 ANSWERS = {

@@ -7,9 +7,10 @@ import json
 import pytest
 from django.conf import LazySettings
 from django.db import connection
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from evalsite.accounts.models import Project, User
+from evalsite.unavailable import server_error
 from tests.conftest import PASSWORD, ClientOf
 from tests.full_and_locked import locked_database
 
@@ -73,7 +74,7 @@ def test_htmx_shows_the_sentence_and_keeps_the_page(as_adam: Client) -> None:
 
 
 def test_a_session_that_cannot_be_saved_is_no_error_of_the_program(
-    adam: User, settings: LazySettings
+    adam: User, settings: LazySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The session middleware saves it, outside of any view."""
     settings.LOCAL_MODE = True
@@ -84,6 +85,15 @@ def test_a_session_that_cannot_be_saved_is_no_error_of_the_program(
         answer = client.post("/view-as/", {"role": "rater"})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert "The database is busy" in answer.text
+    assert "Traceback" not in caplog.text
+
+
+def test_a_fault_of_the_program_keeps_its_own_page(rf: RequestFactory) -> None:
+    try:
+        raise ZeroDivisionError
+    except ZeroDivisionError:
+        answer = server_error(rf.get("/"))
+    assert (answer.status_code, "Retry-After" in answer.headers) == (500, False)
 
 
 def test_what_is_no_storage_error_keeps_its_own_page(client: Client) -> None:
