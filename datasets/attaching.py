@@ -24,6 +24,7 @@ from datasets.selectors import format_of
 from evalsite import engine, keeping
 from evalsite.accounts.models import User
 from evalsite.audit import Action
+from evalsite.storage_errors import database_unavailable
 
 log = logging.getLogger("datasets.attaching")
 
@@ -77,6 +78,7 @@ def attachment_name(*, attachment: Attachment, model_name: str) -> bool:
     return True
 
 
+@engine.works_on(Attachment)
 def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Match a waiting file; it is then matched or failed. False if somebody else does it or has done it."""
     waiting = Attachment.objects.filter(pk=attachment_id, state=State.WAITING)
@@ -99,7 +101,11 @@ def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -
     except keeping.Unreachable as error:
         log.warning("The answers %s could not be matched: %s", attachment_id, error)
         _end(attachment, owner, state=State.FAILED, problem={"code": AWAY})
-    except Exception:  # whatever it was, it must not stay half done
+    except Exception as error:  # whatever it was, it must not stay half done
+        if database_unavailable(error):
+            log.warning("The answers %s are matched when the database answers: %s", attachment_id, error)
+            _end(attachment, owner, state=State.WAITING, done=0)
+            return True
         log.exception("The answers %s could not be matched.", attachment_id)
         _end(attachment, owner, state=State.FAILED, problem={"code": UNEXPECTED})
     return True
@@ -226,7 +232,7 @@ def reconcile() -> None:
     """Have answers matched again whose worker is gone, wake for all that wait, and forget what nobody decided on."""
     for attachment in Attachment.objects.filter(state=State.MATCHING):
         expired = attachment.lease_until is None or attachment.lease_until < timezone.now()
-        if expired or not engine.is_alive(attachment.owner):
+        if expired or not engine.is_held(attachment.owner, Attachment, attachment.pk):
             held = Attachment.objects.filter(pk=attachment.pk, state=State.MATCHING, owner=attachment.owner)
             held.update(state=State.WAITING, owner="", lease_until=None, done=0)
     for attachment_id in Attachment.objects.filter(state=State.WAITING).values_list("pk", flat=True):

@@ -24,6 +24,7 @@ from datasets.models import Difference, DifferenceRow, DifferenceState, Version
 from datasets.recomposing import whole_rows
 from datasets.storing import LEASE
 from evalsite import engine
+from evalsite.storage_errors import database_unavailable
 
 log = logging.getLogger("datasets.differences")
 
@@ -69,6 +70,7 @@ def difference_ask(*, old: Version, new: Version) -> Difference:
     return difference
 
 
+@engine.works_on(Difference)
 def compare(difference_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Compare, if it waits; it is then ready or failed. False if somebody else does, or it was done."""
     waiting = Difference.objects.filter(pk=difference_id, state=DifferenceState.WAITING)
@@ -81,7 +83,11 @@ def compare(difference_id: int, owner: str, stop: threading.Event | None = None)
         pass  # whoever has it now begins anew
     except Stopped:
         _give_back(difference_id, owner)
-    except Exception:
+    except Exception as error:
+        if database_unavailable(error):
+            log.warning("Difference %s is worked out when the database answers: %s", difference_id, error)
+            _give_back(difference_id, owner)
+            return True
         log.exception("Difference %s could not be worked out.", difference_id)
         comparison.ours.update(state=DifferenceState.FAILED, owner="", lease_until=None)
     return True
@@ -91,7 +97,8 @@ def reconcile(now: datetime | None = None) -> None:
     """Have comparisons made again whose worker is gone, and wake a worker for all that wait."""
     comparing = Difference.objects.filter(state=DifferenceState.COMPARING)
     for pk, owner, lease_until in comparing.values_list("pk", "owner", "lease_until"):
-        if lease_until is None or lease_until < (now or timezone.now()) or not engine.is_alive(owner):
+        expired = lease_until is None or lease_until < (now or timezone.now())
+        if expired or not engine.is_held(owner, Difference, pk):
             _give_back(pk, owner)
     for pk in Difference.objects.filter(state=DifferenceState.WAITING).values_list("pk", flat=True):
         engine.wake(tasks.compare_versions, difference_id=pk)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
@@ -16,6 +15,7 @@ from django.conf import settings
 from django.core.files.base import File
 
 from evalsite import keeping
+from evalsite.storage_errors import NO_SPACE
 
 FOLDER = "uploads"
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -65,16 +65,16 @@ def store(file: Incoming, most: int | None = None) -> Stored:
     Raises UploadError.
     """
     folder = Path(settings.DATA_DIR) / FOLDER
-    folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     name = uuid.uuid4().hex
     part = folder / f".{name}.part"
     try:
+        folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         size, sha256 = _copy(file, part, limit_bytes() if most is None else most)
         keeping.put(part, f"{FOLDER}/{name}")
     except keeping.Unreachable as error:
         raise NotKept from error
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in NO_SPACE:
             raise DiskFull from error
         raise
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import threading
 import time
@@ -14,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.module_loading import import_string
@@ -29,6 +28,7 @@ from datasets.core.reader import Summary, read
 from datasets.core.rows import NewRow
 from datasets.models import Version, VersionState
 from evalsite import engine, keeping
+from evalsite.storage_errors import StorageProblem, database_unavailable, storage_problem
 
 log = logging.getLogger("datasets.importing")
 
@@ -47,9 +47,9 @@ UNEXPECTED = gettext_noop(
     "The program failed while it read this file; the server's log says where. The file is kept and nothing of it was "
     "stored: read it again, and if that does not help, tell an administrator."
 )
-NO_ROOM = gettext_noop(
-    "The server's disk has no room for the repaired file. Nothing of it was kept; tell an "
-    "administrator, then try again."
+DISK_FULL = gettext_noop(
+    "The server's disk is full, so the file was not read. The file is kept. Ask an administrator to free disk space, "
+    "then read it again."
 )
 BEYOND_LIMITS = gettext_noop(
     "The file cannot be repaired as a whole: it is larger than an upload may be here, or one of its rows is."
@@ -60,33 +60,46 @@ class Stopped(Exception):
     """The worker was asked to end; another one begins the reading again."""
 
 
+@engine.works_on(Version)
 def import_version(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Read a waiting version's file into the tables; it is then ready, failed or cancelled.
 
-    False if somebody else reads it or has read it. When `stop` is set the version is given back.
+    False if somebody else reads it or has read it. When `stop` is set, and when the database is locked or away, the
+    version is given back.
     """
     if not storing.claim(version_id, owner):
         return False
     try:
-        _read(version_id, owner, stop or threading.Event())
+        _read_or_end(version_id, owner, stop or threading.Event())
+    except DatabaseError as error:  # `reconcile` gives it back
+        if storage_problem(error) is None:
+            raise
+        log.warning("How the reading of version %s ended could not be stored: %s", version_id, error)
+    return True
+
+
+def _read_or_end(version_id: int, owner: str, stop: threading.Event) -> None:
+    try:
+        _read(version_id, owner, stop)
     except storing.LeaseLost:
         _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
     except Stopped:
         storing.give_back(version_id, owner)
     except Exception as error:  # whatever it was, the version must not stay half read
-        _end(version_id, owner, VersionState.FAILED, problem=_problem(version_id, error))
-    return True
+        if database_unavailable(error):
+            log.warning("Version %s is read again when the database answers: %s", version_id, error)
+            storing.give_back(version_id, owner)
+        else:
+            _end(version_id, owner, VersionState.FAILED, problem=_problem(version_id, error))
 
 
 def _problem(version_id: int, error: Exception) -> str:
     """What to say of an error; one that nobody expects goes to the log too."""
     if isinstance(error, FileNotFoundError):
         return GONE
-    if isinstance(error, keeping.Unreachable):
+    if problem := storage_problem(error):
         log.warning("Version %s could not be read: %s", version_id, error)
-        return AWAY
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return NO_ROOM
+        return DISK_FULL if problem is StorageProblem.DISK_FULL else AWAY
     if isinstance(error, Unreadable):
         return BEYOND_LIMITS
     log.error("Version %s could not be read.", version_id, exc_info=error)
@@ -149,7 +162,8 @@ def reconcile(now: datetime | None = None) -> None:
     """Have versions read again whose reader is gone, and wake a worker for all that wait."""
     reading = Version.objects.filter(state=VersionState.READING)
     for version_id, owner, lease_until in reading.values_list("pk", "owner", "lease_until"):
-        if lease_until is None or lease_until < (now or timezone.now()) or not engine.is_alive(owner):
+        expired = lease_until is None or lease_until < (now or timezone.now())
+        if expired or not engine.is_held(owner, Version, version_id):
             storing.give_back(version_id, owner)
     for version_id in Version.objects.filter(state=VersionState.WAITING).values_list("pk", flat=True):
         engine.wake(tasks.read_version, version_id=version_id)

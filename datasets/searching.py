@@ -116,6 +116,7 @@ def facets(version: Version) -> dict[str, list[tuple[str, int]]]:
         index.close()
 
 
+@engine.works_on(SearchIndex)
 def build(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
     """Build a ready version's index, or go on building it. False if somebody else does, or there is nothing to do.
 
@@ -306,7 +307,7 @@ def reconcile() -> None:
     building = SearchIndex.objects.filter(state=SearchIndex.State.BUILDING)
     for index in building.exclude(owner=""):
         expired = index.lease_until is None or index.lease_until < timezone.now()
-        if expired or not engine.is_alive(index.owner):
+        if expired or not engine.is_held(index.owner, SearchIndex, index.pk):
             SearchIndex.objects.filter(pk=index.pk, owner=index.owner).update(owner="", lease_until=None)
     wanting = Version.objects.filter(state=VersionState.READY, search_index__isnull=True)
     waiting = building.filter(owner="").values_list("pk", flat=True)

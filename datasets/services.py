@@ -89,15 +89,15 @@ def store(file: files.Incoming, most: int | None = None) -> files.Stored:
     except files.DiskFull:
         raise ValidationError(
             _(
-                "The server's disk has no room for this file. Nothing was kept; tell an administrator, then try again."
+                "The server's disk is full. Nothing was saved. Ask an administrator to free disk space, then try again."
             )
         ) from None
     except files.NotKept:
         log.exception("An upload could not be kept.")
         raise ValidationError(
             _(
-                "The storage where files are kept does not answer. Nothing was kept; try again in a minute, and if "
-                "that does not help, tell an administrator."
+                "The file storage is not responding. Nothing was saved. Try again in a minute. If that does not help, "
+                "contact an administrator."
             )
         ) from None
 

@@ -17,13 +17,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Model
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_tasks.base import Task
@@ -115,6 +116,38 @@ def obstacle(queue: str) -> str:
     known = WorkerProcess.objects.filter(queue=queue).values_list("owner", "trouble")
     troubles = [trouble for name, trouble in known if is_alive(name)]
     return min(troubles) if troubles else "worker"
+
+
+_in_hand: list[tuple[type[Model], int]] = []
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def works_on(
+    model: type[Model],
+) -> Callable[[Callable[Concatenate[int, P], T]], Callable[Concatenate[int, P], T]]:
+    """Marks a function that claims a row of `model` by its id, works on it, and lets it go.
+
+    This is remembered here too, since the database may be locked or full when the row is to be let go: see `is_held`.
+    """
+
+    def decorate(work: Callable[Concatenate[int, P], T]) -> Callable[Concatenate[int, P], T]:
+        @wraps(work)
+        def remembered(pk: int, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            _in_hand.append((model, pk))
+            try:
+                return work(pk, *args, **kwargs)
+            finally:
+                _in_hand.remove((model, pk))
+
+        return remembered
+
+    return decorate
+
+
+def is_held(name: str, model: type[Model], pk: int) -> bool:
+    """Does the process that claimed a row under this name still work on it? This one knows by itself."""
+    return (model, pk) in _in_hand if name == owner() else is_alive(name)
 
 
 _turned: dict[object, float] = {}  # loops that prove their progress: when each last turned

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -18,6 +19,15 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 TASK_ENGINES = ("database", "celery")
 LOG_FORMATS = ("line", "json")
 FILES = ("folder", "s3")
+WORK_WAITS_SECONDS = 20  # for a database that is locked, or a connection to it: workers and commands
+PAGES_WAIT_SECONDS = 4
+# libpq: a server whose machine is gone is noticed within half a minute, not by TCP's own two hours.
+LOST_CONNECTIONS = {
+    "tcp_user_timeout": 20_000,  # milliseconds
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -136,7 +146,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
     )
 
 
-def database(config: Config) -> dict[str, object]:
+def database(config: Config) -> dict[str, Any]:
     """Django's DATABASES["default"]: PostgreSQL by DATABASE_URL, else one SQLite file in DATA_DIR."""
     if config.database_url:
         if not config.database_url.startswith(("postgres://", "postgresql://")):
@@ -145,7 +155,8 @@ def database(config: Config) -> dict[str, object]:
                 "leave it out for SQLite in DATA_DIR."
             )
         url = environ.Env.db_url_config(config.database_url)
-        return {**url, "CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
+        options = {**LOST_CONNECTIONS, "connect_timeout": WORK_WAITS_SECONDS, **url.pop("OPTIONS", {})}
+        return {**url, "CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": config.data_dir / "evalsite.sqlite3",
@@ -154,12 +165,23 @@ def database(config: Config) -> dict[str, object]:
         "TEST": {"NAME": config.data_dir / "test.sqlite3"},
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
+            "timeout": WORK_WAITS_SECONDS,
             # A new file gets larger pages: rows of a kilobyte and more are written with half the system calls.
             "init_command": "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
             "PRAGMA cache_size=-16000;",
         },
     }
+
+
+def for_pages(database: dict[str, Any]) -> None:
+    """Change a database's settings for a process that serves pages: it waits for a lock or a connection for a few
+    seconds only, as it has a few threads for everybody."""
+    options = database["OPTIONS"]
+    if database["ENGINE"] == "django.db.backends.sqlite3":
+        options["timeout"] = PAGES_WAIT_SECONDS
+    else:
+        options["connect_timeout"] = min(int(options["connect_timeout"]), PAGES_WAIT_SECONDS)
+        options["options"] = f"-c lock_timeout={PAGES_WAIT_SECONDS}s {options.get('options', '')}".strip()
 
 
 def storages(config: Config) -> dict[str, dict[str, object]]:

@@ -1,11 +1,24 @@
-"""For supervisors and load balancers: does this process answer, and does its database?"""
+"""For supervisors and load balancers: does this process answer, and can it work?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from django.db import DatabaseError, close_old_connections, connection
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections, connection, transaction
 from django.http import HttpRequest, HttpResponse
+
+from evalsite.storage_errors import StorageProblem, storage_problem
+
+LEAST_FREE = 32 * 1024 * 1024  # bytes in DATA_DIR; below that SQLite and uploads fail any moment
+LOCK_MILLISECONDS = 1000  # a probe waits for a lock of SQLite; whoever asks has little patience
+SENTENCES = {
+    StorageProblem.DATABASE_BUSY: "the database is locked",
+    StorageProblem.DISK_FULL: "the database's disk is full",
+}
 
 
 class HealthMiddleware:
@@ -17,22 +30,53 @@ class HealthMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path == "/healthz":
-            return _told("ok")
+            return _said("ok")
         if request.path == "/readyz":
-            return ready()
+            obstacle = disk_obstacle() or database_obstacle()
+            return _said(obstacle, 503) if obstacle else _said("ok")
         return self.get_response(request)
 
 
-def ready() -> HttpResponse:
-    """200 if the database answers, else 503; the next one asks over a new connection."""
+def disk_obstacle() -> str:
+    """Why nothing can be written to DATA_DIR; "" if it can."""
     try:
-        with connection.cursor() as cursor:
+        free = shutil.disk_usage(settings.DATA_DIR).free
+    except OSError as error:
+        return f"DATA_DIR cannot be read: {error.strerror}"
+    if not os.access(settings.DATA_DIR, os.W_OK):  # also where it is mounted read-only
+        return "DATA_DIR cannot be written"
+    return "" if free >= LEAST_FREE else f"DATA_DIR has only {free // 2**20} MiB left on its disk"
+
+
+def database_obstacle() -> str:
+    """Why the database takes no changes; "" if it does. Nothing is written; the next probe uses a new connection."""
+    try:
+        with _short_wait(), transaction.atomic(), connection.cursor() as cursor:  # SQLite: takes the lock
             cursor.execute("SELECT 1")
-    except DatabaseError:
+            if connection.vendor == "postgresql":
+                cursor.execute("SELECT current_setting('transaction_read_only') = 'on'")
+                return "the database is read-only" if cursor.fetchone()[0] else ""
+    except DatabaseError as error:
         close_old_connections()
-        return _told("the database does not answer", 503)
-    return _told("ok")
+        problem = storage_problem(error)
+        return SENTENCES.get(problem, "the database does not answer") if problem else "the database fails"
+    return ""
 
 
-def _told(text: str, status: int = 200) -> HttpResponse:
+@contextmanager
+def _short_wait() -> Iterator[None]:
+    """On SQLite a lock is waited for as long as the connection's busy_timeout says."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    with connection.cursor() as cursor:
+        usual = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
+        cursor.execute(f"PRAGMA busy_timeout = {LOCK_MILLISECONDS}")
+        try:
+            yield
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual}")
+
+
+def _said(text: str, status: int = 200) -> HttpResponse:
     return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8")

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 
 log = logging.getLogger("evalsite.keeping")
 
@@ -24,22 +22,6 @@ Heard = Callable[
 
 class Unreachable(OSError):
     """The bucket does not answer, or refuses. What is kept in it is not lost."""
-
-
-class UnreachableMiddleware:
-    """A page that needs a file says so when the bucket is away (templates/503.html)."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
-
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, Unreachable):
-            return None
-        log.warning("%s could not be shown: %s", request.path, error)
-        return render(request, "503.html", status=503)
 
 
 class Keeper(Protocol):

@@ -65,9 +65,10 @@ class JsonLine(logging.Formatter):
 
 
 class WithoutTraceback(logging.Filter):
-    """For requests that were refused (400, 403, 404): where in our code that happened helps nobody."""
+    """For requests that were refused (400, 403, 404) or could not be served now (503, 507): where in our code that
+    happened helps nobody."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if getattr(record, "status_code", 500) < 500:
+        if getattr(record, "status_code", 500) != 500:
             record.exc_info = record.exc_text = None
         return True

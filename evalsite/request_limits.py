@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from django.conf import settings
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
-from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
-from django_htmx.http import trigger_client_event
 
+from evalsite.refusals import refusal
 from evalsite.templatetags.show import filesize
 from evalsite.web.exchange import BUFFERED
 from evalsite.web.server import BODY_WAITS, STEP_ASIDE, WHOLE_BODY
@@ -36,8 +39,10 @@ def upload_page(view: View) -> View:
 
 
 def allow(request: HttpRequest, most: int, sentence: str) -> None:
-    """Let an upload page read a file of up to `most` bytes into a temporary file. Raises TooLarge and Busy."""
+    """Let an upload page read a file of up to `most` bytes into a temporary file. Raises TooLarge, Busy, and OSError
+    where the disk has no space for it."""
     _check(request, most + int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), sentence)
+    _check_space(int(request.META.get("CONTENT_LENGTH") or 0))
     handler = TemporaryFileUploadHandler(request)
     request.upload_handlers = [handler]
     request.discard_upload = handler.upload_interrupted  # type: ignore[attr-defined]
@@ -64,7 +69,8 @@ class RequestLimitsMiddleware:
         response = self.get_response(request)
         discard_upload = getattr(request, "discard_upload", None)
         if discard_upload is not None:  # Django leaves the file of a broken upload to the garbage collector
-            discard_upload()
+            with suppress(OSError):  # what is still in its buffer does not fit on a full disk
+                discard_upload()
         if not response.streaming or int(response.get("Content-Length", str(BUFFERED + 1))) <= BUFFERED:
             return response
         try:
@@ -128,14 +134,18 @@ def step_aside(request: HttpRequest) -> None:
         act()
 
 
+def _check_space(length: int) -> None:
+    """The temporary file and the copy that is kept are on the disk at the same time."""
+    free = shutil.disk_usage(settings.DATA_DIR).free
+    if 2 * length > free:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"{free} bytes left for an upload of {length}")
+
+
 def _too_large(request: HttpRequest, sentence: str) -> HttpResponse:
-    if request.headers.get("Accept") == "application/json":
-        return JsonResponse({"errors": [sentence]}, status=413)
-    answer = render(request, "413.html", {"sentence": sentence}, status=413)
-    return trigger_client_event(answer, "toast", {"text": sentence, "kind": "error"})
+    return refusal(request, 413, _("The request is too large"), sentence)
 
 
 def _busy(request: HttpRequest) -> HttpResponse:
-    answer = render(request, "503_busy.html", status=503)
-    answer["Retry-After"] = str(RETRY_SECONDS)
-    return answer
+    title = _("Too many uploads and downloads at once")
+    text = _("Nothing was saved. Try again in a minute.")
+    return refusal(request, 503, title, text, retry_after=RETRY_SECONDS)

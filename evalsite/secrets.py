@@ -12,6 +12,8 @@ from cryptography.fernet import Fernet, InvalidToken
 
 from evalsite import logs
 
+SECRETS = "secrets"  # the name of the key that `encrypt` uses
+
 
 class Undecryptable(Exception):
     """The stored text was encrypted with another key (DATA_DIR/keys was lost or replaced)."""
@@ -37,36 +39,54 @@ def make_key(data_dir: Path, name: str) -> str:
     folder = data_dir / "keys"
     folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     draft = folder / f".{name}.{os.getpid()}"
-    draft.touch(mode=settings.DATA_FILE_MODE)
-    draft.write_text(new_key())
     try:
+        draft.touch(mode=settings.DATA_FILE_MODE)
+        draft.write_text(new_key())
         os.link(draft, folder / name)  # fails if the other process was first
     except FileExistsError:
         pass
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     return (folder / name).read_text().strip()
 
 
 def encrypt(plain: str) -> str:
     """Encrypt for storing; '' stays ''."""
-    return _fernet().encrypt(plain.encode()).decode() if plain else ""
+    if not plain:
+        return ""
+    return _fernet(_given_key() or make_key(_data_dir(), SECRETS)).encrypt(plain.encode()).decode()
 
 
 def decrypt(stored: str) -> str:
-    """The text that `encrypt` was given. Raises Undecryptable if the key is another one."""
+    """The text that `encrypt` was given. Raises Undecryptable if the key is another one, or is gone.
+
+    Writes nothing: a new key could decrypt nothing, and would be kept in place of the lost one.
+    """
     if not stored:
         return ""
+    key = _given_key() or stored_key(_data_dir(), SECRETS)
+    if key is None:
+        raise Undecryptable
     try:
-        plain = _fernet().decrypt(stored.encode()).decode()
+        plain = _fernet(key).decrypt(stored.encode()).decode()
     except InvalidToken:
         raise Undecryptable from None
     logs.never_show(plain)
     return plain
 
 
-def _fernet() -> Fernet:
+def _given_key() -> str:
+    """That of ENCRYPTION_KEY."""
     from django.conf import settings
 
-    key = settings.CONFIG.encryption_key or make_key(settings.DATA_DIR, "secrets")
+    return str(settings.CONFIG.encryption_key)
+
+
+def _data_dir() -> Path:
+    from django.conf import settings
+
+    return Path(settings.DATA_DIR)
+
+
+def _fernet(key: str) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()))

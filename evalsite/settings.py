@@ -61,7 +61,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "evalsite.keeping.UnreachableMiddleware",
+    "evalsite.unavailable.UnavailableMiddleware",
     "evalsite.numbers.NumbersMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it answers in place of what it refuses
 ]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+handler400 = "evalsite.unavailable.bad_request"
+handler500 = "evalsite.unavailable.server_error"
+
 urlpatterns = [
     path("", include("judging.status.urls")),
     path("", include("judging.overview.urls")),

@@ -15,8 +15,10 @@ from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
 from evalsite import engine
+from evalsite.backoff import Backoff
 
 POLL_SECONDS = 0.25
+WORKED_SECONDS = 10.0  # a worker that ran this long is not failing again and again
 
 
 def enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
@@ -66,10 +68,14 @@ def work(queue: str) -> None:
         excluded_queue_names=[],
     )
     worker.configure_signals()
+    backoff = Backoff()
     while worker.running:
+        began = time.monotonic()
         try:
             worker.run()
         except DatabaseError as error:
-            engine.log.warning("The database does not answer, trying again: %s", error)
+            if time.monotonic() - began > WORKED_SECONDS:
+                backoff.succeeded()
+            engine.log.warning("The database does not take work, trying again: %s", error)
             close_old_connections()
-            time.sleep(1)
+            time.sleep(backoff.failed())

@@ -119,6 +119,7 @@ def _own() -> Iterator[Jail]:
         jail.close()
 
 
+@engine.works_on(TemplateLint)
 def work(lint_id: int, owner: str, *, stop: threading.Event | None = None, jail_of: JailOf = _own) -> None:
     """Find it out, unless somebody else does; `stop` gives it back. `jail_of` opens a jail where one is needed."""
     mine = TemplateLint.objects.filter(pk=lint_id, result="", problem="")
@@ -191,7 +192,7 @@ def reconcile() -> None:
     """Take up again what a dead worker held."""
     waiting = TemplateLint.objects.filter(result="", problem="")
     for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not engine.is_alive(owner):
+        if not engine.is_held(owner, TemplateLint, pk):
             TemplateLint.objects.filter(pk=pk, owner=owner).update(owner="")
     for pk in waiting.filter(owner="").values_list("pk", flat=True):
         engine.wake(tasks.lint_template, lint_id=pk)

@@ -85,6 +85,7 @@ def import_stop(*, taken: RatingsImport) -> bool:
     return True
 
 
+@engine.works_on(RatingsImport)
 def work(import_id: int, owner: str, stop: threading.Event | None = None) -> None:
     """Take a file in, go on with it, or take it back, unless somebody else does."""
     if not RatingsImport.objects.filter(pk=import_id, state__in=_OPEN, owner="").update(owner=owner):
@@ -237,7 +238,7 @@ def reconcile() -> None:
     """Give back what a dead worker held, and wake for all that waits."""
     waiting = RatingsImport.objects.filter(state__in=_OPEN)
     for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not engine.is_alive(owner):
+        if not engine.is_held(owner, RatingsImport, pk):
             RatingsImport.objects.filter(pk=pk, owner=owner).update(owner="")
     for pk in waiting.filter(owner="").values_list("pk", flat=True):
         engine.wake(tasks.take_in_ratings, import_id=pk)

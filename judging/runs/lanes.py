@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import DatabaseError
 
+from evalsite.backoff import Backoff
 from evalsite.env import Config
 from evalsite.secrets import Undecryptable, decrypt
 from judging.core.judges.errors import JudgeError
@@ -84,17 +85,21 @@ class Lanes:
     async def keep_up(self) -> None:
         """Tell the other workers and hear from them, until cancelled. A database that is away is waited for; by the
         time that others may have taken this worker's slots, it has stopped using them."""
+        backoff = Backoff()
         while True:
+            pause = LOOK_SECONDS
             try:
                 await self._look()
                 if any(way.urgent for way in self.ways.values()) or self._silent_for() >= AGREE_SECONDS:
                     await self._agree()
+                backoff.succeeded()
             except DatabaseError as error:
                 log.warning("The endpoints' limits cannot be agreed on: %s", error)
+                pause = min(backoff.failed(), limits.SHARE_SECONDS / 4)
             if self._silent_for() > limits.SHARE_SECONDS / 2:
                 for way in self.ways.values():
                     way.slots.share = 0
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(pause)
 
     def _silent_for(self) -> float:
         return time.monotonic() - self._agreed_at

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError, transaction
 
+from evalsite.backoff import Backoff
 from judging.runs import store
 from judging.runs.active import ActiveRun
 from judging.runs.budget import Ledger, Spent
@@ -44,6 +45,7 @@ class Outbox:
         self._answered: deque[Generated] = deque()
         self._finished: set[int] = set()
         self._given_back: set[int] = set()
+        self._backoff = Backoff()
 
     @property
     def full(self) -> bool:
@@ -109,11 +111,12 @@ class Outbox:
             log.warning("The database does not take %d judgements, trying again: %s", len(judged), error)
             self._done.extendleft(reversed(judged))
             self._answered.extendleft(reversed(answers))
-            await asyncio.sleep(1)
+            await asyncio.sleep(self._backoff.failed())
             return False
         finally:
             for _, ledger in spending:
                 ledger.settle(stored)
+        self._backoff.succeeded()
         working = [run.gate.ledger for run in runs]
         self.ledgers = [one for one in self.ledgers if one[1] in working or one[1].open]
         self.journal.stored([one.of.judgement for one in judged] + [-one.of.response for one in answers])

@@ -22,6 +22,7 @@ from django.db import DatabaseError, connections
 
 from datasets.core.formats.names import Format
 from evalsite import engine
+from evalsite.backoff import Backoff
 from judging.core.jail.keeper import JailBroken
 from judging.core.judges.client import Clients
 from judging.core.judges.patience import RetryPolicy
@@ -110,8 +111,8 @@ class Pump:
             await self._wind_up()
 
     async def _patient_tick(self) -> None:
-        """A database that is away for a while ends nothing: replies are kept, and it is asked again each second."""
-        until = time.monotonic() + DATABASE_PATIENCE
+        """A database that is away for a while ends nothing: replies are kept, and it is asked again."""
+        until, backoff = time.monotonic() + DATABASE_PATIENCE, Backoff()
         while True:
             try:
                 return await self._tick()
@@ -119,7 +120,7 @@ class Pump:
                 if self._over() or time.monotonic() > until:
                     raise
                 log.warning("The database does not answer, trying again: %s", error)
-                await asyncio.sleep(1)
+                await asyncio.sleep(backoff.failed())
 
     def _warm_up(self) -> None:
         """Start the jail while the run is planned; if it cannot start, taking up a run says so."""
@@ -149,7 +150,7 @@ class Pump:
     async def _watch_runs(self) -> None:
         """Let go of what was paused or cancelled, within a fraction of a second: beside the main loop, whose
         database work may take longer. Until cancelled."""
-        looks, settling = 0, Settling()
+        looks, settling, backoff = 0, Settling(), Backoff()
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             looks += 1
@@ -162,7 +163,9 @@ class Pump:
                 )
             except DatabaseError as error:
                 log.warning("Whether runs were paused is not known: %s", error)
+                await asyncio.sleep(backoff.failed())
                 continue
+            backoff.succeeded()
             for pk in watched:
                 if pk in self.runs and pk in running:
                     self.runs[pk].gate.ledger.heard(running[pk])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import socket
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -25,6 +28,7 @@ from datasets.importing import import_or_wait, import_version, reconcile
 from datasets.models import Candidate, Finding, Response, Row, Version, VersionState
 from evalsite import engine
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
+from tests.full_and_locked import full_database, locked_database
 from tests.real_data import real_data
 
 pytestmark = pytest.mark.django_db
@@ -262,10 +266,11 @@ def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
 
 def test_a_living_reader_is_left_alone(upload: Upload) -> None:
     version = upload(numbered(5))
-    storing.claim(version.pk, engine.owner())
+    reader = f"{socket.gethostname()}:{os.getppid()}:{engine._started(os.getppid())}"
+    storing.claim(version.pk, reader)
     reconcile()
     version.refresh_from_db()
-    assert (version.state, version.owner) == (VersionState.READING, engine.owner())
+    assert (version.state, version.owner) == (VersionState.READING, reader)
 
 
 def test_a_lease_that_ran_out_is_taken_away(upload: Upload) -> None:
@@ -357,3 +362,66 @@ def test_real_files_are_read_whole(upload: Upload, name: str, rows: int, models:
     version = upload(real_data(name).read_bytes(), read=True)
     assert (version.rows, version.valid_rows) == (rows, rows)
     assert len(selectors.candidates_of(version)) == models
+
+
+class WhenAsked(threading.Event):
+    """A reader's `stop`: does something the first time that the reader looks at it, in the middle of its work."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        super().__init__()
+        self.act: Callable[[], object] | None = act
+
+    def is_set(self) -> bool:
+        act, self.act = self.act, None
+        if act:
+            act()
+        return False
+
+
+on_sqlite = pytest.mark.skipif(
+    connection.vendor != "sqlite", reason="SQLite's own errors, on this database only"
+)
+
+
+def state_of(version: Version) -> VersionState:
+    version.refresh_from_db()
+    return VersionState(version.state)
+
+
+@on_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_is_locked_for_a_while_fails_no_version(upload: Upload) -> None:
+    version = upload(numbered(5))
+    with ExitStack() as locked:
+        stop = WhenAsked(lambda: locked.enter_context(locked_database()))
+        assert import_version(version.pk, engine.owner(), stop)
+        assert state_of(version) == VersionState.READING  # not even that could be written
+    reconcile()
+    assert state_of(version) == VersionState.WAITING
+    import_version(version.pk, engine.owner())
+    assert (state_of(version), version.rows) == (VersionState.READY, 5)
+
+
+def test_what_this_process_still_reads_is_left_alone(upload: Upload) -> None:
+    version = upload(numbered(5))
+    seen = []
+
+    def look() -> None:
+        reconcile()
+        seen.append(state_of(version))
+
+    import_version(version.pk, engine.owner(), WhenAsked(look))
+    assert (seen, state_of(version)) == ([VersionState.READING], VersionState.READY)
+
+
+@on_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_a_full_disk_fails_the_version_with_a_sentence_and_it_can_be_read_again(upload: Upload) -> None:
+    version = upload(numbered(4000))
+    with full_database():
+        import_version(version.pk, engine.owner())
+        reconcile()
+    assert (state_of(version), version.problem) == (VersionState.FAILED, importing.DISK_FULL)
+    services.version_try_again(version=version)
+    import_version(version.pk, engine.owner())
+    assert (state_of(version), version.rows) == (VersionState.READY, 4000)

@@ -152,7 +152,7 @@ def test_a_page_says_that_the_store_is_away(machines: Machines, upload: Upload, 
 
 def test_an_upload_that_cannot_be_kept_is_refused_with_a_sentence(machines: Machines, upload: Upload) -> None:
     away(machines)
-    with pytest.raises(services.ValidationError, match="Nothing was kept"):
+    with pytest.raises(services.ValidationError, match="Nothing was saved"):
         upload(numbered(3))
     assert not [path for path in machines.web.rglob("*") if path.is_file()]
 

@@ -23,6 +23,8 @@ from datasets.models import Dataset, Version
 from evalsite.accounts.models import User
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, numbered
+from tests.full_and_locked import files_up_to
+from tests.odd_requests import Unread
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/physics/datasets/upload/"
@@ -265,3 +267,49 @@ def test_the_name_of_another_projects_data_set_is_not_told(
     version = upload(numbered(1), name="capitals")
     page = client_of(charlie).get(f"/p/elsewhere/datasets/upload/?dataset={version.dataset_id}")
     assert b"capitals" not in page.content
+
+
+DISK_IS_FULL = "disk is full"
+MEGABYTE = 1024 * 1024
+
+
+@pytest.fixture
+def incoming(settings: LazySettings, tmp_path: Path) -> Path:
+    """Where uploads arrive before they are kept."""
+    settings.FILE_UPLOAD_TEMP_DIR = tmp_path
+    return tmp_path
+
+
+def test_an_upload_that_does_not_fit_on_the_disk_while_it_arrives_is_refused(
+    as_alice: Client, incoming: Path, settings: LazySettings
+) -> None:
+    before = stored_files(settings)
+    with files_up_to(MEGABYTE):
+        answer = send(as_alice, numbered(1) * (3 * MEGABYTE // len(numbered(1))))
+    assert (answer.status_code, DISK_IS_FULL in answer.text) == (507, True)
+    assert answer.headers["Retry-After"]
+    assert (list(incoming.iterdir()), stored_files(settings), Version.objects.count()) == ([], before, 0)
+
+
+def test_the_upload_form_gets_the_sentence(as_alice: Client, incoming: Path) -> None:
+    with files_up_to(MEGABYTE):
+        answer = send(as_alice, b" " * 3 * MEGABYTE, headers={"Accept": "application/json"})
+    assert answer.status_code == 507
+    assert answer.json()["errors"][0].startswith("The server's disk is full. ")
+
+
+def test_an_upload_larger_than_the_space_left_is_refused_before_it_is_read(
+    as_alice: Client, settings: LazySettings
+) -> None:
+    settings.DATA_DIR = Path("/proc")  # a file system without any space
+    answer = as_alice.generic("POST", ADDRESS, CONTENT_LENGTH="1000", **{"wsgi.input": Unread()})
+    assert (answer.status_code, DISK_IS_FULL in answer.text) == (507, True)
+
+
+def test_a_file_that_cannot_be_kept_on_a_full_disk_is_refused_with_a_sentence(
+    upload: Upload, settings: LazySettings
+) -> None:
+    before = stored_files(settings)
+    with files_up_to(MEGABYTE), pytest.raises(ValidationError, match=DISK_IS_FULL):
+        upload(b" " * 3 * MEGABYTE)
+    assert stored_files(settings) == before

@@ -158,3 +158,23 @@ def test_waking_twice_for_the_same_work_makes_one_task() -> None:
 def test_a_task_holds_no_more_than_its_number() -> None:
     engine.wake(read_version, version_id=1)
     assert DBTaskResult.objects.get().args_kwargs == {"args": [], "kwargs": {"version_id": 1}}
+
+
+def test_this_process_holds_a_row_only_while_it_works_on_it() -> None:
+    seen = []
+
+    @engine.works_on(WorkerProcess)
+    def work(pk: int) -> None:
+        held = (engine.is_held(engine.owner(), WorkerProcess, other) for other in (pk, pk + 1))
+        seen.extend(held)
+
+    work(7)
+    assert seen == [True, False]
+    assert not engine.is_held(engine.owner(), WorkerProcess, 7)
+
+
+@pytest.mark.django_db
+def test_a_row_that_another_process_claimed_is_held_while_that_lives() -> None:
+    parent = f"{socket.gethostname()}:{os.getppid()}:{engine._started(os.getppid())}"
+    assert engine.is_held(parent, WorkerProcess, 7)
+    assert not engine.is_held(f"{socket.gethostname()}:{os.getppid()}:1", WorkerProcess, 7)

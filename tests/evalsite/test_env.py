@@ -65,6 +65,30 @@ def test_postgresql_is_asked_for_by_its_address() -> None:
     assert (database["HOST"], database["PORT"], database["NAME"]) == ("db.example", 5433, "evalsite")
 
 
+def test_pages_wait_for_a_locked_database_for_seconds_only() -> None:
+    database = env.database(env.read({}))
+    assert database["OPTIONS"]["timeout"] == env.WORK_WAITS_SECONDS
+    env.for_pages(database)
+    assert database["OPTIONS"]["timeout"] == env.PAGES_WAIT_SECONDS
+
+
+def test_pages_wait_for_postgresql_for_seconds_only() -> None:
+    database = env.database(env.read({"DATABASE_URL": "postgres://u:p@db.example/evalsite"}))
+    assert database["OPTIONS"]["connect_timeout"] == env.WORK_WAITS_SECONDS
+    env.for_pages(database)
+    assert database["OPTIONS"]["connect_timeout"] == env.PAGES_WAIT_SECONDS
+    assert database["OPTIONS"]["options"] == f"-c lock_timeout={env.PAGES_WAIT_SECONDS}s"
+
+
+def test_options_of_the_databases_address_stay() -> None:
+    url = "postgres://u:p@db.example/evalsite?sslmode=require&connect_timeout=3&options=-c%20work_mem%3D8MB"
+    database = env.database(env.read({"DATABASE_URL": url}))
+    env.for_pages(database)
+    options = database["OPTIONS"]
+    assert (options["sslmode"], options["connect_timeout"]) == ("require", 3)
+    assert options["options"].endswith(" -c work_mem=8MB")
+
+
 def test_the_guide_names_every_setting_and_no_other() -> None:
     told = set(re.findall(r"^\| `([A-Z0-9_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
     assert told == {field.name.upper() for field in fields(env.Config)}

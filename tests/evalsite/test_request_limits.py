@@ -17,18 +17,10 @@ from evalsite.request_limits import RequestLimitsMiddleware
 from evalsite.web.server import STEP_ASIDE, WHOLE_BODY
 from evalsite.web.threads import Busy
 from tests.conftest import ClientOf
+from tests.odd_requests import Unread
 
 UPLOAD = "/p/physics/datasets/upload/"
 BEYOND_A_FORM = 4 * 2**20 + 1
-
-
-class Unread:
-    """A request body that must not be read."""
-
-    def read(self, *_: Any) -> bytes:
-        raise AssertionError("the body was read")
-
-    readline = read
 
 
 def declare(client: Client, path: str, length: int, **more: Any) -> Any:
@@ -62,7 +54,7 @@ def test_without_an_account_the_limit_is_lower(client: Client, db: None) -> None
 def test_a_script_of_a_page_gets_the_sentence_alone(client_of: ClientOf, alice: User) -> None:
     plain = declare(client_of(alice), "/language/", BEYOND_A_FORM, HTTP_ACCEPT="application/json")
     assert plain.status_code == 413
-    assert plain.json()["errors"][0].startswith("A form can hold")
+    assert plain.json()["errors"][0].startswith("The request is too large. A form can hold")
     part = declare(client_of(alice), "/language/", BEYOND_A_FORM, HTTP_HX_REQUEST="true")
     assert "A form can hold" in part.headers["HX-Trigger"]
 

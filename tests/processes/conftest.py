@@ -39,8 +39,12 @@ class Processes:
             base = os.environ["DATABASE_URL"].rpartition("/")[0]
             self.environment["DATABASE_URL"] = f"{base}/{name}"
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(leashed(manage(*arguments)), env=self.environment, start_new_session=True)
+    def start(self, *arguments: str, log: Path | None = None) -> subprocess.Popen[bytes]:
+        """`log`: where its log lines go; else to those of the tests."""
+        with log.open("ab") if log else contextlib.nullcontext() as errors:
+            process = subprocess.Popen(
+                leashed(manage(*arguments)), env=self.environment, start_new_session=True, stderr=errors
+            )
         self.started.append(process)
         return process
 

@@ -20,6 +20,10 @@ from tests.processes.conftest import Processes, wait_until
 pytestmark = pytest.mark.processes
 ROWS = 150
 LOCKED_SECONDS = 30
+FULL_SECONDS = 6
+MOST_WARNINGS = (
+    16  # in that time, of all that needs the database: three loops of a run worker, and its heartbeat
+)
 
 
 @pytest.fixture
@@ -29,10 +33,15 @@ def judge() -> Iterator[ScriptedJudge]:
 
 
 @pytest.fixture
-def run(processes: Processes, judge: ScriptedJudge) -> Run:
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def run(processes: Processes, judge: ScriptedJudge, log: Path) -> Run:
     """A run that a worker is in the middle of."""
     begun = a_run(a_version(a_project(), rows=ROWS), a_metric(judge.url))
-    processes.start("worker", "--queue", "runs")
+    processes.start("worker", "--queue", "runs", log=log)
     wait_until(lambda: now(begun).done > 20, 20)
     return begun
 
@@ -77,11 +86,18 @@ def cut_all_other_connections() -> None:
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="a file that cannot grow, on this database only")
-def test_a_full_disk(run: Run, judge: ScriptedJudge) -> None:
+def test_a_full_disk(run: Run, judge: ScriptedJudge, log: Path) -> None:
     limit_files(Path(f"{connection.settings_dict['NAME']}-wal").stat().st_size)
-    time.sleep(3)
+    wait_until(lambda: warnings(log), 20)
+    before = warnings(log)
+    time.sleep(FULL_SECONDS)
+    assert 0 < warnings(log) - before <= MOST_WARNINGS
     limit_files(resource.RLIM_INFINITY)
     assert_whole(run, judge)
+
+
+def warnings(log: Path) -> int:
+    return sum(" WARNING " in line or " ERROR " in line for line in log.read_text().splitlines())
 
 
 def limit_files(most: int) -> None:

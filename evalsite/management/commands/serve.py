@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 from django.utils.module_loading import import_string
 
-from evalsite import data_dir
+from evalsite import data_dir, env
 from evalsite.accounts.models import User
 from evalsite.env import Config
 from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage
@@ -104,6 +104,7 @@ def who_gets_in() -> str:
 
 def serve_web(host: str, port: int) -> None:
     """Our web server with the WSGI application; returns when it is told to stop."""
+    env.for_pages(connections["default"].settings_dict)  # each thread opens a connection of its own
     from evalsite.web import server
     from evalsite.wsgi import application
 

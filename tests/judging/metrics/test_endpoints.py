@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection
 
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import decrypt
@@ -12,6 +13,7 @@ from judging.metrics.fields import json_object
 from judging.metrics.models import Endpoint
 from judging.metrics.selectors import endpoints_of
 from tests.conftest import ClientOf
+from tests.full_and_locked import full_database, locked_database
 from tests.judging.metrics.conftest import KEY
 
 ENDPOINTS = "/p/physics/endpoints/"
@@ -302,3 +304,36 @@ def test_an_endpoint_in_use_whose_later_test_fails_is_no_draft(
 def test_parameters_that_are_nested_too_deeply_are_an_error_of_the_field() -> None:
     with pytest.raises(ValidationError, match="nested too deeply"):
         json_object('{"a":' * 900 + "1" + "}" * 900)
+
+
+on_sqlite = pytest.mark.skipif(
+    connection.vendor != "sqlite", reason="SQLite's own errors, on this database only"
+)
+
+
+@on_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_a_test_while_the_database_is_locked_is_answered_with_a_sentence(
+    client_of: ClientOf, alice: User, live: Endpoint
+) -> None:
+    visitor = client_of(alice)
+    with locked_database():
+        answer = visitor.post(page_of(live, "test/"), headers={"HX-Request": "true"})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert "The database is busy" in answer.headers["HX-Trigger"]
+
+
+@on_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_a_test_on_a_full_disk_is_answered_with_a_sentence(
+    client_of: ClientOf, alice: User, live: Endpoint, server: ScriptedJudge
+) -> None:
+    server.server.models = tuple(
+        f"model-{'x' * 100}-{n}" for n in range(200)
+    )  # remembered with what was found
+    visitor = client_of(alice)
+    with full_database():
+        answer = visitor.post(page_of(live, "test/"), headers={"HX-Request": "true"})
+    assert answer.status_code == 507
+    assert "The server's disk is full" in answer.headers["HX-Trigger"]
+    assert visitor.post(page_of(live, "test/"), follow=True).status_code == 200

@@ -1,0 +1,132 @@
+"""The site as a process of its own, while its storage is not available."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from django.db import connection
+
+from evalsite import env
+from evalsite.accounts.models import User
+from evalsite.accounts.tokens import token_create
+from evalsite.supervisor import PARENT, manage
+from tests.full_and_locked import silent_server
+from tests.patience import slack, wait_until
+from tests.processes.conftest import SETTINGS, Processes
+from tests.starting import free_port, leashed
+
+pytestmark = pytest.mark.processes
+UPLOAD = "/p/physics/datasets/upload/"
+MOUNTED = (
+    'mount -t tmpfs -o size=48m,mode=700 tmpfs "$0" && ln -s "$1" "$0/evalsite.sqlite3" && shift && exec "$@"'
+)
+
+
+@dataclass
+class Web:
+    """A web process, and the lines that it has logged."""
+
+    port: int
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    def address(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return httpx.get(self.address(path), headers=headers, timeout=120)
+
+    def is_up(self) -> bool:
+        try:
+            return self.get("/healthz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def problems(self) -> list[str]:
+        return [line for line in self.log.read_text().splitlines() if "evalsite.unavailable" in line]
+
+
+Start = Callable[..., Web]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a web process as the supervisor does: whoever supervises has seen to DATA_DIR and the tables."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(*before: str, **environment: str) -> Web:
+        port, path = free_port(), tmp_path / "log"
+        given = {**os.environ, **SETTINGS, "DATA_DIR": str(tmp_path), "PORT": str(port), "HOST": "127.0.0.1"}
+        given |= {PARENT: str(os.getpid()), "REQUIRE_SIGN_IN": "1", **environment}
+        with path.open("wb") as log:
+            command = leashed([*before, *manage("serve", "--web-only")])
+            started.append(subprocess.Popen(command, env=given, stderr=log))
+        web = Web(port, path, started[-1])
+        wait_until(web.is_up)
+        return web
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_postgresql_that_never_answers_costs_pages_a_few_seconds_and_no_thread(start: Start) -> None:
+    """Its process is stopped, or its machine does not answer."""
+    with silent_server() as silent:
+        web = start(DATABASE_URL=f"postgres://u:p@127.0.0.1:{silent}/evalsite")
+        cookie = {"Cookie": "evalsite_session=abcdefghijklmnopqrstuvwxyz"}
+        began = time.monotonic()
+        with ThreadPoolExecutor(6) as visitors:
+            answers = list(visitors.map(lambda _: web.get("/", **cookie), range(6)))
+        took = time.monotonic() - began
+        assert {(one.status_code, one.headers["Retry-After"]) for one in answers} == {(503, "30")}
+        assert all("The database is not responding" in one.text for one in answers)
+        assert took < 2 * env.PAGES_WAIT_SECONDS * slack()
+        assert len(web.problems()) == 6
+        chinese = web.get("/", **cookie, **{"Accept-Language": "zh-hans"})
+        assert (chinese.status_code, "数据库没有响应" in chinese.text) == (503, True)
+        ready = web.get("/readyz")
+        assert (ready.status_code, ready.text) == (503, "the database does not answer\n")
+        assert web.get("/healthz").status_code == 200
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="a file beside DATA_DIR, on this database only")
+def test_a_disk_that_is_full_and_has_space_again(
+    start: Start, processes: Processes, alice: User, tmp_path: Path
+) -> None:
+    """DATA_DIR is a file system of the web process's own, 48 MB large; the database is on another one."""
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
+        pytest.skip("this machine lets no process mount a file system")
+    disk, (_, secret) = tmp_path / "disk", token_create(user=alice, name="test", days=None)
+    disk.mkdir()
+    database = str(Path(str(connection.settings_dict["NAME"])).resolve())
+    web = start("unshare", "-rm", "sh", "-c", MOUNTED, str(disk), database, DATA_DIR=str(disk))
+    signed_in = {"Authorization": f"Bearer {secret}"}
+
+    def upload() -> httpx.Response:
+        file = {"file": ("a.jsonl", b" " * 2**20)}
+        return httpx.post(web.address(UPLOAD), files=file, headers=signed_in, timeout=120)
+
+    assert web.get("/readyz").status_code == 200
+    filling = Path(f"/proc/{web.process.pid}/root{disk}/filling")
+    with contextlib.suppress(OSError), filling.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 2**16)
+    ready, refused = web.get("/readyz"), upload()
+    assert (ready.status_code, "MiB left" in ready.text) == (503, True)
+    assert (refused.status_code, "disk is full" in refused.text) == (507, True)
+    assert len(web.problems()) == 1
+    assert web.get("/p/physics/", **signed_in).status_code == 200
+    filling.unlink()
+    assert (web.get("/readyz").status_code, upload().status_code) == (200, 302)
