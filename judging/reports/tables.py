@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from evalsite.templatetags.show import number, percent
 from judging.reports.links import Links, linked
 from judging.reports.words import decimal, interval, probability, signed, verdict
+from judging.runs.filters import meaning_category
 
 Cells = Mapping[str, Mapping[str, Any]]
 """{candidate: its figures under one metric}, in the order to be shown."""
@@ -178,7 +179,7 @@ def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: L
     share = cell.get("categories", {}).get(label)
     if share is None:
         return "0"
-    count = linked(number(share["count"]), links.to(name, metric, state="scored", value=label))
+    count = linked(number(share["count"]), links.to(name, metric, state="scored", value=meaning_category(label)))
     shown = interval(share["ci_low"], share["ci_high"])
     return format_html("{} · {} {}", count, decimal(share["share"]), shown)
 

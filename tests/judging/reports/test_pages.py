@@ -147,6 +147,16 @@ def test_categories_have_shares_and_no_mean(client_of: ClientOf, alice: User, pr
     assert ">Mean</th>" not in html
 
 
+@pytest.mark.parametrize("label", ["5", "true", '"quoted"'])
+def test_a_category_that_reads_like_a_score_leads_to_its_judgements(
+    client_of: ClientOf, alice: User, project: Project, label: str
+) -> None:
+    run = a_judged_run(a_version(project, rows=4), lambda one: label if one.row.line > 1 else "other")
+    links = re.findall(r'href="(/[^"]*value=[^"]*)">(\d)</a>', page(client_of, alice, run))
+    assert [int(count) for _link, count in links] == [3, 3, 1, 1]
+    assert [client_of(alice).get(unescape(link)).context["count"] for link, _count in links] == [3, 3, 1, 1]
+
+
 def test_bools_have_a_rate(client_of: ClientOf, alice: User, project: Project) -> None:
     html = page(client_of, alice, a_judged_run(a_version(project, rows=4), lambda one: one.row.line > 1))
     assert ">Rate of true</th>" in html
