@@ -179,7 +179,9 @@ def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: L
     share = cell.get("categories", {}).get(label)
     if share is None:
         return "0"
-    count = linked(number(share["count"]), links.to(name, metric, state="scored", value=meaning_category(label)))
+    count = linked(
+        number(share["count"]), links.to(name, metric, state="scored", value=meaning_category(label))
+    )
     shown = interval(share["ci_low"], share["ci_high"])
     return format_html("{} · {} {}", count, decimal(share["share"]), shown)
 
