@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django import forms
@@ -140,7 +140,7 @@ class OverrideForm(forms.Form):
         *,
         least: float,
         most: float,
-        values: Iterable[Value] = (),
+        values: Collection[Value] = (),
         choices: Sequence[Value] = (),
         **options: Any,
     ) -> None:
