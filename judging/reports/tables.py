@@ -194,7 +194,10 @@ def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
         between = cell.get("variance", {}).get("share_between")
         for k, best in cell.get("best_at_k", {}).items():
             figures = (best, cell["worst_at_k"][k], passed.get(k))
-            items = linked(number(cell["at_k_items"][k]), links.to(name, metric, state="scored"))
+            count = cell["at_k_items"][k]
+            items = number(count)
+            if count == cell["items"]:  # of fewer items no filter of the list means exactly these
+                items = linked(items, links.to(name, metric, state="scored"))
             rows.append([name, k, *map(decimal, figures), items, percent(between)])
     columns = [
         Column(_("Candidate"), num=False),

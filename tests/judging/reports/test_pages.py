@@ -169,6 +169,23 @@ def test_several_answers_to_a_question_show_the_best_and_the_worst_of_them(
     assert "Several responses to an item" in page(client_of, alice, run)
 
 
+def test_items_with_several_answers_lead_nowhere_where_the_list_would_hold_others(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    table = (
+        page(client_of, alice, run).split("Several responses to an item</caption>")[1].split("</table>")[0]
+    )
+    rows = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.DOTALL)
+    named = [(tuple(re.findall(r"<t[hd][^>]*>(\w+)</t[hd]>", row)[:2]), "href" in row) for row in rows]
+    # Three first answers of alpha have no score.
+    assert sorted(named) == [
+        (("alpha", "1"), True),
+        (("alpha", "2"), False),
+        (("beta", "1"), True),
+        (("beta", "2"), True),
+    ]
+
+
 def test_names_are_text_and_never_markup(client_of: ClientOf, alice: User, project: Project) -> None:
     version = a_version(project, rows=2, models=("<script>alert(1)</script>", "=1+1"))
     html = page(client_of, alice, a_judged_run(version, lambda one: one.row.line))
