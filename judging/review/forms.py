@@ -169,14 +169,14 @@ class OverrideForm(forms.Form):
         return gettext("true or false.") if self.bools else gettext("A number from %(least)s to %(most)s.")
 
     def clean_value(self) -> Value:
-        text = self.cleaned_data["value"].strip()
+        text: str = self.cleaned_data["value"].strip()
         if self.choices:
             return self._chosen(text)
         if self.bools and text.lower() in ("true", "false"):
             return text.lower() == "true"
         number = _number(text) if self.numbers else None
         if number is None and self.texts:
-            return str(text)
+            return text
         if not self.numbers:
             raise ValidationError(_("Enter true or false."))
         if number is None:

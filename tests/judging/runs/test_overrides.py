@@ -283,7 +283,7 @@ def test_overrides_of_an_existing_database_count_for_the_current_attempt(run: Ru
     judge(run, lambda _: said(9))
     Override.objects.create(judgement=one, value="3", score=3, reason="newest", by=bob)
     revision = Run.objects.get(pk=run.pk).revision
-    import_module("judging.migrations.0018_overrides_carried_over").carry_over(apps, None)
+    import_module("judging.migrations.0020_overrides_carried_over").carry_over(apps, None)
     assert in_force(one) == (2, "9", "scored", "3", 3.0)
     assert Run.objects.get(pk=run.pk).revision == revision + 1
 
