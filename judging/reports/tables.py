@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from evalsite.templatetags.show import number, percent
 from judging.reports.links import Links, linked
 from judging.reports.words import decimal, interval, probability, signed, verdict
+from judging.runs.filters import meaning_category
 
 Cells = Mapping[str, Mapping[str, Any]]
 """{candidate: its figures under one metric}, in the order to be shown."""
@@ -178,7 +179,9 @@ def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: L
     share = cell.get("categories", {}).get(label)
     if share is None:
         return "0"
-    count = linked(number(share["count"]), links.to(name, metric, state="scored", value=label))
+    count = linked(
+        number(share["count"]), links.to(name, metric, state="scored", value=meaning_category(label))
+    )
     shown = interval(share["ci_low"], share["ci_high"])
     return format_html("{} · {} {}", count, decimal(share["share"]), shown)
 
@@ -191,7 +194,10 @@ def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
         between = cell.get("variance", {}).get("share_between")
         for k, best in cell.get("best_at_k", {}).items():
             figures = (best, cell["worst_at_k"][k], passed.get(k))
-            items = linked(number(cell["at_k_items"][k]), links.to(name, metric, state="scored"))
+            count = cell["at_k_items"][k]
+            items = number(count)
+            if count == cell["items"]:  # of fewer items no filter of the list means exactly these
+                items = linked(items, links.to(name, metric, state="scored"))
             rows.append([name, k, *map(decimal, figures), items, percent(between)])
     columns = [
         Column(_("Candidate"), num=False),

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
 from judging.core.rules.check import read_program
 from judging.core.values import Value
+from judging.review.telling import shown
 from judging.runs.filters import LOWER, NO, RULE_SCORES, SORTS, YES, Filters, overridden_states, reasons
 from judging.runs.models import JudgementState, Run
 from judging.runs.rereading import definition_now
@@ -124,37 +127,67 @@ class WithdrawForm(forms.Form):
 
 
 class OverrideForm(forms.Form):
-    """A reviewer's value and why; `seen` as in WithdrawForm. `current`: the value in force, which says of what kind
-    another may be."""
+    """A reviewer's value and why; `seen` as in WithdrawForm. The value is one of `choices` if there are any, else of
+    the kind of the metric's other `values`: a number from `least` to `most`, true or false, or a text."""
 
     value = forms.CharField(label=_("New value"), max_length=500)
     reason = forms.CharField(label=_("Reason"), widget=forms.Textarea(attrs={"rows": 3}), max_length=4000)
     seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
 
     def __init__(
-        self, data: Any = None, *, least: float, most: float, current: Value | None = None, **options: Any
+        self,
+        data: Any = None,
+        *,
+        least: float,
+        most: float,
+        values: Collection[Value] = (),
+        choices: Sequence[Value] = (),
+        **options: Any,
     ) -> None:
         super().__init__(data, **options)
-        self.least, self.most, self.current = least, most, current
-        self.fields["value"].help_text = self._help() % {"least": f"{least:g}", "most": f"{most:g}"}
+        self.least, self.most = least, most
+        self.choices = {shown(choice): choice for choice in choices}
+        self.bools = any(isinstance(one, bool) for one in values)
+        self.texts = any(isinstance(one, str) for one in values)
+        self.numbers = any(not isinstance(one, bool | str) for one in values) or not (
+            self.bools or self.texts
+        )
+        said = {"least": f"{least:g}", "most": f"{most:g}", "values": " · ".join(self.choices)}
+        self.fields["value"].help_text = self._help() % said
 
     def _help(self) -> str:
-        if isinstance(self.current, str):
-            return str(_("A category, or a number from %(least)s to %(most)s."))
-        if isinstance(self.current, bool):
-            return str(_("true or false, or a number from %(least)s to %(most)s."))
-        return str(_("A number from %(least)s to %(most)s."))
+        if self.choices:
+            return gettext("One of: %(values)s.")
+        if self.texts:
+            return (
+                gettext("A category, or a number from %(least)s to %(most)s.")
+                if self.numbers
+                else gettext("A category.")
+            )
+        if self.bools and self.numbers:
+            return gettext("true or false, or a number from %(least)s to %(most)s.")
+        return gettext("true or false.") if self.bools else gettext("A number from %(least)s to %(most)s.")
 
     def clean_value(self) -> Value:
-        text = self.cleaned_data["value"].strip()
-        # A value that is true must be able to become false, whatever the scale.
-        if isinstance(self.current, bool) and text.lower() in ("true", "false"):
-            return bool(text.lower() == "true")
-        number = _number(text)
-        if number is None and isinstance(self.current, str):
-            return str(text)
+        text: str = self.cleaned_data["value"].strip()
+        if self.choices:
+            return self._chosen(text)
+        if self.bools and text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        number = _number(text) if self.numbers else None
+        if number is None and self.texts:
+            return text
+        if not self.numbers:
+            raise ValidationError(_("Enter true or false."))
         if number is None:
             raise ValidationError(_("This is no number. Enter one with a decimal point, for example 7.5."))
         if not self.least <= number <= self.most:
             raise ValidationError(_("This is outside the metric's scale."))
         return number
+
+    def _chosen(self, text: str) -> Value:
+        named = unicodedata.normalize("NFKC", text)
+        for name, choice in self.choices.items():
+            if name in (text, named):
+                return choice
+        raise ValidationError(_("Enter one of the listed values."))

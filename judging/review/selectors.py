@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 from django.db.models import QuerySet
 
+from judging.core.values import Value
 from judging.review.forms import FLAGS
 from judging.review.places import Place, nearest, place_of
 from judging.review.telling import shown_json
 from judging.runs.export import data_of
-from judging.runs.filters import Filters
-from judging.runs.models import Judgement, JudgeReply, Override, Run
+from judging.runs.filters import Filters, matching
+from judging.runs.models import Judgement, JudgementState, JudgeReply, Override, Run
 from judging.runs.overrides import attempts_of, history_of
 
 PER_PAGE = 50
+_VALUES_LOOKED_AT = 100
 _SHOWN = 300  # characters of a question or an answer in a line of the list
 _LINE_FIELDS = (
     "position", "run", "state", "value", "score", "reason", "detail", "flags", "seconds", "attempt", "current",
@@ -142,6 +145,13 @@ def replies_of(judgement: Judgement) -> QuerySet[JudgeReply]:
 def overrides_of(judgement: Judgement) -> list[Override]:
     """The history of its answer and metric; the newest entry, which counts, first."""
     return list(history_of(judgement).select_related("by", "judgement"))
+
+
+def values_like(judgement: Judgement) -> list[Value]:
+    """Values that its metric has given in this run, its own among them: some of them tell of what kind they are."""
+    others = matching(judgement.run, Filters(metric=judgement.run_metric.name, state=JudgementState.SCORED))
+    found = others.values_list("value_in_force", flat=True)[:_VALUES_LOOKED_AT]
+    return [json.loads(text) for text in {judgement.value, judgement.value_in_force, *found} if text]
 
 
 def attempts(judgement: Judgement) -> QuerySet[Judgement]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -18,6 +17,7 @@ from django.views.decorators.http import require_POST
 
 from evalsite.access import May, signed_in
 from evalsite.templatetags.show import number
+from judging.core.people.criteria import Criterion
 from judging.core.pipeline import MetricDefinition
 from judging.markdown import Budget, html_of
 from judging.people.beside import said_of, seen_by_people
@@ -180,9 +180,14 @@ def _newest(history: list[Override]) -> int:
 
 def _override_form(found: Judgement, data: Any = None, *, seen: int = 0) -> OverrideForm:
     metric = MetricDefinition.from_json(found.definition)
-    current = json.loads(found.value_in_force) if found.value_in_force else None
+    choices = Criterion.from_json(found.definition).choices if found.run.by_people else ()
     return OverrideForm(
-        data, least=metric.min_score, most=metric.max_score, current=current, initial={"seen": seen}
+        data,
+        least=metric.min_score,
+        most=metric.max_score,
+        values=() if choices else selectors.values_like(found),
+        choices=choices,
+        initial={"seen": seen},
     )
 
 

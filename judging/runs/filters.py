@@ -77,8 +77,7 @@ class Filters:
     @property
     def looks_inside(self) -> bool:
         """Must judgements themselves be read, which no index holds?"""
-        category = bool(self.value) and self.valued is None
-        return bool(self.q or self.rule) or category or self.overridden == NO
+        return bool(self.q or self.rule or self.category) or self.overridden == NO
 
     @property
     def without_bounds(self) -> Filters:
@@ -99,6 +98,17 @@ class Filters:
             return float(self.value)
         except ValueError:
             return None
+
+    @property
+    def category(self) -> str | None:
+        """`value` as the category that it names, as it stands or quoted as in JSON; None for a score."""
+        if self.valued is not None:
+            return None
+        try:
+            quoted = json.loads(self.value) if self.value.startswith('"') else self.value
+        except ValueError:
+            return self.value
+        return str(quoted)
 
     @property
     def one_score(self) -> Q | None:
@@ -263,7 +273,14 @@ def _value(text: str) -> Q:
     valued = Filters(value=text).valued
     if valued is not None:
         return Q(score_in_force=valued) & ~Q(value_in_force__in=("true", "false"))
-    return Q(value_in_force=json.dumps(text, ensure_ascii=False), score_in_force=None)
+    category = Filters(value=text).category
+    return Q(value_in_force=json.dumps(category, ensure_ascii=False), score_in_force=None)
+
+
+def meaning_category(label: str) -> str:
+    """The `value` that means this category: quoted where it would otherwise read as a score or lose blanks."""
+    alone = Filters(value=label).category == label == label.strip()
+    return label if alone else json.dumps(label, ensure_ascii=False)
 
 
 MOST_COUNTED = 10_000

@@ -297,11 +297,14 @@ def test_chinese_is_typed_by_an_input_method_without_a_key_acting(desk: Callable
     assert (str(Rating.objects.get().assignment_id), Rating.objects.get().comment) == (before, "你好")
 
 
-def test_several_criteria_are_filled_one_after_the_other(desk: Callable[..., Page]) -> None:
-    page = desk(rows=2, side_by_side=False, criteria=[QUALITY, QUALITY.__class__(name="tone", scale="ten")])
+def test_digits_fill_the_scales_one_after_the_other_also_behind_a_text(desk: Callable[..., Page]) -> None:
+    notes = QUALITY.__class__(name="notes", scale="text", required=False)
+    tone = QUALITY.__class__(name="tone", scale="ten")
+    why = QUALITY.__class__(name="why", scale="text", required=False)
+    page = desk(rows=2, side_by_side=False, criteria=[notes, QUALITY, why, tone])
     give(page, "4", "0", "Enter")
     sent(page)
-    assert json.loads(Rating.objects.get().values) == {"0": 4, "1": 10}
+    assert json.loads(Rating.objects.get().values) == {"1": 4, "3": 10}
 
 
 def test_digits_fill_a_reopened_item_from_its_first_criterion(desk: Callable[..., Page]) -> None:

@@ -74,13 +74,20 @@ export class VerdictForm {
     (this.current.querySelector("textarea") ?? this.current).focus({ preventScroll: true });
   }
 
-  /** Scores the active criterion and moves on to the next one with a scale, whether or not it has a value already. */
+  /** Scores the active criterion, or the first one after it with a scale, and moves on to the next one with a scale,
+      whether or not it has a value already. */
   digit(key) {
-    const radio = radios(this.current).find((one) => one.dataset.digit === key);
+    const place = this.withScale(this.at);
+    const radio = place >= 0 && radios(this.criteria[place]).find((one) => one.dataset.digit === key);
     if (!radio) return;
     this.choose(radio);
-    const next = this.criteria.findIndex((one, place) => place > this.at && radios(one).length);
-    if (next > 0) this.select(next);
+    const next = this.withScale(place + 1);
+    this.select(next >= 0 ? next : place);
+  }
+
+  /** Where the first criterion with a scale stands, from a place on; -1 if there is none. */
+  withScale(from) {
+    return this.criteria.findIndex((one, place) => place >= from && radios(one).length);
   }
 
   /** One step along the scale; from nothing, off its middle for a comparison and to its middle for a score. */

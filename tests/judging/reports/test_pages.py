@@ -147,6 +147,16 @@ def test_categories_have_shares_and_no_mean(client_of: ClientOf, alice: User, pr
     assert ">Mean</th>" not in html
 
 
+@pytest.mark.parametrize("label", ["5", "true", '"quoted"'])
+def test_a_category_that_reads_like_a_score_leads_to_its_judgements(
+    client_of: ClientOf, alice: User, project: Project, label: str
+) -> None:
+    run = a_judged_run(a_version(project, rows=4), lambda one: label if one.row.line > 1 else "other")
+    links = re.findall(r'href="(/[^"]*value=[^"]*)">(\d)</a>', page(client_of, alice, run))
+    assert [int(count) for _link, count in links] == [3, 3, 1, 1]
+    assert [client_of(alice).get(unescape(link)).context["count"] for link, _count in links] == [3, 3, 1, 1]
+
+
 def test_bools_have_a_rate(client_of: ClientOf, alice: User, project: Project) -> None:
     html = page(client_of, alice, a_judged_run(a_version(project, rows=4), lambda one: one.row.line > 1))
     assert ">Rate of true</th>" in html
@@ -157,6 +167,23 @@ def test_several_answers_to_a_question_show_the_best_and_the_worst_of_them(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
     assert "Several responses to an item" in page(client_of, alice, run)
+
+
+def test_items_with_several_answers_lead_nowhere_where_the_list_would_hold_others(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    table = (
+        page(client_of, alice, run).split("Several responses to an item</caption>")[1].split("</table>")[0]
+    )
+    rows = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.DOTALL)
+    named = [(tuple(re.findall(r"<t[hd][^>]*>(\w+)</t[hd]>", row)[:2]), "href" in row) for row in rows]
+    # Three first answers of alpha have no score.
+    assert sorted(named) == [
+        (("alpha", "1"), True),
+        (("alpha", "2"), False),
+        (("beta", "1"), True),
+        (("beta", "2"), True),
+    ]
 
 
 def test_names_are_text_and_never_markup(client_of: ClientOf, alice: User, project: Project) -> None:

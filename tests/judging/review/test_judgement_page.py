@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
 from judging.core.pipeline import Failure, ScriptResult
+from judging.people import desk
 from judging.runs import services
 from judging.runs.filters import ANYTHING
 from judging.runs.judging_again import Meant, run_judge_again
@@ -20,6 +21,7 @@ from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import override_add
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, first_of, judge, said
+from tests.judging.people.make import give, make_evaluation
 from tests.make import a_metric, a_run
 
 pytestmark = pytest.mark.django_db
@@ -185,7 +187,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
         with CaptureQueriesContext(connection) as queries:
             browser.get(address(one))
         counts.append(len(queries))
-    assert counts[0] == counts[1] <= 20
+    assert counts[0] == counts[1] <= 21
 
 
 def test_an_override_is_added_and_the_first_value_stays(
@@ -238,7 +240,7 @@ def test_a_value_is_of_the_kind_that_the_judgement_has(
     assert Override.objects.values_list("value", "score").get() == kept
 
 
-@pytest.mark.parametrize("first", [7, True, None])
+@pytest.mark.parametrize("first", [7, None])
 @pytest.mark.parametrize("text_", ["7,5", "seven", "nan", "1e999", "好"])
 def test_a_category_in_place_of_a_number_is_refused_in_a_sentence(
     project: Project, bob: User, client_of: ClientOf, first: Any, text_: str
@@ -248,6 +250,39 @@ def test_a_category_in_place_of_a_number_is_refused_in_a_sentence(
     assert answer.status_code == 422
     assert "This is no number." in text(answer)
     assert not Override.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("others", "text_", "kept"),
+    [(True, "false", "false"), ("good", "bad", '"bad"'), ("4", "5", '"5"'), (3, "5", "5")],
+)
+def test_what_has_no_value_is_overridden_by_one_of_the_metric_s_kind(
+    project: Project, bob: User, client_of: ClientOf, others: Any, text_: str, kept: str
+) -> None:
+    one = first_of(a_judged_run(project, lambda place: said(others if place else None)))
+    client_of(bob).post(address(one, "override"), {"value": text_, "reason": "so"})
+    assert Override.objects.get().value == kept
+
+
+@pytest.mark.parametrize("text_", ["0.5", "1", "yes"])
+def test_true_and_false_are_not_overridden_by_a_number(
+    project: Project, bob: User, client_of: ClientOf, text_: str
+) -> None:
+    one = first_of(a_judged_run(project, lambda _: said(True)))
+    answer = client_of(bob).post(address(one, "override"), {"value": text_, "reason": "so"})
+    assert (answer.status_code, Override.objects.count()) == (422, 0)
+    assert "Enter true or false." in text(answer)
+
+
+@pytest.mark.parametrize(("text_", "status"), [("A>B", 302), ("both_bad", 302), ("better", 422), ("5", 422)])
+def test_a_rating_is_overridden_by_a_value_of_its_scale(
+    project: Project, rita: User, bob: User, client_of: ClientOf, text_: str, status: int
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=1)
+    give(desk.claim(evaluation=evaluation, user=rita)[0], "B>>A")
+    one = evaluation.run.judgements.get(state="scored")
+    answer = client_of(bob).post(address(one, "override"), {"value": text_, "reason": "so"})
+    assert (answer.status_code, Override.objects.count()) == (status, int(status == 302))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from evalsite.accounts.models import Project
 from judging.core.pipeline import Story
 from judging.runs import services
-from judging.runs.filters import Filters, counts_by_state, matching, reasons
+from judging.runs.filters import Filters, counts_by_state, matching, meaning_category, reasons
 from judging.runs.models import Run
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
 from tests.make import a_metric, a_run, a_version
@@ -132,3 +132,14 @@ def test_what_waits_is_not_run(project: Project) -> None:
 )
 def test_a_filters_address_is_short(filters: Filters, query: str) -> None:
     assert filters.query() == query
+
+
+@pytest.mark.parametrize("label", ["A>B", "5", "true", "nan", '"q', '"q"', " wide ", "不适用", "[1]", "null"])
+def test_any_text_can_be_asked_for_as_a_category(label: str) -> None:
+    assert Filters(value=meaning_category(label).strip()).category == label
+
+
+@pytest.mark.parametrize(("value", "score"), [("5", 5), ("true", 1), ("0.5", 0.5)])
+def test_what_reads_as_a_score_is_no_category(value: str, score: float) -> None:
+    asked = Filters(value=value)
+    assert (asked.valued, asked.category) == (score, None)
