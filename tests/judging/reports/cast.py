@@ -13,12 +13,13 @@ from judging.runs.models import Judgement, Run
 from tests.make import a_run
 
 OWNER = "test:1:1"
+NOTHING = "def postprocess(**kwargs):\n    return None\n"
 Says = Callable[[Judgement], Value | Outcome | None]
 
 
 def a_judged_run(version: Version, says: Says, *names: str, **options: Any) -> Run:
     """A finished run of metrics without judges; `says` gives each judgement's value or outcome."""
-    metrics = [MetricDefinition(name=name, postprocess="def postprocess(**_): return 1") for name in names or ("quality",)]
+    metrics = [MetricDefinition(name=name, postprocess=NOTHING) for name in names or ("quality",)]
     run = a_run(version, *metrics, **options)
     planning.plan(run.pk)
     judge_all(run, says)
