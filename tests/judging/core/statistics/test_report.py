@@ -118,3 +118,13 @@ def test_labels_that_are_no_sound_unicode_are_counted():
         report(given, METRICS, run="r", dataset="d")["candidates"]["a"]["m"]["categories"]["\ud800"]["count"]
         == 3
     )
+
+
+def test_a_part_of_a_table_gives_the_figures_of_that_part():
+    random = np.random.default_rng(9)
+    scores = {name: [tuple(random.integers(1, 11, 3).tolist()) for _ in range(20)] for name in "abc"}
+    whole = report(frame(scores), METRICS, run="r", dataset="d")
+    part = frame(scores).query("candidate != 'c'")
+    part["candidate"] = part["candidate"].cat.remove_unused_categories()
+    cells = report(part, METRICS, run="r", dataset="d")["candidates"]
+    assert cells == {name: whole["candidates"][name] for name in "ab"}
