@@ -56,7 +56,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runs: requirements.txt | $(VENV)/bin/python
-	@echo "Installing what evalsite needs (once, some 150 MB to download) …"
+	@echo "Installing what evalsite needs (once, some 200 MB to download) …"
 	@$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
 

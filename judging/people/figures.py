@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
 from judging.core.statistics.agreement import Level, krippendorff_alpha, percent_agreement
-from judging.core.statistics.arrays import Floats
+from judging.core.statistics.numeric import Floats
 from judging.core.values import Value
 from judging.people.looking import criteria_of
 from judging.people.messages import values_of

@@ -17,7 +17,7 @@ from judging.core.charts import (
     histogram_chart,
     interval_chart,
 )
-from judging.core.statistics.columns import Metric
+from judging.core.statistics.frame import Metric
 from judging.reports.words import decimal, interval
 
 Cells = Mapping[str, Mapping[str, Any]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from django.core.cache import cache
@@ -13,15 +13,16 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsite import engine
-from judging.core.statistics.columns import Columns, Kind
-from judging.core.statistics.gather import gather
-from judging.core.statistics.order import ordered
+from judging.core.statistics.frame import Kind, judgement_frame, ordered
 from judging.core.statistics.report import report
 from judging.reports import selectors, tasks
 from judging.reports.models import KeptFigures, KeptMeans
 from judging.reports.pairing import ItemMeans, means_of, means_of_judgements
 from judging.reports.rule_lines import RuleFigures, rule_figures
 from judging.runs.models import Run
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 LAYOUT = 2  # of Figures and KeptMeans; to be raised whenever they change
 FEW = 20_000  # judgements; a page works out their figures itself, in a quarter of a second
@@ -38,10 +39,9 @@ class Figures(msgspec.Struct, frozen=True):
     retries: int
     truncated: int
 
-    def kind(self, metric: str) -> Kind:
+    def kind(self, metric: str) -> Kind | None:
         """What the metric's mean is over."""
-        kinds = (cells[metric]["kind"] for cells in self.report["candidates"].values())
-        return Kind[(next(kinds, None) or "none").upper()]
+        return next((cells[metric]["kind"] for cells in self.report["candidates"].values()), None)
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ def at_once(run: Run) -> Kept:
     key = f"figures.{LAYOUT}:{run.pk}:{run.created_at.timestamp()}"
     kept: Kept | None = cache.get(key) or _stored(run)
     if kept is None or not kept.current(run):
-        kept, _columns = _work_out(run)
+        kept, _judgements = _work_out(run)
         cache.set(key, kept, KEPT_SECONDS)
     return kept
 
@@ -117,7 +117,7 @@ def keep_wanted() -> None:
 
 
 @transaction.atomic
-def _keep(run: Run, made: Kept, columns: Columns) -> None:
+def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
     KeptFigures.objects.filter(run=run).update(
         layout=LAYOUT,
         revision=made.revision,
@@ -129,10 +129,10 @@ def _keep(run: Run, made: Kept, columns: Columns) -> None:
     candidates = selectors.candidates_of(run)
     if len(candidates) < 2:
         return
-    table = ordered(columns)
-    for metric, (metric_id, named) in enumerate(selectors.metrics_of(run).items()):
-        for candidate, candidate_id in enumerate(candidates):
-            means = means_of(table, metric, candidate, made.figures.kind(named.name))
+    for metric_id, metric in selectors.metrics_of(run).items():
+        kind = made.figures.kind(metric.name)
+        for candidate_id, name in candidates.items():
+            means = means_of(judgements, metric.name, name, kind)
             KeptMeans.objects.create(
                 run=run, run_metric_id=metric_id, candidate_id=candidate_id, packed=means.packed()
             )
@@ -161,14 +161,20 @@ def _stored(run: Run) -> Kept | None:
     return Kept(_decode(found.packed), found.revision, found.made_at, found.took)
 
 
-def _work_out(run: Run) -> tuple[Kept, Columns]:
+def run_frame(run: Run) -> DataFrame:
+    """The run's current judgements, with the values in force, as `core.statistics.frame` describes; a million take
+    some 100 MB."""
+    metrics, candidates = selectors.metrics_of(run), selectors.candidates_of(run)
+    return ordered(judgement_frame(selectors.current_judgements(run), metrics, candidates))
+
+
+def _work_out(run: Run) -> tuple[Kept, DataFrame]:
     began, made_at = time.monotonic(), timezone.now()
-    judgements = selectors.current_judgements(run)
-    columns = gather(judgements, selectors.metrics_of(run), selectors.candidates_of(run))
-    document: dict[str, Any] = {**report(columns, run=run.name, dataset="", rows=run.rows)}
+    judgements, metrics = run_frame(run), list(selectors.metrics_of(run).values())
+    document = dict[str, Any](report(judgements, metrics, run=run.name, dataset="", rows=run.rows))
     counts = selectors.overridden(run)
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():
             cell["overridden"] = counts[candidate, metric]
     figures = Figures(document, rule_figures(run), selectors.retries_of(run), selectors.truncated_of(run))
-    return Kept(figures, run.revision, made_at, time.monotonic() - began), columns
+    return Kept(figures, run.revision, made_at, time.monotonic() - began), judgements

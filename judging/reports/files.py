@@ -9,7 +9,7 @@ from io import StringIO
 from typing import Any
 
 from evalsite.cells import MARK, clean_text, no_formula
-from judging.core.statistics.columns import Metric
+from judging.core.statistics.frame import Metric
 from judging.reports.drawing import means_chart, spread_chart
 from judging.reports.tables import ranked
 

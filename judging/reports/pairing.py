@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judging.core.statistics.arrays import Bools, Floats, Ints
-from judging.core.statistics.cells import answers
-from judging.core.statistics.columns import Kind, Metric, Table
-from judging.core.statistics.gather import Judgement, gather
+from judging.core.statistics.frame import Judgement, Kind, Metric, judgement_frame, of_kind, ordered
 from judging.core.statistics.means import item_means
-from judging.core.statistics.order import ordered
+from judging.core.statistics.numeric import Bools, Floats, Ints
 from judging.core.statistics.pairs import TIE
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 OUTCOMES = ("wins", "ties", "losses")  # of the first of the two
 
@@ -93,17 +94,17 @@ def pair_items(first: ItemMeans, second: ItemMeans) -> PairItems:
 
 
 def means_of_judgements(
-    judgements: Iterable[Judgement], metric: Hashable, candidates: Sequence[Hashable], kind: Kind
+    judgements: Iterable[Judgement], metric: Hashable, candidates: Sequence[Hashable], kind: Kind | None
 ) -> list[ItemMeans]:
-    """Of each candidate, from judgements of one metric as `gather` takes them; `kind` is what its mean is over."""
+    """Of each candidate, from judgements of one metric as `judgement_frame` takes them; `kind` is what its mean is
+    over."""
     names = {candidate: str(place) for place, candidate in enumerate(candidates)}
-    table = ordered(gather(judgements, {metric: Metric("")}, names))
-    return [means_of(table, 0, place, kind) for place in range(len(candidates))]
+    table = ordered(judgement_frame(judgements, {metric: Metric("")}, names))
+    return [means_of(table, "", name, kind) for name in names.values()]
 
 
-def means_of(table: Table, metric: int, candidate: int, kind: Kind) -> ItemMeans:
+def means_of(judgements: DataFrame, metric: str, candidate: str, kind: Kind | None) -> ItemMeans:
     """Of a cell, over its values of one kind."""
-    scored = answers(table, metric, candidate).of(kind)
-    means, items = item_means(scored.score, scored.item)
-    known = ~np.isnan(means)
-    return ItemMeans(np.unique(table.columns.row)[items[known]], means[known])
+    here = (judgements["metric"] == metric) & (judgements["candidate"] == candidate)
+    means = item_means(of_kind(judgements[here], kind)).dropna()
+    return ItemMeans(np.asarray(means.index, dtype=np.int64), np.asarray(means, dtype=np.float64))

@@ -13,8 +13,8 @@ from datasets.core.formats.names import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
 from judging.core.pipeline import TRUNCATED
-from judging.core.statistics.columns import Metric
-from judging.core.statistics.gather import Judgement as Told
+from judging.core.statistics.frame import Judgement as Told
+from judging.core.statistics.frame import Metric
 from judging.runs.filters import Filters, matching
 from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run, RunMetric
 from judging.runs.rereading import definition_now
@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 def current_judgements(run: Run, **only: Any) -> Iterator[Told]:
-    """The newest attempt at every response as `gather` wants it, with the values in force.
+    """The newest attempt at every response as `judgement_frame` wants it, with the values in force.
 
     `only` narrows it to a metric or candidates, by field. Streamed: a million judgements never stand in memory as
     Python objects.

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
-from judging.core.statistics.columns import Metric
+from judging.core.statistics.frame import Metric
 from judging.reports import selectors, words
 from judging.reports.drawing import means_chart, spread_chart
 from judging.reports.figures import for_page

@@ -9,6 +9,7 @@ from tools.bench.engine import figures
 from tools.bench.importing import importing_figures
 from tools.bench.jail import jail_figures
 from tools.bench.reading import reading_figures
+from tools.bench.report import report_figures
 from tools.bench.rules import rules_figures
 from tools.bench.scale import scale_figures
 
@@ -16,7 +17,13 @@ from tools.bench.scale import scale_figures
 def main() -> int:
     short = 0
     for figure in chain(
-        jail_figures(), reading_figures(), importing_figures(), rules_figures(), figures(), scale_figures()
+        jail_figures(),
+        reading_figures(),
+        importing_figures(),
+        rules_figures(),
+        report_figures(),
+        figures(),
+        scale_figures(),
     ):
         short += not figure.holds
         mark = "ok   " if figure.holds else "SHORT"

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from .arrays import Floats
+from .numeric import Floats
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 

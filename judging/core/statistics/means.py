@@ -1,11 +1,16 @@
 """Means over items: standard error, interval, clusters, and what the unscored could change."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arrays import Floats, Ints, finite, group_sizes, group_starts, group_sums, quiet, same
-from .quantiles import t_quantile
+from .numeric import Floats, Ints, finite, quiet, same, t_quantile
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +29,18 @@ class Estimate:
     clusters: int
 
 
-def item_means(scores: Floats, items: Ints) -> tuple[Floats, Ints]:
-    """The mean of each item's responses (mean@n), and the items' ids: shapes (items,), (items,).
+def item_means(judgements: DataFrame) -> Series[float]:
+    """The mean `value` of each item's responses (mean@n) in one cell, indexed and sorted by `row`.
 
-    `scores` (responses,) and `items` (responses,) run in parallel, one item's responses side by side. Items
-    count alike however many responses they have.
+    Judgements without a value are left out. Items count alike however many responses they have.
     """
-    starts = group_starts(items)
     with quiet():
-        means = group_sums(scores, starts) / group_sizes(starts, items.size)
-    return means, items[starts]
+        return judgements.groupby("row")["value"].mean()
+
+
+def item_units(judgements: DataFrame) -> Ints:
+    """The independent unit of each item of one cell, in the order of `item_means`: shape (items,)."""
+    return judgements.drop_duplicates("row")["unit"].to_numpy()
 
 
 def standard_error(values: Floats) -> float | None:
@@ -70,12 +77,11 @@ def estimate_mean(values: Floats, clusters: Ints | None = None, level: float = 0
     interval has no width: the sample shows no spread, which the report says beside it. Not clipped to a
     scale.
     """
-    n = int(values.size)
-    units = n if clusters is None else int(np.unique(clusters).size)
+    n = values.size
+    units = n if clusters is None else np.unique(clusters).size
     if n == 0:
         return Estimate(None, None, None, None, 0, 0)
-    with quiet():
-        mean = finite(values[0] if same(values) else values.mean())
+    mean = mean_of_items(values)
     se = standard_error(values) if clusters is None else clustered_standard_error(values, clusters)
     if mean is None or se is None:
         return Estimate(mean, se, None, None, n, units)
@@ -83,15 +89,19 @@ def estimate_mean(values: Floats, clusters: Ints | None = None, level: float = 0
     return Estimate(mean, se, finite(mean - reach), finite(mean + reach), n, units)
 
 
-def mean_if_all_got(scores: Floats, items: Ints, fill: float) -> float | None:
-    """The mean over items if every unscored response (NaN in `scores`) had got the score `fill`.
+def mean_if_all_got(judgements: DataFrame, fill: float) -> float | None:
+    """The mean over items if every judgement without a value had got the score `fill`.
 
-    Shapes (responses,), (responses,), one item's responses side by side; the item's mean is taken first,
-    and an item without any scored response counts. With the scale's ends as `fill` these are the worst-case
-    bounds of Manski, "Partial Identification", 2003. None for no response.
+    The item's mean is taken first, and an item without any scored response counts. With the scale's ends as `fill`
+    these are the worst-case bounds of Manski, "Partial Identification", 2003. None for no judgement.
     """
-    if scores.size == 0:
+    filled = judgements.assign(value=judgements["value"].fillna(fill))
+    return mean_of_items(np.asarray(item_means(filled), dtype=np.float64))
+
+
+def mean_of_items(values: Floats) -> float | None:
+    """Their mean: exactly the value where all are equal; None for no item and where it is not finite."""
+    if not values.size:
         return None
-    means, _ = item_means(np.where(np.isnan(scores), fill, scores), items)
     with quiet():
-        return finite(means[0] if same(means) else means.mean())
+        return finite(values[0] if same(values) else values.mean())

@@ -1,14 +1,22 @@
 """Two candidates on the items that both have: difference, test, correction, what so many items show."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arrays import ROUNDING, Floats, Ints
+from .document import Pair
+from .frame import Metric
 from .means import Estimate, estimate_mean
-from .quantiles import normal_quantile, t_quantile, t_two_sided
+from .numeric import ROUNDING, Floats, Ints, normal_quantile, t_quantile, t_two_sided
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
 
 TIE = 1e-9  # relative; item means of equal responses may differ by rounding
 
@@ -22,6 +30,49 @@ class Difference:
     wins: int
     ties: int
     losses: int
+
+
+def metric_pairs(
+    means: DataFrame, units: Series[int], metric: Metric, level: float, power: float
+) -> list[Pair]:
+    """Every pair of candidates under one metric, by name, Holm-corrected together.
+
+    `means` has a row for each item and a column for each candidate, NaN where it has no mean; `units` are the items'.
+    """
+    clusters, values = units.to_numpy(), {str(name): means[name].to_numpy() for name in means}
+    pairs = []
+    for a, b in combinations(sorted(values), 2):
+        shared = ~(np.isnan(values[a]) | np.isnan(values[b]))
+        difference = paired_difference(values[a][shared], values[b][shared], clusters[shared], level)
+        pairs.append(_pair(a, b, metric, difference, level, power))
+    for pair, corrected in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
+        pair["p_holm"] = corrected
+        pair["distinguishable"] = None if corrected is None else corrected < 1 - level
+    return pairs
+
+
+def _pair(a: str, b: str, metric: Metric, difference: Difference, level: float, power: float) -> Pair:
+    estimate, wanted = difference.estimate, metric.wanted_difference
+    return Pair(
+        a=a,
+        b=b,
+        metric=metric.name,
+        items=estimate.items,
+        clusters=estimate.clusters,
+        difference=estimate.mean,
+        se=estimate.se,
+        ci_low=estimate.low,
+        ci_high=estimate.high,
+        p=difference.p,
+        p_holm=None,
+        distinguishable=None,
+        wins=difference.wins,
+        ties=difference.ties,
+        losses=difference.losses,
+        smallest_difference=smallest_difference(estimate, level, power),
+        wanted_difference=wanted,
+        items_needed=items_needed(estimate, wanted, level, power) if wanted else None,
+    )
 
 
 def paired_difference(a: Floats, b: Floats, clusters: Ints | None = None, level: float = 0.95) -> Difference:

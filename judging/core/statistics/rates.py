@@ -1,11 +1,18 @@
 """Rates of bools and shares of categories, with Wilson's interval."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from .arrays import Bools, Floats, Ints, group_starts
-from .means import Estimate, estimate_mean, item_means
-from .quantiles import normal_quantile
+import numpy as np
+
+from .means import Estimate, estimate_mean, item_means, item_units
+from .numeric import normal_quantile
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +57,15 @@ def effective_size(estimate: Estimate, responses: int) -> float:
     return float(min(1 + rate * (1 - rate) / estimate.se**2, responses))
 
 
-def estimate_rate(flags: Bools, items: Ints, clusters: Ints | None = None, level: float = 0.95) -> Rate:
-    """The rate of true among responses, the item's rate first, with Wilson's interval on the effective size.
+def estimate_rate(judgements: DataFrame, level: float = 0.95) -> Rate:
+    """The rate of true in one cell, the item's rate first, with Wilson's interval on the effective size.
 
-    `flags` and `items` (responses,) run in parallel, one item's responses side by side; `clusters`
-    (responses,).
+    `value` is 1 where true, else 0.
     """
-    values: Floats = flags.astype(float)
-    means, _ = item_means(values, items)
-    groups = None if clusters is None else clusters[group_starts(items)]
-    mean = estimate_mean(means, groups, level)
+    mean = estimate_mean(np.asarray(item_means(judgements), dtype=np.float64), item_units(judgements), level)
     low = high = None
+    responses = len(judgements)
     if mean.mean is not None:
-        low, high = wilson(mean.mean, effective_size(mean, flags.size), level)
-    count, responses = int(flags.sum()), int(flags.size)
+        low, high = wilson(mean.mean, effective_size(mean, responses), level)
+    count = int(judgements["value"].sum())
     return Rate(mean.mean, mean.se, low, high, count, responses, mean.items, mean.clusters)

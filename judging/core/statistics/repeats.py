@@ -1,11 +1,16 @@
 """Several responses to an item: the best and worst of k, whether one of k passes, where the variance is."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arrays import Bools, Floats, Ints, finite, group_sizes, group_starts, group_sums, quiet
-from .means import item_means
+from .numeric import Floats, Ints, finite, quiet
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MANY = 10  # up to here every k is shown, beyond it the powers of two and the largest
 
@@ -27,41 +32,44 @@ def sizes_shown(most: int) -> list[int]:
     return [*powers, most]
 
 
-def best_at_k(scores: Floats, items: Ints, k: int) -> tuple[float | None, int]:
-    """The expected best of k of an item's responses, meaned over items; and how many items.
+def ranked(judgements: DataFrame) -> DataFrame:
+    """A cell's scored judgements by row and ascending value, with the `rank` (from 0) within the item and the item's
+    `size`."""
+    ascending = judgements[["row", "value"]].sort_values(["row", "value"])
+    items = ascending.groupby("row")["value"]
+    return ascending.assign(rank=items.cumcount(), size=items.transform("size"))
+
+
+def best_at_k(responses: DataFrame, k: int) -> tuple[float | None, int]:
+    """The expected best of k of an item's responses (`ranked`), meaned over items; and how many items.
 
     `sum_r s_(r) C(r-1, k-1) / C(n, k)` with the item's n scores ascending (draws without replacement):
-    unbiased for the best of k fresh responses. `scores` and `items` (responses,) run in parallel, one
-    item's responses side by side. Items with fewer than k scored responses are left out, hence the count.
+    unbiased for the best of k fresh responses. Items with fewer than k scored responses are left out, hence the count.
     Source: order statistics; the same argument as pass@k (Chen et al. 2021).
     """
-    starts = group_starts(items)
-    sizes = np.repeat(group_sizes(starts, items.size), group_sizes(starts, items.size))
-    rank = np.arange(items.size) - np.repeat(starts, group_sizes(starts, items.size))
-    ascending = scores[
-        np.lexsort((scores, np.repeat(np.arange(starts.size), group_sizes(starts, items.size))))
-    ]
-    enough = sizes >= k
+    sizes = responses["size"].to_numpy()
     with quiet():
-        weighted = ascending * _share_of_draws(rank, k - 1, sizes, k)
-        return _mean_of_sums(weighted[enough], items[enough])
+        weighted = responses["value"] * _share_of_draws(responses["rank"].to_numpy(), k - 1, sizes, k)
+        sums = weighted[sizes >= k].groupby(responses["row"]).sum().to_numpy()
+        return (finite(sums.mean()) if sums.size else None), int(sums.size)
 
 
-def worst_at_k(scores: Floats, items: Ints, k: int) -> tuple[float | None, int]:
-    """The expected worst of k of an item's responses, as `best_at_k`."""
-    value, count = best_at_k(-scores, items, k)
-    return (None if value is None else -value), count
+def worst_at_k(responses: DataFrame, k: int) -> tuple[float | None, int]:
+    """The expected worst of k of an item's responses, as `best_at_k` with the scores descending."""
+    rank = responses["size"] - 1 - responses["rank"]
+    turned = responses.assign(value=-responses["value"], rank=rank).sort_values(["row", "rank"])
+    value, items = best_at_k(turned, k)
+    return (None if value is None else -value), items
 
 
-def pass_at_k(passed: Bools, items: Ints, k: int) -> tuple[float | None, int]:
+def pass_at_k(judgements: DataFrame, k: int, threshold: float = 1.0) -> tuple[float | None, int]:
     """The probability (0…1) that at least one of k responses passes, meaned over items; and how many items.
 
-    `1 - C(n - c, k) / C(n, k)` for an item with c passes among n: unbiased. Shapes and omissions as in
+    `1 - C(n - c, k) / C(n, k)` for an item with c responses of at least `threshold` among n: unbiased. Omissions as in
     `best_at_k`. Source: Chen et al., "Evaluating Large Language Models Trained on Code", 2021, eq. 1.
     """
-    starts = group_starts(items)
-    sizes = group_sizes(starts, items.size)
-    failures = sizes - group_sums(passed.astype(float), starts).astype(np.int64)
+    failed = (judgements["value"] < threshold).groupby(judgements["row"])
+    failures, sizes = np.asarray(failed.sum(), dtype=np.int64), np.asarray(failed.size(), dtype=np.int64)
     enough = sizes >= k
     if not enough.any():
         return None, 0
@@ -69,7 +77,7 @@ def pass_at_k(passed: Bools, items: Ints, k: int) -> tuple[float | None, int]:
     return finite(chances.mean()), int(enough.sum())
 
 
-def variance_components(scores: Floats, items: Ints) -> Variance:
+def variance_components(judgements: DataFrame) -> Variance:
     """The variance between items and within them (between an item's responses), by analysis of variance.
 
     within = MSW, between = max(0, (MSB - MSW) / n0), n0 = (N - sum n_i² / N) / (I - 1); the share is the
@@ -77,14 +85,14 @@ def variance_components(scores: Floats, items: Ints) -> Variance:
     that responses to an item are exchangeable and equally noisy. Source: Searle, Casella and McCulloch,
     "Variance Components", 1992, 3.6; Shrout and Fleiss 1979.
     """
-    starts = group_starts(items)
-    sizes = group_sizes(starts, items.size)
-    total, groups = items.size, starts.size
+    items = judgements.groupby("row")["value"]
+    scores, sizes = judgements["value"].to_numpy(), items.size().to_numpy()
+    total, groups = scores.size, sizes.size
     if groups < 2 or total == groups:
         return Variance(None, None, None)
     with quiet():
-        means, _ = item_means(scores, items)
-        within = float(np.sum((scores - np.repeat(means, sizes)) ** 2)) / (total - groups)
+        means = items.mean().to_numpy()
+        within = float(np.sum((scores - items.transform("mean").to_numpy()) ** 2)) / (total - groups)
         mean_square = float(np.sum(sizes * (means - scores.mean()) ** 2)) / (groups - 1)
         per_item = (total - float(np.sum(sizes**2)) / total) / (groups - 1)
         between = max(0.0, (mean_square - within) / per_item)
@@ -106,8 +114,3 @@ def _share_of_draws(chosen_from: Ints, chosen: int, pool: Ints, drawn: int) -> F
     ratio = log_binomial(chosen_from, chosen) - np.where(possible, log_binomial(pool, drawn), 0.0)
     shares: Floats = np.exp(ratio)
     return shares
-
-
-def _mean_of_sums(values: Floats, items: Ints) -> tuple[float | None, int]:
-    sums = group_sums(values, group_starts(items))
-    return (finite(sums.mean()) if sums.size else None), int(sums.size)

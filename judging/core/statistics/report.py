@@ -1,18 +1,58 @@
 """The document of a run's figures: the same for the page, the command line and the API."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
 
-from .cells import answers, cell_figures
-from .columns import Columns, Table
-from .comparisons import metric_pairs
-from .document import Cell, Pair, Report
-from .frame import Frame, frame
-from .order import ordered
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
+
+from .distribution import Bins, choose_bins, histogram
+from .document import CategoryShare, Cell, OtherCategories, Pair, Report, VarianceShares
+from .frame import KINDS, Kind, Metric, of_kind, ordered
+from .means import Estimate, estimate_mean, item_means, item_units, mean_if_all_got, mean_of_items
+from .numeric import Floats, Ints, same
+from .pairs import metric_pairs
+from .rates import estimate_rate
+from .repeats import best_at_k, pass_at_k, ranked, sizes_shown, variance_components, worst_at_k
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST_CATEGORIES = 30
+FEW = 30  # below so many independent units the t interval leans on scores being about normal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """What all candidates of one metric share, so that their figures stand on one scale.
+
+    `kind`: what its mean is over: numbers if any value is one, else bools, else categories; None without a value.
+    `low`, `high`: the declared scale (a bool's is 0…1); `lowest`, `highest`: the scale widened by the scores met.
+    """
+
+    metric: Metric
+    kind: Kind | None
+    low: float | None = None
+    high: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    bins: Bins | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        """From which score a response passes."""
+        if self.kind == "bool":
+            return 1.0
+        return self.high if self.metric.pass_threshold is None else self.metric.pass_threshold
 
 
 def report(
-    columns: Columns,
+    judgements: DataFrame,
+    metrics: Sequence[Metric],
     *,
     run: str,
     dataset: str,
@@ -21,40 +61,196 @@ def report(
     level: float = 0.95,
     power: float = 0.8,
 ) -> Report:
-    """The figures of `columns`, as strict JSON types (`document.Report` explains each).
+    """The figures of a table of judgements (`frame`), as strict JSON types (`document.Report` explains each).
 
-    `rows`: how many rows the run covers, by default those that have a judgement. `level`: of the intervals;
-    `power`: of the smallest difference and the items needed. Every candidate has a cell under every metric,
-    with zeros and None where it has no judgement. With nothing scored every figure is None; with one item
-    (or one cluster) there is a mean without error or interval (a rate has Wilson's); where all values are
-    equal the error is 0 and the interval has no width, and `notes` says so. Columns with equal judgements
-    give equal documents, whatever their order. ValueError as `order.ordered`.
+    `metrics`: those that figures are wanted of, with their scales, in this order. `rows`: how many rows the run
+    covers, by default those that have a judgement. `level`: of the intervals; `power`: of the smallest difference and
+    the items needed. Every candidate has a cell under every metric, with zeros and None where it has no judgement.
+    With nothing scored every figure is None; with one item (or one cluster) there is a mean without error or interval
+    (a rate has Wilson's); where all values are equal the error is 0 and the interval has no width, and `notes` says
+    so. Equal judgements give equal documents, whatever their order. ValueError as `frame.ordered`.
     """
-    table = ordered(columns)
-    frames = [frame(table.columns, place) for place in range(len(columns.metrics))]
+    import pandas as pd
+
+    frame = ordered(judgements)
+    units = frame.drop_duplicates("row").set_index("row")["unit"].sort_index()
+    clustered = bool(frame["cluster"].notna().any())
+    cells: dict[str, dict[str, Cell]] = {name: {} for name in frame["candidate"].cat.categories}
+    pairs: dict[str, list[Pair]] = {}
+    for metric in metrics:
+        mine = frame[frame["metric"] == metric.name]
+        scale = scale_of(mine, metric)
+        given = dict(iter(mine.groupby("candidate", observed=True)))
+        means = pd.DataFrame(index=units.index)
+        for name in cells:
+            cell = given.get(name, mine.iloc[:0])
+            means[name] = of_items = item_means(of_kind(cell, scale.kind))
+            cells[name][metric.name] = _cell(
+                cell, np.asarray(of_items, dtype=np.float64), scale, clustered, level
+            )
+        pairs[metric.name] = (
+            [] if scale.kind == "category" else metric_pairs(means, units, metric, level, power)
+        )
     return Report(
         run=run,
         dataset=dataset,
-        rows=table.items if rows is None else rows,
+        rows=len(units) if rows is None else rows,
         level=level,
         power=power,
-        candidates=_candidates(table, frames, level),
-        pairs=_pairs(table, frames, level, power),
+        candidates=cells,
+        pairs=[pair for name in sorted(pairs) for pair in pairs[name]],
         cost=dict(cost or {}),
     )
 
 
-def _candidates(table: Table, frames: list[Frame], level: float) -> dict[str, dict[str, Cell]]:
-    labels = table.columns.categories
-    return {
-        name: {
-            shared.metric.name: cell_figures(answers(table, metric, candidate), shared, labels, level)
-            for metric, shared in enumerate(frames)
-        }
-        for candidate, name in enumerate(table.columns.candidates)
+def scale_of(judgements: DataFrame, metric: Metric) -> Scale:
+    """The scale of the metric whose judgements these are."""
+    kind = next((kind for kind in KINDS if (judgements["kind"] == kind).any()), None)
+    if kind == "category":
+        return Scale(metric, kind)
+    low, high = (0.0, 1.0) if kind == "bool" else (metric.low, metric.high)
+    scores = of_kind(judgements, kind)["value"].to_numpy()
+    if not scores.size:
+        return Scale(metric, kind, low, high, low, high)
+    lowest = None if low is None else min(low, float(scores.min()))
+    highest = None if high is None else max(high, float(scores.max()))
+    return Scale(metric, kind, low, high, lowest, highest, choose_bins(scores, low, high))
+
+
+def _cell(given: DataFrame, means: Floats, scale: Scale, clustered: bool, level: float) -> Cell:
+    """The figures of one metric on one candidate; `means` are those of its items with a value of the scale's kind."""
+    scored = of_kind(given, scale.kind)
+    cell = _counts_and_mean(given, _main(means, item_units(scored), scale, level), scale)
+    cell["off_scale"] = _off_scale(scored, scale)
+    cell["top_share"] = _top_share(scored, scale)
+    cell["distribution"] = histogram(scored["value"].to_numpy(), scale.bins) if scale.bins else []
+    _add_rate(cell, given, scale, level)
+    _add_categories(cell, given, level)
+    if means.size < len(scored) and scale.kind != "category":
+        _add_repeats(cell, scored, scale)
+    cell["notes"] = _notes(cell, means, clustered)
+    return cell
+
+
+def _main(means: Floats, units: Ints, scale: Scale, level: float) -> Estimate:
+    if scale.kind == "category":
+        return Estimate(None, None, None, None, means.size, np.unique(units).size)
+    return estimate_mean(means, units, level)
+
+
+def _counts_and_mean(given: DataFrame, main: Estimate, scale: Scale) -> Cell:
+    """Counts, mean and bounds; the rest empty."""
+    counts = given["state"].value_counts().to_dict()
+    kinds = given["kind"].value_counts().to_dict()
+    states = {state: int(counts.get(state, 0)) for state in (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)}
+    asked = len(given) - states[NO_SCORE]
+    low = high = main.mean
+    if asked > states[SCORED] and scale.kind != "category":
+        low, high = _bounds(given, scale)
+    return Cell(
+        kind=scale.kind,
+        kinds={kind: int(kinds.get(kind, 0)) for kind in KINDS},
+        mean=main.mean,
+        ci_low=main.low,
+        ci_high=main.high,
+        se=main.se,
+        items=main.items,
+        clusters=main.clusters,
+        responses=len(given),
+        asked=asked,
+        scored=states[SCORED],
+        no_score=states[NO_SCORE],
+        unparsed=states[UNPARSED],
+        errors=states[ERROR],
+        not_run=states[NOT_RUN],
+        coverage=states[SCORED] / asked if asked else None,
+        low_bound=low,
+        high_bound=high,
+        top_share=None,
+        off_scale=0,
+        distribution=[],
+        notes=[],
+    )
+
+
+def _bounds(given: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
+    """The mean had all unscored got the lowest, the highest score; None where an end is unknown."""
+    unscored = ~given["state"].isin([SCORED, NO_SCORE])
+    counted = given[unscored | (given["kind"] == scale.kind)]
+    low, high = (
+        None if end is None else mean_if_all_got(counted, end) for end in (scale.lowest, scale.highest)
+    )
+    return low, high
+
+
+def _off_scale(scored: DataFrame, scale: Scale) -> int:
+    scores = scored["value"].to_numpy()
+    below = 0 if scale.low is None else np.sum(scores < scale.low)
+    above = 0 if scale.high is None else np.sum(scores > scale.high)
+    return int(below + above)
+
+
+def _top_share(scored: DataFrame, scale: Scale) -> float | None:
+    if scale.high is None or scored.empty:
+        return None
+    at_top = scored.assign(value=scored["value"] >= scale.high)
+    return mean_of_items(np.asarray(item_means(at_top), dtype=np.float64))
+
+
+def _add_rate(cell: Cell, given: DataFrame, scale: Scale, level: float) -> None:
+    """The rate of true, for every metric with bools; as the main figure its interval is the cell's."""
+    if scale.kind != "bool" and not cell["kinds"]["bool"]:
+        return
+    rate = estimate_rate(of_kind(given, "bool"), level)
+    cell["rate"], cell["rate_ci_low"], cell["rate_ci_high"] = rate.rate, rate.low, rate.high
+    if scale.kind == "bool":
+        cell["ci_low"], cell["ci_high"] = rate.low, rate.high
+
+
+def _add_categories(cell: Cell, given: DataFrame, level: float) -> None:
+    """The most frequent labels, most frequent first, then by name; the rest in one count."""
+    if not cell["kinds"]["category"]:
+        return
+    mine = of_kind(given, "category")[["row", "unit", "label"]]
+    counts = mine["label"].value_counts()
+    present = sorted(((-count, str(label)) for label, count in counts[counts > 0].items()))
+    cell["categories"] = {}
+    for _, label in present[:MOST_CATEGORIES]:
+        rate = estimate_rate(mine.assign(value=mine["label"] == label), level)
+        share = CategoryShare(count=rate.count, share=rate.rate, ci_low=rate.low, ci_high=rate.high)
+        cell["categories"][label] = share
+    if rest := present[MOST_CATEGORIES:]:
+        cell["other_categories"] = OtherCategories(labels=len(rest), count=-sum(count for count, _ in rest))
+
+
+def _add_repeats(cell: Cell, scored: DataFrame, scale: Scale) -> None:
+    """What only several responses to an item can tell."""
+    sizes = sizes_shown(int(scored["row"].value_counts().max()))
+    responses = ranked(scored)
+    best = {str(k): best_at_k(responses, k) for k in sizes}
+    cell["best_at_k"] = {k: value for k, (value, _) in best.items()}
+    cell["worst_at_k"] = {str(k): worst_at_k(responses, k)[0] for k in sizes}
+    cell["at_k_items"] = {k: count for k, (_, count) in best.items()}
+    threshold = scale.threshold
+    if threshold is not None:
+        cell["pass_at_k"] = {str(k): pass_at_k(scored, k, threshold)[0] for k in sizes}
+        cell["pass_threshold"] = threshold
+    variance = variance_components(scored)
+    cell["variance"] = VarianceShares(
+        between=variance.between, within=variance.within, share_between=variance.share_between
+    )
+
+
+def _notes(cell: Cell, means: Floats, clustered: bool) -> list[str]:
+    """What a reader must know before trusting the mean, as codes of `document.NOTES`."""
+    units = cell["clusters"]
+    reasons = {
+        "nothing_scored": cell["scored"] == 0,
+        "one_unit": units == 1,
+        "few_items": 1 < units < FEW and not clustered,
+        "few_clusters": 1 < units < FEW and clustered,
+        "no_variation": units > 1 and cell["mean"] is not None and same(means),
+        "mixed_kinds": sum(count > 0 for count in cell["kinds"].values()) > 1,
+        "off_scale": cell["off_scale"] > 0,
     }
-
-
-def _pairs(table: Table, frames: list[Frame], level: float, power: float) -> list[Pair]:
-    by_name = sorted(range(len(frames)), key=lambda metric: frames[metric].metric.name)
-    return [pair for metric in by_name for pair in metric_pairs(table, metric, frames[metric], level, power)]
+    return [code for code, holds in reasons.items() if holds]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pandas as pd
 import pytest
 from django.db import connection
 from django.http import HttpResponse
@@ -18,7 +19,6 @@ from django_tasks_db.models import DBTaskResult
 from datasets import importing, searching
 from evalsite.accounts.models import Project, User
 from judging.core.pipeline import Story
-from judging.core.statistics.columns import Columns
 from judging.core.values import Outcome
 from judging.reports import figures
 from judging.reports.models import KeptFigures
@@ -258,7 +258,7 @@ def test_a_wish_that_comes_while_figures_are_worked_out_is_not_lost(
 ) -> None:
     work_out_now = figures._work_out
 
-    def and_meanwhile(run: Run) -> tuple[figures.Kept, Columns]:
+    def and_meanwhile(run: Run) -> tuple[figures.Kept, pd.DataFrame]:
         made = work_out_now(run)
         Run.objects.filter(pk=run.pk).update(revision=run.revision + 1)
         figures.want(run.pk)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.core.statistics.columns import Kind
-from judging.core.statistics.gather import Judgement
+from judging.core.statistics.frame import Judgement
 from judging.reports.pairing import ItemMeans, PairItem, PairItems, means_of_judgements, pair_items
 
 
@@ -15,7 +14,7 @@ def judged(candidate: str, line: int, response: int, value: str | None) -> Judge
 
 
 def items_of(judgements: list[Judgement]) -> list[PairItem]:
-    return pair_items(*means_of_judgements(judgements, 1, ("a", "b"), Kind.NUMBER)).page(0, 100)
+    return pair_items(*means_of_judgements(judgements, 1, ("a", "b"), "number")).page(0, 100)
 
 
 def test_an_items_responses_are_meaned_and_the_largest_difference_comes_first() -> None:

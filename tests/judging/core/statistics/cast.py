@@ -1,7 +1,9 @@
 """Short ways to write down judgements and to look at their report."""
 
-from judging.core.statistics.columns import Columns, Metric
-from judging.core.statistics.gather import gather
+import numpy as np
+import pandas as pd
+
+from judging.core.statistics.frame import Metric, judgement_frame
 from judging.core.statistics.report import report
 
 STATES = {"?": "unparsed", "!": "error", "-": "not_run", "0": "no_score"}
@@ -22,20 +24,28 @@ def _json(value):
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def columns(candidates, metric=None, clusters=None) -> Columns:
+def frame(candidates, metric=None, clusters=None) -> pd.DataFrame:
     metric = metric or Metric("m", 1, 10)
-    return gather(
+    return judgement_frame(
         judgements(candidates, metric.name, clusters),
         {metric.name: metric},
         {name: name for name in candidates},
     )
 
 
-def figures(candidates, **options):
+def figures(candidates, metric=None, clusters=None):
     """The report of such judgements."""
-    return report(columns(candidates, **options), run="r", dataset="d")
+    metric = metric or Metric("m", 1, 10)
+    return report(frame(candidates, metric, clusters), [metric], run="r", dataset="d")
 
 
 def cell(values, **options):
     """The only cell of one candidate's values."""
     return figures({"a": values}, **options)["candidates"]["a"]["m"]
+
+
+def responses(values, rows, units=None):
+    """The judgements of one cell as formulas take them: each response's value and row."""
+    return pd.DataFrame(
+        {"row": rows, "value": np.asarray(values, float), "unit": rows if units is None else units}
+    )

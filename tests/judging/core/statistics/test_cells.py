@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from judging.core.statistics.columns import Metric
+from judging.core.statistics.frame import Metric
 from judging.core.statistics.rates import wilson
 
 from .cast import cell

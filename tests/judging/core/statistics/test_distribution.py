@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from hypothesis.extra.numpy import arrays
 
-from judging.core.statistics.distribution import choose_bins, histogram
-from judging.core.statistics.nice import nice_step, nice_ticks
+from judging.core.statistics.distribution import choose_bins, histogram, nice_step, nice_ticks
 
 
 def counted(scores, low=None, high=None):

@@ -12,6 +12,8 @@ from judging.core.statistics.means import (
     standard_error,
 )
 
+from .cast import responses
+
 FOUR = np.array([2.0, 4.0, 4.0, 6.0])
 
 
@@ -95,17 +97,15 @@ def test_degrees_of_freedom_count_clusters():
 
 
 def test_an_items_responses_are_averaged_first():
-    means, items = item_means(np.array([1.0, 3.0, 10.0]), np.array([4, 4, 6]))
-    assert (means.tolist(), items.tolist()) == ([2.0, 10.0], [4, 6])
+    assert item_means(responses([1, 3, 10], [4, 4, 6])).to_dict() == {4: 2.0, 6: 10.0}
 
 
 def test_items_count_alike_however_many_responses_they_have():
-    means, _ = item_means(np.array([0.0] * 9 + [1.0]), np.array([1] * 9 + [2]))
-    assert means.mean() == 0.5
+    assert item_means(responses([0] * 9 + [1], [1] * 9 + [2])).mean() == 0.5
 
 
 @pytest.mark.parametrize(("fill", "mean"), [(1, 4.0), (10, 8.5)])
 def test_bounds_fill_each_unscored_response_within_its_item(fill, mean):
     # item 0: 8 and nothing, item 1: nothing; item 2: 5 … with 1: (4.5 + 1 + 6.5) / 3, with 10: (9 + 10 + 6.5) / 3
-    scores = np.array([8, np.nan, np.nan, 5, 8])
-    assert mean_if_all_got(scores, np.array([0, 0, 1, 2, 2]), fill) == pytest.approx(mean)
+    given = responses([8, np.nan, np.nan, 5, 8], [0, 0, 1, 2, 2])
+    assert mean_if_all_got(given, fill) == pytest.approx(mean)

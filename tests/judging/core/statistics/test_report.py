@@ -1,27 +1,16 @@
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from judging.core.statistics.columns import Metric
 from judging.core.statistics.document import NOTES, Cell, Pair, Report
-from judging.core.statistics.gather import gather
+from judging.core.statistics.frame import Metric, judgement_frame, ordered
 from judging.core.statistics.report import report
 
-from .cast import columns, figures, judgements
+from .cast import figures, frame, judgements
 
+METRICS = [Metric("m", 1, 10)]
 TWO = {"b": [3, 5, 8, 6], "a": [4, 5, 9, "?"]}
-
-
-def shuffled(given, seed=1):
-    order = np.random.default_rng(seed).permutation(given.row.size)
-    arrays = {
-        name: getattr(given, name)[order]
-        for name in given.__dataclass_fields__
-        if isinstance(getattr(given, name), np.ndarray)
-    }
-    return replace(given, **arrays)
 
 
 def test_the_document_has_the_keys_that_the_specification_names():
@@ -39,8 +28,10 @@ def test_the_document_is_strict_json_whatever_the_scores():
 def test_equal_judgements_in_any_order_give_the_same_document():
     random = np.random.default_rng(5)
     scores = {name: [tuple(random.random(3)) for _ in range(50)] for name in "abc"}
-    given = columns(scores, metric=Metric("m", 0, 1), clusters=[row // 3 for row in range(50)])
-    first, second = (report(each, run="r", dataset="d") for each in (given, shuffled(given)))
+    given, metric = frame(scores, clusters=[row // 3 for row in range(50)]), Metric("m", 0, 1)
+    first, second = (
+        report(each, [metric], run="r", dataset="d") for each in (given, given.sample(frac=1, random_state=1))
+    )
     assert first == second
 
 
@@ -80,42 +71,60 @@ def test_a_wanted_difference_tells_the_items_needed():
 
 def test_metrics_do_not_mix():
     rows = [*judgements({"a": [1, 3]}, "m"), *judgements({"a": [True, False, "?"]}, "n")]
-    given = gather(rows, {"n": Metric("n"), "m": Metric("m", 1, 10)}, {"a": "a"})
-    cells = report(given, run="r", dataset="d")["candidates"]["a"]
+    metrics = {"n": Metric("n"), "m": Metric("m", 1, 10)}
+    given = judgement_frame(rows, metrics, {"a": "a"})
+    cells = report(given, list(metrics.values()), run="r", dataset="d")["candidates"]["a"]
     assert (cells["m"]["mean"], cells["n"]["rate"], cells["n"]["unparsed"]) == (2.0, 0.5, 1)
 
 
 def test_rows_are_those_judged_unless_the_run_covers_more():
-    given = columns({"a": [5, 6]})
-    assert report(given, run="r", dataset="d")["rows"] == 2
-    assert report(given, run="r", dataset="d", rows=80)["rows"] == 80
+    given = frame({"a": [5, 6]})
+    assert report(given, METRICS, run="r", dataset="d")["rows"] == 2
+    assert report(given, METRICS, run="r", dataset="d", rows=80)["rows"] == 80
 
 
 def test_cost_is_handed_through():
-    assert report(columns({"a": [5]}), run="r", dataset="d", cost={"tokens": 3})["cost"] == {"tokens": 3}
+    assert report(frame({"a": [5]}), METRICS, run="r", dataset="d", cost={"tokens": 3})["cost"] == {
+        "tokens": 3
+    }
 
 
 def test_a_response_judged_twice_is_refused():
     twice = [*judgements({"a": [5]}), *judgements({"a": [6]})]
     with pytest.raises(ValueError, match="two judgements"):
-        report(gather(twice, {"m": Metric("m")}, {"a": "a"}), run="r", dataset="d")
+        ordered(judgement_frame(twice, {"m": Metric("m")}, {"a": "a"}))
 
 
 def test_a_value_without_the_state_scored_is_refused():
     with pytest.raises(ValueError, match="exactly if it is scored"):
-        report(
-            gather([("m", "a", 1, 1, "error", "5", None)], {"m": Metric("m")}, {"a": "a"}),
-            run="r",
-            dataset="d",
-        )
+        ordered(judgement_frame([("m", "a", 1, 1, "error", "5", None)], {"m": Metric("m")}, {"a": "a"}))
 
 
 def test_two_candidates_of_one_name_are_refused():
     with pytest.raises(ValueError, match="share a name"):
-        report(gather([], {"m": Metric("m")}, {1: "a", 2: "a"}), run="r", dataset="d")
+        judgement_frame([], {"m": Metric("m")}, {1: "a", 2: "a"})
 
 
 def test_every_note_that_occurs_is_listed():
     cases = [[], [5], [5, 5], [1, 2], [1, 2, True], [99, 5]]
     met = {note for case in cases for note in figures({"a": case})["candidates"]["a"]["m"]["notes"]}
     assert met == set(NOTES) - {"few_clusters"}
+
+
+def test_labels_that_are_no_sound_unicode_are_counted():
+    rows = [("m", "a", row, 1, "scored", '"\\ud800"', None) for row in range(3)]
+    given = judgement_frame(rows, {"m": METRICS[0]}, {"a": "a"})
+    assert (
+        report(given, METRICS, run="r", dataset="d")["candidates"]["a"]["m"]["categories"]["\ud800"]["count"]
+        == 3
+    )
+
+
+def test_a_part_of_a_table_gives_the_figures_of_that_part():
+    random = np.random.default_rng(9)
+    scores = {name: [tuple(random.integers(1, 11, 3).tolist()) for _ in range(20)] for name in "abc"}
+    whole = report(frame(scores), METRICS, run="r", dataset="d")
+    part = frame(scores).query("candidate != 'c'")
+    part["candidate"] = part["candidate"].cat.remove_unused_categories()
+    cells = report(part, METRICS, run="r", dataset="d")["candidates"]
+    assert cells == {name: whole["candidates"][name] for name in "ab"}

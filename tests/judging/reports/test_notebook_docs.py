@@ -1,0 +1,69 @@
+"""The code of docs/notebook.md runs and gives the figures of the report."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalsite.accounts.models import Project
+from judging.reports import figures
+from judging.runs.models import Run
+from tests.judging.judged import a_judged_run, failed, said
+
+DOCS = Path(__file__).parents[3] / "docs"
+ENGLISH, CHINESE = (
+    re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL)
+    for name in ("notebook.md", "notebook.zh.md")
+)
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    return a_judged_run(project, lambda place: said(place % 7 + 1) if place else failed(), rows=6)
+
+
+@pytest.fixture
+def notebook(run: Run, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The variables after all cells ran."""
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "")  # put back after the test
+    variables: dict[str, Any] = {}
+    for cell in ENGLISH:
+        exec(cell, variables)
+    return variables
+
+
+def test_the_notebook_has_the_report_of_the_pages(run: Run, notebook: dict[str, Any]) -> None:
+    shown = figures.at_once(run).figures.report
+    for cells in shown["candidates"].values():
+        for cell in cells.values():
+            del cell["overridden"]
+    assert notebook["document"] == shown
+
+
+def test_estimates_of_the_notebook_are_those_of_the_report(notebook: dict[str, Any]) -> None:
+    cells = notebook["document"]["candidates"]
+    for name, estimate in notebook["estimates"].items():
+        cell = cells[name][notebook["metric"]]
+        assert (estimate.mean, estimate.se, estimate.low) == (cell["mean"], cell["se"], cell["ci_low"])
+
+
+def test_the_difference_of_the_notebook_is_that_of_the_report(notebook: dict[str, Any]) -> None:
+    (pair,) = notebook["document"]["pairs"]
+    difference = notebook["difference"]
+    assert (difference.estimate.mean, difference.p, difference.wins) == (
+        pair["difference"], pair["p"], pair["wins"],
+    )  # fmt: skip
+
+
+def test_every_column_of_the_table_is_explained(notebook: dict[str, Any]) -> None:
+    page = (DOCS / "notebook.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \| (\w+) \|", page, re.MULTILINE) == [
+        (name, str(dtype)) for name, dtype in notebook["frame"].dtypes.items()
+    ]
+
+
+def test_both_languages_have_the_same_code() -> None:
+    assert ENGLISH == CHINESE

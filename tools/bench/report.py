@@ -1,0 +1,68 @@
+"""Figures of reports: the table of a million judgements and the report of it, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from judging.core.statistics.frame import Judgement, Metric, judgement_frame
+from judging.core.statistics.report import report
+from tools.bench.engine import ROOT, Figure
+
+JUDGEMENTS, MOST_SECONDS, MOST_MEGABYTES = 1_000_000, 5.0, 1000
+CANDIDATES, METRICS = 4, 3
+
+
+def report_figures() -> Iterator[Figure]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.bench.report"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    frame, figures, megabytes = json.loads(done.stdout)
+    yield Figure(
+        f"processor time for the table of {JUDGEMENTS:,} judgements and their report, s",
+        frame + figures,
+        f"≤ {MOST_SECONDS:g}",
+        frame + figures <= MOST_SECONDS,
+        f"table {frame:.2f}, report {figures:.2f}",
+    )
+    yield Figure(
+        "memory of that process at most, MB",
+        megabytes,
+        f"≤ {MOST_MEGABYTES}",
+        megabytes <= MOST_MEGABYTES,
+        f"{CANDIDATES} candidates, {METRICS} metrics",
+    )
+
+
+def _judgements() -> Iterator[Judgement]:
+    for row in range(JUDGEMENTS // (CANDIDATES * METRICS)):
+        for candidate in range(CANDIDATES):
+            for metric in range(METRICS):
+                yield (
+                    metric,
+                    candidate,
+                    row,
+                    1,
+                    "scored",
+                    str((row * 7 + candidate * 3 + metric) % 10 + 1),
+                    None,
+                )
+
+
+def _measure() -> None:
+    metrics = {key: Metric(f"m{key}", 1, 10) for key in range(METRICS)}
+    began = time.process_time()
+    frame = judgement_frame(_judgements(), metrics, {key: f"c{key}" for key in range(CANDIDATES)})
+    made = time.process_time()
+    report(frame, list(metrics.values()), run="bench", dataset="")
+    ended = time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps([made - began, ended - made, peak]))
+
+
+if __name__ == "__main__":
+    _measure()
