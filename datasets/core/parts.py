@@ -134,7 +134,7 @@ def _look_at(source: Source, forced: Format | None) -> Look:
     kind = source.upload.other_kind()
     if kind:
         raise Misfit(source.name, "unreadable", finding("file.other_kind", kind=kind))
-    encoding, _certain = encoding_of(source.upload)
+    encoding = encoding_of(source.upload)
     try:
         return _look(source, encoding, forced)
     except Unreadable as trouble:
