@@ -100,7 +100,7 @@ def test_what_can_be_done_for_a_file_without_a_good_row_is_said(as_alice: Client
     printed = upload(b'[\n{"messages": [{"role": "user",\n "content": "q"}]}\n]', read=True, name="printed")
     empty = upload(b"\n", read=True, name="empty")
     new_run = as_alice.get("/p/physics/runs/new/").content.decode()
-    assert "its objects do not stand one on each line. One click on its page puts them so." in new_run
+    assert "The file is not JSON Lines. Open its page to convert it." in new_run
     assert "Upload a better file" in as_alice.get(address(empty)).content.decode()
     page = as_alice.get(address(printed)).content.decode()
     assert "<dt>Objects</dt><dd>1</dd>" in page

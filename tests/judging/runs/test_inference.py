@@ -297,7 +297,7 @@ def test_the_pages_tell_how_an_answer_came_about_or_why_there_is_none(client: Cl
     page = client.get(f"{address}judgements/{failing.judgements.all()[0].pk}/").content.decode()
     assert "How the answer came about" in page
     assert "maximum context length" in page
-    assert "Tries that failed" in client.get(address).content.decode()
+    assert "Failed attempts" in client.get(address).content.decode()
     assert client.get(f"{address}judgements/").status_code == 200
 
 

@@ -202,7 +202,7 @@ def test_without_a_data_set_the_page_leads_to_the_upload(alice: User, client_of:
 
 
 def test_without_a_metric_the_page_says_so(alice: User, client_of: ClientOf, version: Version) -> None:
-    assert "There is no metric to judge by yet" in text(client_of(alice).get(ADDRESS))
+    assert "No metrics yet" in text(client_of(alice).get(ADDRESS))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Score again, free: stored replies read another way, into new attempts, by the engine, while nobody is asked."""
+"""Re-parse replies (no API calls): stored replies read another way, into new attempts, by the engine, while nobody is asked."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_the_page_of_a_stopped_run_says_what_comes_of_it(
         place in client_of(alice).get(reverse("runs:detail", args=("physics", stopped.pk))).content.decode()
     )
     services.run_resume(stopped)
-    assert "The run is under way." in client_of(alice).get(place).content.decode()
+    assert "The run is in progress." in client_of(alice).get(place).content.decode()
 
 
 def test_replies_are_read_anew_and_nobody_is_asked(run: Run, judge: ScriptedJudge) -> None:

@@ -89,7 +89,7 @@ def test_nonsense_in_a_poll_harms_nothing(
 
 def test_a_missing_worker_is_said_with_what_to_do(waiting: Run, alice: User, client_of: ClientOf) -> None:
     page = text(client_of(alice).get(address(waiting)))
-    assert "No worker is running, so this waits." in page
+    assert "No worker is running." in page
     assert "manage.py worker" in page
 
 
@@ -102,7 +102,7 @@ def test_every_page_that_waits_for_a_worker_says_so(
         "project": reverse("project", args=("physics",)),
     }
     where = addresses.get(page) or address(waiting, page)
-    assert "No worker is running, so this waits." in text(client_of(alice).get(where))
+    assert "No worker is running." in text(client_of(alice).get(where))
     engine.beat(engine.RUNS)
     assert "No worker is running" not in text(client_of(alice).get(where))
 
@@ -289,7 +289,7 @@ def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
     assert "has been down for 2 min 10 s." in " ".join(page.split())
     assert f'href="/p/physics/endpoints/{endpoint.pk}/"' in page
     assert "Try again" not in page
-    assert "Waiting for what is down" in page
+    assert "Waiting for the endpoint to recover" in page
 
 
 def test_who_may_retry_is_told_that_it_uses_the_frozen_metric(
