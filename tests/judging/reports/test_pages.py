@@ -116,7 +116,7 @@ def test_a_pair_that_cannot_be_told_apart_is_said_to_be_so(
 def test_notes_become_sentences(client_of: ClientOf, alice: User, project: Project) -> None:
     html = page(client_of, alice, a_judged_run(a_version(project, rows=3), by_name(alpha=4, beta=40)))
     assert "beta, alpha: fewer than 30 items" in html
-    assert "beta: 3 scores lie outside the metric&#x27;s scale. They count as they are." in html
+    assert "beta: 3 scores are outside the metric&#x27;s scale and count as is." in html
 
 
 def test_a_run_under_way_says_that_its_figures_are_provisional(
@@ -125,7 +125,7 @@ def test_a_run_under_way_says_that_its_figures_are_provisional(
     run = a_run(a_version(project, rows=80), a_metric("http://127.0.0.1:9"))
     planning.plan(run.pk)
     judge_all(run, lambda _: 5, chunks=1)
-    assert "Provisional: 100 of 160 judgements are in" in page(client_of, alice, run)
+    assert "Provisional: 100 of 160 judgements done" in page(client_of, alice, run)
 
 
 def test_a_run_without_a_score_shows_no_figures(client_of: ClientOf, alice: User, project: Project) -> None:
@@ -137,7 +137,7 @@ def test_a_run_without_a_score_shows_no_figures(client_of: ClientOf, alice: User
 
 def test_rows_that_were_left_out_are_named(client_of: ClientOf, alice: User, project: Project) -> None:
     run = a_judged_run(a_version(project, rows=9), lambda _: 5, sample_size=4, seed=7)
-    assert "5 rows that were not drawn (random sample, seed 7)." in page(client_of, alice, run)
+    assert "5 rows not sampled (seed 7)." in page(client_of, alice, run)
 
 
 def test_categories_have_shares_and_no_mean(client_of: ClientOf, alice: User, project: Project) -> None:

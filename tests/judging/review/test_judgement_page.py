@@ -365,4 +365,4 @@ def test_judging_again_says_how_many_overrides_stay_in_force(
     again = reverse("runs:judge_again", args=("physics", run.pk))
     assert "in force" not in text(client_of(alice).get(again))
     override_add(judgement=first_of(run), value=7, reason="so", by=bob)
-    assert "1 override stays in force." in text(client_of(alice).get(again))
+    assert "1 override still applies." in text(client_of(alice).get(again))

@@ -197,6 +197,6 @@ def test_the_page_says_what_becomes_of_a_run_that_was_stopped(
     assert "These are asked when it is resumed" in client.get(address).text
     assert "Judge 5 items again" in client.get(address).text
     put(run, RunState.CANCELLED)
-    assert "The run ended before 1 item was judged." in client.get(address).text
+    assert "1 item was not judged when the run ended." in client.get(address).text
     put(run, RunState.RUNNING)
     assert "Pause it, or let it finish" in client.get(address).text

@@ -84,7 +84,7 @@ FAILED = {"ok": False, "code": "connection_refused", "detail": "", "refuses": []
 @pytest.mark.parametrize(
     ("probe", "said"),
     [
-        ({}, "The connection to “House judge” was never tested"),
+        ({}, "The connection to “House judge” has never been tested"),
         (FAILED, "The last connection test of “House judge” failed"),
         ({**FAILED, "ok": True}, ""),
     ],
@@ -100,14 +100,14 @@ def test_the_form_warns_of_an_endpoint_that_no_test_has_reached(
 ) -> None:
     Endpoint.objects.filter(pk=endpoint.pk).update(probe=probe, probed_at=timezone.now())
     page = text(client_of(alice).get(ADDRESS))
-    assert said in page if said else "House judge” was never" not in page and "test of “House" not in page
+    assert said in page if said else "House judge” has never" not in page and "test of “House" not in page
 
 
 def test_the_cost_is_shown_before_the_start(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
     page = text(client_of(alice).get(ADDRESS))
-    assert "20 judgements on 10 rows, with 40 calls to judge models." in page
+    assert "20 judgements on 10 rows, 40 judge calls." in page
 
 
 def test_the_cost_follows_what_is_chosen(
@@ -193,7 +193,7 @@ def test_a_version_with_bad_rows_is_named_with_what_to_do(
     bad = a_version(version.dataset.project)
     Version.objects.filter(pk=bad.pk).update(rows=5)
     page = text(client_of(alice).get(ADDRESS))
-    assert "2 rows have errors. Repair them, or leave them out." in page
+    assert "2 invalid rows. Fix or exclude them." in page
     assert reverse("datasets:version", args=("physics", bad.dataset_id, 1)) in page
 
 
@@ -239,7 +239,7 @@ def test_what_lint_finds_over_the_rows_is_told_before_the_run_begins(
 ) -> None:
     worded(metric, "{{ data.questoin }}{{ response.content }}")
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
-    assert "“quality”: 1 error over the rows of this version" in page
+    assert "“quality”: 1 error in this version" in page
     assert "Did you mean “data.question”?" in page
 
 
@@ -254,7 +254,7 @@ def test_nothing_is_said_of_a_prompt_that_fits_every_row(
     client_of: ClientOf, alice: User, version: Version, metric: MetricVersion
 ) -> None:
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
-    assert "over the rows of this version" not in page
+    assert "in this version" not in page
 
 
 def test_a_large_version_is_looked_through_by_a_worker(
@@ -302,7 +302,7 @@ def test_the_form_says_how_many_answers_are_asked_for(
     form = sent(version, metric) | asking(endpoint) | {"part": "cost"}
     page = text(client_of(alice).get(ADDRESS, form, headers=HTMX))
     assert "40 judgements on 10 rows, with 80 calls" in page
-    assert "Before that 20 answers are asked for." in page
+    assert "Generates 20 answers first." in page
 
 
 def test_two_candidates_of_one_name_are_refused_with_a_sentence(

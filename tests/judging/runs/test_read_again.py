@@ -332,4 +332,4 @@ def test_overrides_that_stay_in_force_are_told_before(
     assert "stay in force" not in client_of(alice).get(address).text
     for judgement in run.judgements.order_by("position")[:2]:
         override_add(judgement=judgement, value=7, reason="so", by=bob)
-    assert "2 overrides stay in force." in client_of(alice).get(address).text
+    assert "2 overrides still apply." in client_of(alice).get(address).text

@@ -143,7 +143,7 @@ def test_rows_left_out_are_said(project: Project, alice: User, client_of: Client
     Version.objects.filter(pk=version.pk).update(rows=5, left_out_at="2026-01-01T00:00Z")
     version.refresh_from_db()
     run = a_run(version, a_metric(JUDGE_URL))
-    assert "2 rows with errors" in text(client_of(alice).get(address(run)))
+    assert "2 invalid rows" in text(client_of(alice).get(address(run)))
 
 
 def test_what_it_judges_by_is_shown_as_frozen(project: Project, alice: User, client_of: ClientOf) -> None:
