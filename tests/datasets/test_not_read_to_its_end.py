@@ -50,7 +50,7 @@ def test_a_cut_archive_is_not_used_unasked_though_all_its_rows_are_good(
     text = as_alice.get(address(version)).content.decode()
     assert SENTENCE in text
     assert "Go on with 20 good rows" in text
-    assert "its file was not read to its end" in as_alice.get("/p/physics/runs/new/").content.decode()
+    assert "The file is incomplete" in as_alice.get("/p/physics/runs/new/").content.decode()
 
 
 def test_more_rows_than_the_limit_are_not_left_out_unasked(upload: Upload, settings: LazySettings) -> None:

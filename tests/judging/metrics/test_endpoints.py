@@ -215,10 +215,7 @@ def test_a_wrong_key_is_told_without_repeating_it(
 
 def test_a_server_that_is_not_there_is_told(client_of: ClientOf, alice: User, endpoint: Endpoint) -> None:
     Endpoint.objects.update(proxy_encrypted="")
-    assert (
-        "t connect to the endpoint"
-        in client_of(alice).post(page_of(endpoint, "test/"), follow=True).text
-    )
+    assert "t connect to the endpoint" in client_of(alice).post(page_of(endpoint, "test/"), follow=True).text
 
 
 def test_a_model_that_the_server_does_not_offer_is_told(

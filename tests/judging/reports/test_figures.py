@@ -87,7 +87,7 @@ def test_a_page_waits_for_no_figures_and_wakes_a_worker_once(
     assert "Computing statistics for 24 judgements" in html
     assert "hx-get" in html
     assert not [one for one in asked if 'FROM "judging_judgement"' in one["sql"]]
-    assert "works out the figures" in text(get(client_of, alice, run, ""))
+    assert "Computing statistics" in text(get(client_of, alice, run, ""))
     assert woken() == [{}]
 
 
@@ -106,7 +106,7 @@ def test_the_page_that_waits_is_drawn_anew_when_the_figures_are_there(
     assert "HX-Refresh" not in get(client_of, alice, run, "report/?being_made", **asks).headers
     work_out(run)
     assert get(client_of, alice, run, "report/?being_made", **asks).headers["HX-Refresh"] == "true"
-    assert "works out the figures" not in text(get(client_of, alice, run))
+    assert "Computing statistics" not in text(get(client_of, alice, run))
 
 
 def test_figures_of_before_a_change_are_shown_as_such_until_newer_ones_are_there(

@@ -91,7 +91,7 @@ def test_every_call_is_listed_with_what_went_wrong(project: Project, bob: User, 
     one = first_of(a_judged_run(project, lambda _: failed()))
     page = text(client_of(bob).get(address(one), {"tab": "reply"}))
     assert "429" in page
-    assert "The server&#x27;s rate limit was still exceeded" in page
+    assert "Rate limit still exceeded" in page
     assert "slow down" in page
 
 

@@ -75,7 +75,7 @@ def test_the_form_proposes_all_candidates_the_only_metric_and_a_name(
 def test_the_form_shows_whom_the_metric_asks(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
-    assert "asks qwen-judge at House judge × 2" in text(client_of(alice).get(ADDRESS))
+    assert "qwen-judge via House judge × 2" in text(client_of(alice).get(ADDRESS))
 
 
 FAILED = {"ok": False, "code": "connection_refused", "detail": "", "refuses": [], "models": []}
@@ -115,7 +115,7 @@ def test_the_cost_follows_what_is_chosen(
 ) -> None:
     chosen = sent(version, metric, sample_size=3, candidates=[version.candidates.first().pk], part="cost")  # type: ignore[union-attr]
     part = client_of(alice).get(ADDRESS, chosen, headers={"HX-Request": "true"})
-    assert "3 judgements on 3 rows, with 6 calls" in text(part)
+    assert "3 judgements on 3 rows, 6 judge calls" in text(part)
     assert b"<html" not in part.content
 
 
@@ -156,7 +156,7 @@ def test_another_run_of_the_same_name_is_refused_in_the_form(
     client_of(alice).post(ADDRESS, sent(version, metric))
     answer = client_of(alice).post(ADDRESS, sent(version, metric, seed=8))
     assert (answer.status_code, Run.objects.count()) == (422, 1)
-    assert "There is a run with this name already" in text(answer)
+    assert "A run with this name already exists" in text(answer)
 
 
 @pytest.mark.parametrize(
@@ -262,10 +262,10 @@ def test_a_large_version_is_looked_through_by_a_worker(
 ) -> None:
     version.candidates.update(responses=5_000)
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
-    assert "no worker takes it up" in page
+    assert "no worker is running" in page
     engine.beat(engine.DATA)
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
-    assert "A worker is looking through all rows" in page
+    assert "against all rows. You don" in page
 
 
 def asking(endpoint: Endpoint, **more: Any) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def test_a_version_without_answers_offers_to_ask_models(
 ) -> None:
     empty = a_version(project, models=())
     page = text(client_of(alice).get(f"{ADDRESS}?version={empty.pk}"))
-    assert "Choose whom to ask" in page
+    assert "Select a model to generate them" in page
     assert re.search(r'<details class="fold" open>\s*<summary>Model 1', page)
 
 
@@ -301,7 +301,7 @@ def test_the_form_says_how_many_answers_are_asked_for(
 ) -> None:
     form = sent(version, metric) | asking(endpoint) | {"part": "cost"}
     page = text(client_of(alice).get(ADDRESS, form, headers=HTMX))
-    assert "40 judgements on 10 rows, with 80 calls" in page
+    assert "40 judgements on 10 rows, 80 judge calls" in page
     assert "Generates 20 answers first." in page
 
 
@@ -310,7 +310,7 @@ def test_two_candidates_of_one_name_are_refused_with_a_sentence(
 ) -> None:
     answer = client_of(alice).post(ADDRESS, sent(version, metric) | asking(endpoint, name="alpha"))
     assert (answer.status_code, Run.objects.count()) == (422, 0)
-    assert "Two candidates are called alpha." in text(answer)
+    assert "Two candidates are named alpha." in text(answer)
 
 
 def test_an_endpoint_of_another_project_cannot_be_asked(

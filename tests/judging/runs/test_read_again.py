@@ -178,7 +178,7 @@ def test_the_page_of_a_stopped_run_says_what_comes_of_it(
 ) -> None:
     place = reverse("runs:read_again", args=("physics", stopped.pk, run_metric(stopped).pk))
     page = client_of(alice).get(place).content.decode()
-    assert "150 judgements of this run are not made yet" in page
+    assert "150 judgements of this run are not done yet" in page
     assert "disabled" not in page
     assert (
         place in client_of(alice).get(reverse("runs:detail", args=("physics", stopped.pk))).content.decode()
@@ -282,7 +282,7 @@ def test_a_version_is_chosen_on_the_page(run: Run, metric: Metric, alice: User, 
     client = client_of(alice)
     assert 'value="2"' in client.get(address(run)).text
     page = client.post(address(run), {"version": "2"}, follow=True)
-    assert "6 judgements are read again" in page.text
+    assert "Re-parsing 6 judgements" in page.text
     assert work(run).scored == 6
 
 
@@ -302,7 +302,7 @@ def test_settings_are_tried_on_the_page_before_they_are_used(
 
 @pytest.mark.parametrize(
     ("change", "says"),
-    [({"pattern-0": "("}, "expression cannot be used"), ({"min_score": "10"}, "must be above")],
+    [({"pattern-0": "("}, "Invalid regular expression"), ({"min_score": "10"}, "must be above")],
 )
 def test_a_mistake_in_the_settings_is_marked(
     change: dict[str, str], says: str, run: Run, alice: User, client_of: ClientOf

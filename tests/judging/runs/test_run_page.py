@@ -75,7 +75,7 @@ def test_the_rate_is_that_since_the_last_poll(waiting: Run, alice: User, client_
     Run.objects.filter(pk=waiting.pk).update(scored=4)
     before = {"seen": "running", "done": "0", "at": "1", "rate": "0.00000001"}
     part = client_of(alice).get(address(waiting), before, headers=HTMX)
-    assert "a second" in text(part)
+    assert "/s<" in text(part)
     assert "left" in text(part)
 
 
@@ -254,7 +254,7 @@ def test_the_most_frequent_words_stand_with_their_reason(
     words = ["'data.levle' is undefined (line 3)", "'data.x' is undefined (line 1)"]
     run = a_judged_run(project, lambda place: failed("prompt_undefined", words[place % 3 == 0]))
     page = unescape(text(client_of(alice).get(address(run))))
-    assert "Most often: 'data.levle' is undefined (line 3)" in page
+    assert "Most common: 'data.levle' is undefined (line 3)" in page
     assert "data.x" not in page
 
 
