@@ -1,4 +1,4 @@
-"""Re-parse replies (no API calls): stored replies read another way, into new attempts, by the engine, while nobody is asked."""
+"""Stored replies are re-parsed with another parser, postprocess or scale; no judge model is called."""
 
 from __future__ import annotations
 

@@ -264,11 +264,11 @@ def test_each_way_in_which_answers_failed_is_told_with_what_to_do(
     words = ["context_too_long: 9000 tokens", "content_filter", "content_filter"]
     run = a_judged_run(project, lambda place: failed("answer_failed", words[place % 3]))
     page = unescape(text(client_of(alice).get(address(run))))
-    filtered, long = page.index("The row's text set it off"), page.index("ask a model with a larger context")
+    filtered, long = page.index("because of this row's text"), page.index("use a model with a larger context")
     assert filtered < long
     assert "× 4" in page[filtered:long]
     assert "× 2" in page[long:]
-    assert "Most often" not in page
+    assert "Most common" not in page
 
 
 def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
