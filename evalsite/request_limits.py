@@ -50,9 +50,7 @@ def allow(request: HttpRequest, most: int, sentence: str) -> None:
 
 def file_too_large(most: int) -> str:
     """What to say about a file beyond a limit of its own."""
-    text = _(
-        "The file is larger than %(most)s. Nothing was saved. Split it, and send the parts one after the other."
-    )
+    text = _("The file is larger than %(most)s. Nothing was saved. Split it and upload the parts one by one.")
     return text % {"most": filesize(most)}
 
 
@@ -102,13 +100,13 @@ def _form_limit(request: HttpRequest) -> tuple[int, str]:
     if request.user.is_authenticated:
         most = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         sentence = _(
-            "A form can hold at most %(most)s. Nothing was saved. Go back in your browser, where your text still is, "
-            "and shorten it."
+            "Forms are limited to %(most)s. Nothing was saved. Go back in your browser (your text is still "
+            "there) and shorten it."
         )
     else:
         most = WHOLE_BODY
         sentence = _(
-            "Without signing in, a request can hold at most %(most)s. Nothing was saved. Sign in, then send it again."
+            "Requests without signing in are limited to %(most)s. Nothing was saved. Sign in and try again."
         )
     return most, sentence % {"most": filesize(most)}
 
@@ -121,7 +119,7 @@ def _check(request: HttpRequest, most: int, sentence: str) -> None:
         return
     if "CONTENT_LENGTH" not in request.META:
         text = _(
-            "A request without a Content-Length header can hold at most %(most)s. Send it with that header."
+            "Requests without a Content-Length header are limited to %(most)s. Add the header and try again."
         )
         raise TooLarge(text % {"most": filesize(WHOLE_BODY)})
     step_aside(request)

@@ -20,269 +20,257 @@ if TYPE_CHECKING:
 
 REASONS: dict[str, StrPromise] = {
     "quorum": gettext_lazy(
-        "Fewer votes could be read than the metric wants, so there is no score. "
-        "Retry what failed, or ask for a smaller quorum and score again."
+        "Not enough valid votes, so there is no score. Retry the failed calls, or lower the metric's "
+        "minimum of valid votes and re-judge."
     ),
     "jury_tied": gettext_lazy(
-        "The judges are tied: no value has more votes than every other. "
-        "An odd number of votes, the median or the mean decides."
+        "The judges are tied: no value has a majority. Use an odd number of votes, the median or the mean."
     ),
     "answer_failed": gettext_lazy(
-        "The model under test gave no answer, so there was nothing to judge. Retrying asks it again."
+        "The candidate model returned no answer, so there is nothing to judge. Retrying calls it again."
     ),
     # no connection came about
     "bad_url": gettext_lazy(
-        "The endpoint's address is no http or https address. "
-        "Correct it in the endpoint; leave user names and passwords out of it."
+        "The endpoint address is not a valid http or https URL. Edit the endpoint; don't include a "
+        "username or password."
     ),
     "bad_header": gettext_lazy(
-        "The key or an extra header holds a character that cannot be sent. "
-        "Enter it again, without line breaks and non-Latin characters."
+        "The API key or an extra header contains an invalid character. Enter it again without line breaks "
+        "or non-Latin characters."
     ),
     "bad_ca": gettext_lazy(
-        "The endpoint's own certificate authority is no readable PEM text. "
-        "Paste the whole certificate, from BEGIN to END."
+        "The custom CA certificate is not valid PEM. Paste the whole certificate, from BEGIN to END."
     ),
     "certificate": gettext_lazy(
-        "The server's certificate is not trusted. "
-        "Check the address; for a server of your own, add its certificate authority to the endpoint."
+        "The server certificate is not trusted. Check the address. For a self-hosted server, add its CA "
+        "certificate to the endpoint."
     ),
     "connect": gettext_lazy(
-        "Nothing answers at the endpoint's address. Check the address and port, and that the model's server is running."
+        "Can't connect to the endpoint. Check the address and port, and that the model server is running."
     ),
-    "proxy": gettext_lazy("The proxy does not answer or refused. Check the proxy in the endpoint."),
+    "proxy": gettext_lazy(
+        "The proxy is not responding or refused the request. Check the proxy in the endpoint settings."
+    ),
     "timeout_connect": gettext_lazy(
-        "The server could not be reached in time. Check the address, the network and whether a proxy is needed."
+        "Connection timed out. Check the address, the network and whether you need a proxy."
     ),
     # the reply did not come whole
     "timeout_first_byte": gettext_lazy(
-        "The server took the request but did not begin to answer in time. "
-        "Try again when it is less busy, or allow more seconds in the endpoint."
+        "The server accepted the request but did not start replying in time. Try again later, or raise "
+        "“Time to first byte” in the endpoint."
     ),
-    "timeout_idle": gettext_lazy("The reply stopped in its middle for too long. Try again."),
+    "timeout_idle": gettext_lazy("The reply stalled for too long. Try again."),
     "timeout_whole": gettext_lazy(
-        "The reply took longer than a whole call may. Allow more seconds in the endpoint, or fewer tokens (max_tokens)."
+        "The reply took too long. Raise “Total timeout” in the endpoint, or lower max_tokens."
     ),
-    "cut": gettext_lazy("The connection ended before the reply was whole. Try again."),
+    "cut": gettext_lazy("The connection closed before the reply was complete. Try again."),
     # the server will not answer this request, ever
-    "bad_key": gettext_lazy("The server does not accept the key. Enter the key again in the endpoint."),
+    "bad_key": gettext_lazy("Invalid API key. Enter the key again in the endpoint."),
     "forbidden": gettext_lazy(
-        "The server refuses this key what was asked. Check what the key is allowed to use."
+        "The API key lacks permission for this request. Check what the key can access."
     ),
-    "quota": gettext_lazy("The account's quota or balance is used up. Top it up, then retry."),
-    "unknown_model": gettext_lazy(
-        "The server does not know this model. Check the model's name in the endpoint."
-    ),
+    "quota": gettext_lazy("Quota or balance exhausted. Top up the account, then retry."),
+    "unknown_model": gettext_lazy("Unknown model. Check the model ID in the endpoint."),
     "not_found": gettext_lazy(
-        "The server has nothing at this address. Check the path, for example whether /v1 belongs to it."
+        "The server returned 404 for this address. Check the path, for example whether it needs /v1."
     ),
     "redirected": gettext_lazy(
-        "The server sends on to another address, which is not followed, because the key would go there too. "
+        "The server redirects to another address. Redirects are not followed, to protect the API key. "
         "Enter the final address."
     ),
     "bad_request": gettext_lazy(
-        "The server does not accept the request. Its words say why; often it is a generation parameter."
+        "The server rejected the request, often because of a generation parameter. See its message for "
+        "details."
     ),
     "refused_parameter": gettext_lazy(
-        "The server refuses a parameter that cannot be left out. Change the generation parameters."
+        "The server rejected a required parameter. Change the generation parameters."
     ),
     "context_too_long": gettext_lazy(
-        "The prompt is longer than the model can read. Shorten the template, or use a model with a larger context."
+        "The prompt exceeds the model's context window. Shorten the template, or use a model with a larger "
+        "context."
     ),
     "content_filter": gettext_lazy(
-        "The server's content filter withheld the reply. The text itself set it off; another judge model may answer."
+        "The provider's content filter blocked the reply because of the prompt. Try another judge model."
     ),
     # the server would answer, later
     "rate_limited": gettext_lazy(
-        "The server's rate limit was still exceeded after several tries. Lower the endpoint's concurrency, then retry."
+        "Rate limit still exceeded after several retries. Lower the endpoint's concurrency, then retry."
     ),
     "overloaded": gettext_lazy(
-        "The server was still overloaded after several tries. Lower the endpoint's concurrency, then retry."
+        "The server is still overloaded after several retries. Lower the endpoint's concurrency, then retry."
     ),
-    "server_error": gettext_lazy("The server failed, also after several tries. Retry later."),
+    "server_error": gettext_lazy("The server returned an error, even after several retries. Retry later."),
     # a reply with nothing to read in it
-    "empty_reply": gettext_lazy("The judge model's reply is empty. Retry, or look at the request."),
-    "truncated": gettext_lazy(
-        "The judge model used up its tokens before it said anything outside its reasoning. Raise max_tokens."
-    ),
+    "empty_reply": gettext_lazy("The judge model returned an empty reply. Retry, or check the request."),
+    "truncated": gettext_lazy("The judge model used all its tokens on reasoning. Raise max_tokens."),
     "bad_reply": gettext_lazy(
-        "What came back is not in the form of the OpenAI interface. "
-        "Check that the address is that of an OpenAI-compatible server."
+        "The response is not in the OpenAI format. Check that the address belongs to an OpenAI-compatible "
+        "API."
     ),
-    "too_long": gettext_lazy("The reply is longer than can be kept. Set max_tokens."),
+    "too_long": gettext_lazy("The reply is too long to store. Set max_tokens."),
     # not sent
     "held_slots": gettext_lazy(
-        "Runs are using all the calls that this endpoint takes at a time, and none ended while this one waited. "
-        "Try again in a moment, or pause a run."
+        "Runs are using all of this endpoint's concurrent calls. Try again in a moment, or pause a run."
     ),
     "held_pace": gettext_lazy(
-        "The endpoint's requests or tokens per minute are used up for now, so this was not sent. Try again later."
+        "The endpoint's requests or tokens per minute are used up, so the request was not sent. Try again "
+        "later."
     ),
     "held_closed": gettext_lazy(
-        "The server asked to be left alone for a while (Retry-After), so this was not sent. Try again later."
+        "The server asked clients to wait (Retry-After), so the request was not sent. Try again later."
     ),
     "held_down": gettext_lazy(
-        "The endpoint is down, so this was not sent. Runs try it again by themselves; "
-        "“Test connection” on the endpoint's page tries it at once."
+        "The endpoint is down, so the request was not sent. Runs retry automatically; use “Test "
+        "connection” on the endpoint page to try now."
     ),
     # a reply without a score
-    "empty": gettext_lazy("The judge's reply is empty apart from its reasoning."),
+    "empty": gettext_lazy("The judge's reply contains only reasoning."),
     "nothing_offered": gettext_lazy("No score was found in the judge's reply."),
-    "cut_off": gettext_lazy("The judge's reply reached its token limit before it gave a score."),
+    "cut_off": gettext_lazy("The judge's reply hit the token limit before it gave a score."),
     "out_of_range": gettext_lazy(
-        "The last score in the judge's reply is outside the scale, so it was not used."
+        "The last score in the judge's reply is outside the scale, so it was ignored."
     ),
-    "none_returned": gettext_lazy("The metric's last script returned None: no score was meant."),
+    "none_returned": gettext_lazy("The metric's last script returned None, so there is no score."),
     # people
-    "left_empty": gettext_lazy("The rater left this criterion empty; it is not required."),
-    "free_text": gettext_lazy("A free text: it is kept, but it is no score."),
+    "left_empty": gettext_lazy("The rater skipped this optional criterion."),
+    "free_text": gettext_lazy("Free text is stored but not scored."),
     # the prompt
     "prompt_undefined": gettext_lazy(
-        "The template uses a name that this row or response does not have. "
-        "Correct the name, give it a default, or make the metric lenient."
+        "The template uses a name that this row or answer doesn't have. Fix the name, give it a default, "
+        "or make the metric lenient."
     ),
-    "prompt_syntax": gettext_lazy("The template has a syntax error. Correct it at the line named."),
-    "prompt_exception": gettext_lazy("The template failed on this item. Correct it at the line named."),
-    "prompt_timeout": gettext_lazy(
-        "The template took too long on this item and was ended. Look for a loop in it."
-    ),
-    "prompt_memory": gettext_lazy("The template needed more memory than an item may use."),
-    "prompt_output": gettext_lazy(
-        "The rendered prompt is longer than a prompt may be. Shorten what the template puts in."
-    ),
-    "prompt_killed": gettext_lazy("The template's process was ended while it rendered this item."),
-    "prompt_protocol": gettext_lazy(
-        "The process that renders the template answered with nonsense, so its result was not taken."
-    ),
+    "prompt_syntax": gettext_lazy("The template has a syntax error. Fix the line shown."),
+    "prompt_exception": gettext_lazy("The template failed on this item. Fix the line shown."),
+    "prompt_timeout": gettext_lazy("The template timed out on this item. Check it for loops."),
+    "prompt_memory": gettext_lazy("The template exceeded the memory limit on this item."),
+    "prompt_output": gettext_lazy("The rendered prompt is too long. Insert less text in the template."),
+    "prompt_killed": gettext_lazy("The template process stopped while rendering this item."),
+    "prompt_protocol": gettext_lazy("The template process returned an invalid result, which was discarded."),
     "prompt_load": gettext_lazy("The template could not be loaded."),
-    "prompt_result": gettext_lazy("The template did not give a text."),
+    "prompt_result": gettext_lazy("The template did not produce text."),
     "prompt_refused": gettext_lazy(
-        "Templates cannot be rendered on this server, because their isolation is incomplete or does not start. "
-        "Tell an administrator."
+        "Templates can't be rendered on this server because the sandbox is incomplete or can't start. "
+        "Contact an administrator."
     ),
     # a script
-    "script_syntax": gettext_lazy("The script has a syntax error. Correct it at the line named."),
-    "script_load": gettext_lazy("The script cannot be loaded. Correct it."),
-    "script_exception": gettext_lazy("The script failed on this item. Correct it at the line named."),
-    "script_timeout": gettext_lazy("The script took too long on this item and was ended."),
-    "script_memory": gettext_lazy("The script needed more memory than an item may use."),
-    "script_output": gettext_lazy("The script gave back more than an item may hold."),
+    "script_syntax": gettext_lazy("The script has a syntax error. Fix the line shown."),
+    "script_load": gettext_lazy("The script could not be loaded. Fix the script."),
+    "script_exception": gettext_lazy("The script failed on this item. Fix the line shown."),
+    "script_timeout": gettext_lazy("The script timed out on this item."),
+    "script_memory": gettext_lazy("The script exceeded the memory limit on this item."),
+    "script_output": gettext_lazy("The script's result is too large."),
     "script_result": gettext_lazy(
-        "The script returned something that is no result. Return a number, True or False, a text or None."
+        "The script returned an invalid result. Return a number, True or False, text or None."
     ),
-    "script_killed": gettext_lazy("The script's process was ended while it worked on this item."),
-    "script_protocol": gettext_lazy(
-        "The script's process answered with nonsense, so its result was not taken."
-    ),
+    "script_killed": gettext_lazy("The script process stopped while processing this item."),
+    "script_protocol": gettext_lazy("The script process returned an invalid result, which was discarded."),
     "script_undefined": gettext_lazy("The script uses a name that is not defined."),
     "script_refused": gettext_lazy(
-        "Scripts cannot be run on this server, because their isolation is incomplete or does not start. "
-        "Tell an administrator."
+        "Scripts can't run on this server because the sandbox is incomplete or can't start. Contact an "
+        "administrator."
     ),
     # the user's regular expression
-    "parser_timeout": gettext_lazy(
-        "The metric's regular expression took too long on this reply. Simplify it."
-    ),
+    "parser_timeout": gettext_lazy("The metric's regular expression timed out on this reply. Simplify it."),
     "parser_memory": gettext_lazy(
-        "The metric's regular expression needed too much memory on this reply. Simplify it."
+        "The metric's regular expression exceeded the memory limit on this reply. Simplify it."
     ),
-    "parser_output": gettext_lazy("The metric's regular expression found more text than a score can be."),
-    "parser_exception": gettext_lazy("The metric's regular expression failed on this reply. Correct it."),
-    "parser_syntax": gettext_lazy("The metric's regular expression could not be used. Correct it."),
-    "parser_load": gettext_lazy("The metric's regular expression could not be used. Correct it."),
-    "parser_result": gettext_lazy("The metric's regular expression found something that is no text."),
-    "parser_killed": gettext_lazy("The process that searched this reply was ended."),
+    "parser_output": gettext_lazy(
+        "The text matched by the metric's regular expression is too long to be a score."
+    ),
+    "parser_exception": gettext_lazy("The metric's regular expression failed on this reply. Fix it."),
+    "parser_syntax": gettext_lazy("The metric's regular expression is invalid. Fix it."),
+    "parser_load": gettext_lazy("The metric's regular expression is invalid. Fix it."),
+    "parser_result": gettext_lazy("The metric's regular expression did not match text."),
+    "parser_killed": gettext_lazy("The process that parsed this reply stopped."),
     "parser_protocol": gettext_lazy(
-        "The process that searched this reply answered with nonsense, so its result was not taken."
+        "The process that parsed this reply returned an invalid result, which was discarded."
     ),
-    "parser_undefined": gettext_lazy("The metric's regular expression could not be used. Correct it."),
+    "parser_undefined": gettext_lazy("The metric's regular expression is invalid. Fix it."),
     # the run itself
-    "budget_calls": gettext_lazy("The run has sent as many requests as its budget allows."),
-    "budget_tokens": gettext_lazy("The run has used as many tokens as its budget allows."),
-    "budget_money": gettext_lazy("The run has spent the money that its budget allows."),
-    "settled": gettext_lazy("Ended early: every mean is known as exactly as was asked for."),
+    "budget_calls": gettext_lazy("The run reached its request budget."),
+    "budget_tokens": gettext_lazy("The run reached its token budget."),
+    "budget_money": gettext_lazy("The run reached its cost budget."),
+    "settled": gettext_lazy("Stopped early: every mean reached the requested precision."),
     "waiting": gettext_lazy("Not judged yet."),
-    "no_judge": gettext_lazy("The metric has no judge model and no script that gives a result. Add one."),
+    "no_judge": gettext_lazy("The metric has no judge model and no script that returns a result. Add one."),
     "key_missing": gettext_lazy(
-        "The environment variable that should hold the key is not set. Set it where the worker is started, then retry."
+        "The environment variable for the API key is not set. Set it where the worker starts, then retry."
     ),
     "key_unreadable": gettext_lazy(
-        "The endpoint's stored key cannot be decrypted any more, because the site's own key has changed. "
-        "Enter the endpoint's key again."
+        "The stored API key can't be decrypted because the site's secret key changed. Enter the API key "
+        "again in the endpoint."
     ),
     "endpoint_moved": gettext_lazy(
-        "The endpoint points to another server now than when this run was made, and its key must not go to the "
-        "old one. Make a new run, which takes the endpoint as it is."
+        "The endpoint now points to a different server than when this run was created, so its key is not "
+        "sent to the old one. Start a new run to use the current endpoint."
     ),
     "sandbox_refused": gettext_lazy(
-        "This machine cannot isolate templates and scripts as well as SANDBOX_MINIMUM_LEVEL asks for. Let an "
-        "administrator run “manage.py check --deploy --tag jail”, which names what is missing; then resume the run."
+        "This machine's sandbox does not meet SANDBOX_MINIMUM_LEVEL. Ask an administrator to run "
+        "“manage.py check --deploy --tag jail”, which lists what is missing, then resume the run."
     ),
     "sandbox_broken": gettext_lazy(
-        "The process that isolates templates and scripts does not start. The worker's log says why; mend it, then "
-        "resume the run."
+        "The sandbox process can't start. Check the worker log, fix the cause, then resume the run."
     ),
-    "no_endpoint": gettext_lazy("No endpoint is chosen for this judge model. Choose one, then try again."),
-    "no_prompt": gettext_lazy("There is no prompt to send yet: see what the preview says."),
-    "form_errors": gettext_lazy("The judge model's settings have errors. Save to see them marked."),
-    "busy_here": gettext_lazy(
-        "Other people are asking judge models from these pages right now. Try again in a few seconds."
-    ),
+    "no_endpoint": gettext_lazy("This judge model has no endpoint. Select one, then try again."),
+    "no_prompt": gettext_lazy("There is no prompt to send yet. Check the preview."),
+    "form_errors": gettext_lazy("The judge model settings have errors. Save to highlight them."),
+    "busy_here": gettext_lazy("Too many judge calls from other users right now. Try again in a few seconds."),
     "internal": gettext_lazy(
-        "The program itself failed on this item. "
-        "The worker's log says where; retry, and report it if it stays."
+        "Internal error on this item. See the worker log; retry, and report it if it happens again."
     ),
     # a rule program; the line's own sentence tells more (judging.rule_messages)
-    "rules_invalid": gettext_lazy("The metric's rule program has errors, so nothing can be scored by it."),
+    "rules_invalid": gettext_lazy("The metric's rule program has errors, so it can't score anything."),
     "reference.field_missing": gettext_lazy(
-        "The row's reference lacks a field that a rule line compares with. Correct the row, or the line."
+        "The row's reference is missing a field that a rule compares. Fix the row or the rule."
     ),
     "reference.format": gettext_lazy(
-        "The row's reference does not have the rule program's format. Correct the row."
+        "The row's reference does not match the rule program's format. Fix the row."
     ),
-    "code.failed": gettext_lazy("A Python block of the rule program failed on this item."),
-    "code.result": gettext_lazy("A Python block of the rule program did not return a number from 1 to 5."),
+    "code.failed": gettext_lazy("A Python block in the rule program failed on this item."),
+    "code.result": gettext_lazy("A Python block in the rule program did not return a number from 1 to 5."),
     "not_integer": gettext_lazy(
-        "The judge model's score for a rule line is not a whole number from 1 to 5, so it was not used."
+        "The judge model's score for a rule is not an integer from 1 to 5, so it was ignored."
     ),
-    "judge.missing": gettext_lazy("A rule line needs a judge model, and the metric has none."),
-    "not_asked": gettext_lazy("A rule line was not scored, because another one has an error."),
+    "judge.missing": gettext_lazy("A rule needs a judge model, but the metric has none."),
+    "not_asked": gettext_lazy("A rule was not scored because another rule has an error."),
 }
 
 # What is to be done where it is a model under test, and not a judge, that a call was about.
 OF_CANDIDATES: dict[str, StrPromise] = {
     "context_too_long": gettext_lazy(
-        "The row's messages are longer than the model can read. Shorten them, or ask a model with a larger context."
+        "The row's messages exceed the model's context window. Shorten them, or use a model with a larger "
+        "context."
     ),
     "content_filter": gettext_lazy(
-        "The server's content filter withheld the answer. The row's text set it off; other rows are not concerned."
+        "The provider's content filter blocked the answer because of this row's text. Other rows are not "
+        "affected."
     ),
 }
 
 ShownIn = Literal["", "prompt", "run", "rules"]
 """Where a reply without a score is shown: beside the prompt being tried, with a run, or as a line of a rule program."""
 
-_OF_A_RUN = gettext_lazy("Ask again, re-parse the stored replies from the run's page, or override the score.")
-_OF_A_LINE = gettext_lazy("Ask again, or choose another judge model.")
+_OF_A_RUN = gettext_lazy("Re-judge, re-parse the stored replies on the run page, or override the score.")
+_OF_A_LINE = gettext_lazy("Re-judge, or choose another judge model.")
 ADVICE: dict[ShownIn, dict[str, StrPromise]] = {
     "prompt": {
         "empty": gettext_lazy("Try again, or choose another judge model."),
         "nothing_offered": gettext_lazy(
-            "Ask for a fixed form in the template, or change how the reply is parsed."
+            "Ask for a fixed output format in the template, or change how the reply is parsed."
         ),
         "cut_off": gettext_lazy("Raise max_tokens in the generation parameters."),
         "out_of_range": gettext_lazy("State the scale in the template, or change the metric's scale."),
     },
     "run": {
-        "empty": gettext_lazy("Ask again, or override the score."),
+        "empty": gettext_lazy("Re-judge, or override the score."),
         "nothing_offered": _OF_A_RUN,
-        "cut_off": gettext_lazy("Raise max_tokens in the metric, then judge these again by its new version."),
+        "cut_off": gettext_lazy("Raise max_tokens in the metric, then re-judge with the new version."),
         "out_of_range": _OF_A_RUN,
     },
     "rules": {
         "empty": _OF_A_LINE,
         "nothing_offered": _OF_A_LINE,
-        "cut_off": gettext_lazy("Raise the judge model's max_tokens, then judge again."),
+        "cut_off": gettext_lazy("Raise the judge model's max_tokens, then re-judge."),
         "out_of_range": _OF_A_LINE,
         "not_integer": _OF_A_LINE,
     },
@@ -290,70 +278,69 @@ ADVICE: dict[ShownIn, dict[str, StrPromise]] = {
 
 FILE_PROBLEMS: dict[str, StrPromise] = {
     "too_long": gettext_lazy("The file is longer than %(most)s characters."),
-    "yaml_syntax": gettext_lazy("This is no YAML: %(problem)s."),
+    "yaml_syntax": gettext_lazy("Invalid YAML: %(problem)s."),
     "too_deep": gettext_lazy("Values are nested deeper than %(most)s levels."),
-    "too_many_values": gettext_lazy("There are more than %(most)s values, each use of an alias counted."),
-    "unknown_tag": gettext_lazy("The YAML tag %(tag)s is not used here; write plain values."),
-    "empty_file": gettext_lazy("The file is empty; a list of {data_name, metrics} is wanted."),
-    "no_metrics": gettext_lazy("A list of {data_name, metrics}, or one such mapping, is wanted."),
-    "key_is_no_text": gettext_lazy("A key must be a plain text."),
-    "duplicate_key": gettext_lazy("“%(key)s” is here for the second time; the first is in line %(first)s."),
-    "unknown_key": gettext_lazy("“%(key)s” is not known here. Known are: %(known)s."),
+    "too_many_values": gettext_lazy("There are more than %(most)s values (every use of an alias counts)."),
+    "unknown_tag": gettext_lazy("The YAML tag %(tag)s is not supported. Use plain values."),
+    "empty_file": gettext_lazy("The file is empty. Expected a list of {data_name, metrics}."),
+    "no_metrics": gettext_lazy("Expected a list of {data_name, metrics}, or a single mapping."),
+    "key_is_no_text": gettext_lazy("Keys must be plain text."),
+    "duplicate_key": gettext_lazy("Duplicate key “%(key)s”; first used in line %(first)s."),
+    "unknown_key": gettext_lazy("Unknown key “%(key)s”. Supported keys: %(known)s."),
     "missing_key": gettext_lazy("“%(key)s” is missing."),
-    "blank": gettext_lazy("“%(key)s” is blank."),
-    "not_a_text": gettext_lazy("“%(key)s” must be a text."),
+    "blank": gettext_lazy("“%(key)s” is empty."),
+    "not_a_text": gettext_lazy("“%(key)s” must be text."),
     "text_too_long": gettext_lazy("“%(key)s” is longer than %(most)s characters."),
     "not_a_number": gettext_lazy("“%(key)s” must be a number."),
-    "not_a_whole_number": gettext_lazy("“%(key)s” must be a whole number from %(low)s to %(high)s."),
+    "not_a_whole_number": gettext_lazy("“%(key)s” must be an integer from %(low)s to %(high)s."),
     "not_true_or_false": gettext_lazy("“%(key)s” must be true or false."),
-    "not_an_option": gettext_lazy("“%(key)s” is “%(value)s”; it must be one of: %(options)s."),
-    "not_a_mapping": gettext_lazy("A mapping (key: value) is wanted at “%(key)s”."),
-    "not_a_list": gettext_lazy("A list with at least one entry is wanted at “%(key)s”."),
-    "no_json_value": gettext_lazy("%(value)s cannot be sent as JSON."),
-    "empty_scale": gettext_lazy("The scale ends at %(high)s, which is not above its beginning, %(low)s."),
-    "duplicate_metric": gettext_lazy("There is a metric called “%(name)s” already; names must differ."),
-    "duplicate_candidate": gettext_lazy("There is a candidate called “%(name)s” already; names must differ."),
+    "not_an_option": gettext_lazy("“%(key)s” is “%(value)s”, but must be one of: %(options)s."),
+    "not_a_mapping": gettext_lazy("“%(key)s” must be a mapping (key: value)."),
+    "not_a_list": gettext_lazy("“%(key)s” must be a list with at least one entry."),
+    "no_json_value": gettext_lazy("%(value)s can't be encoded as JSON."),
+    "empty_scale": gettext_lazy("The maximum score, %(high)s, must be greater than the minimum, %(low)s."),
+    "duplicate_metric": gettext_lazy("A metric named “%(name)s” already exists. Names must be unique."),
+    "duplicate_candidate": gettext_lazy("A candidate named “%(name)s” already exists. Names must be unique."),
     "quorum_too_high": gettext_lazy(
-        "“%(key)s” is %(value)s, but there are only %(votes)s votes: one of each judge model and repeat."
+        "“%(key)s” is %(value)s, but there are only %(votes)s votes (judge models × repeats)."
     ),
-    "unknown_source": gettext_lazy("The source “%(value)s” is not known; only URL is."),
+    "unknown_source": gettext_lazy("Unknown source “%(value)s”. Only URL is supported."),
     "both_orders_without_comparison": gettext_lazy(
-        "“both_orders” works with comparisons only: add “parse: comparison”, or leave it out."
+        "“both_orders” only works with comparisons. Add “parse: comparison”, or remove it."
     ),
-    "no_template": gettext_lazy("The judge model has no template; give one of: %(options)s."),
-    "several_templates": gettext_lazy(
-        "The judge model has several templates; give only one of: %(options)s."
-    ),
-    "no_script": gettext_lazy("The step has no script; give “filename” or “file_content”."),
-    "several_scripts": gettext_lazy("The step has two scripts; give either “filename” or “file_content”."),
-    "key_of_other_step": gettext_lazy("“%(key)s” does not belong to a step of type %(step)s."),
-    "step_out_of_order": gettext_lazy("%(step)s comes too late; the order is %(order)s."),
-    "step_twice": gettext_lazy("There is a second %(step)s; a pipeline has at most one."),
+    "no_template": gettext_lazy("The judge model has no template. Set one of: %(options)s."),
+    "several_templates": gettext_lazy("The judge model has several templates. Set only one of: %(options)s."),
+    "no_script": gettext_lazy("The step has no script. Set “filename” or “file_content”."),
+    "several_scripts": gettext_lazy("The step has two scripts. Set either “filename” or “file_content”."),
+    "key_of_other_step": gettext_lazy("“%(key)s” is not valid in a step of type %(step)s."),
+    "step_out_of_order": gettext_lazy("%(step)s is out of order. The order is %(order)s."),
+    "step_twice": gettext_lazy("Duplicate %(step)s. A pipeline can have only one."),
     "rules_error": gettext_lazy(
-        "The rule program has an error in its line %(rule_line)s, column %(rule_column)s: %(sentence)s"
+        "Error in the rule program, line %(rule_line)s, column %(rule_column)s: %(sentence)s"
     ),
     "rules_need_judge": gettext_lazy(
-        "A line of the rule program needs a judge model; give the step a “judge_model” (without a template)."
+        "The rule program needs a judge model. Add “judge_model” (without a template) to the step."
     ),
     "rules_beside_judges": gettext_lazy(
-        "A metric has either judge models or rules; the judge model of rules stands in their own step."
+        "A metric uses either judge models or rules. Put the judge model for rules in the rules step."
     ),
     "unknown_parser": gettext_lazy(
-        "“parse” must be score, comparison, {regex: …} or {json_path: …}; it is %(detail)s."
+        "“parse” must be score, comparison, {regex: …} or {json_path: …}, not %(detail)s."
     ),
-    "bad_regex": gettext_lazy("The regular expression cannot be used: %(detail)s."),
+    "bad_regex": gettext_lazy("Invalid regular expression: %(detail)s."),
     "bad_json_path": gettext_lazy(
-        "The JSON path cannot be used: %(detail)s. Write names with dots between, such as a.b."
+        "Invalid JSON path: %(detail)s. Separate names with dots, for example a.b."
     ),
-    "bad_url": gettext_lazy("“%(key)s” is no http or https address without a password in it."),
+    "bad_url": gettext_lazy("“%(key)s” must be an http or https URL without a password."),
     "no_variable_name": gettext_lazy(
-        "“%(key)s” must name an environment variable, such as JUDGE_KEY. Never write the key itself."
+        "“%(key)s” must be the name of an environment variable, for example JUDGE_KEY. Never put the key "
+        "itself in the file."
     ),
-    "file_outside": gettext_lazy("%(path)s lies outside the metrics file's folder; nothing outside is read."),
-    "file_missing": gettext_lazy("There is no file %(path)s beside the metrics file."),
+    "file_outside": gettext_lazy("%(path)s is outside the metrics file's folder and can't be read."),
+    "file_missing": gettext_lazy("File %(path)s not found next to the metrics file."),
     "file_too_long": gettext_lazy("%(path)s is larger than %(most)s bytes."),
-    "file_not_utf8": gettext_lazy("%(path)s is not UTF-8 text; save it as UTF-8."),
-    "file_unreadable": gettext_lazy("%(path)s cannot be read."),
+    "file_not_utf8": gettext_lazy("%(path)s is not UTF-8. Save it as UTF-8."),
+    "file_unreadable": gettext_lazy("Can't read %(path)s."),
 }
 
 
@@ -374,7 +361,7 @@ def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:
         inner, _colon, words_of_it = detail.partition(": ")
         return f"{sentence} {reason_sentence(inner, words_of_it)}"
     if code in Held.codes:  # its detail is seconds
-        told = _("%(sentence)s The next turn is in %(time)s.")
+        told = _("%(sentence)s Next attempt in %(time)s.")
         return told % {"sentence": sentence, "time": duration(detail)}
     if code in ERROR_CODES:
         return _("%(sentence)s Details: %(detail)s") % {"sentence": sentence, "detail": detail}
@@ -382,10 +369,10 @@ def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:
 
 
 WHILE_DOWN: dict[str, StrPromise] = {
-    "timeout_first_byte": gettext_lazy("It takes requests, but does not begin to answer in time."),
-    "cut": gettext_lazy("It ends the connection before a reply is whole."),
-    "overloaded": gettext_lazy("It says that it is overloaded."),
-    "server_error": gettext_lazy("It answers every request with an error of its own."),
+    "timeout_first_byte": gettext_lazy("The server accepts requests but does not start replying in time."),
+    "cut": gettext_lazy("The server closes the connection before replies are complete."),
+    "overloaded": gettext_lazy("The server reports that it is overloaded."),
+    "server_error": gettext_lazy("The server answers every request with an error."),
 }
 
 

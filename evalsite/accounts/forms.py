@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from evalsite.accounts.models import Role, User
 
 ROLE_HELP = _(
-    "Analysts upload, write metrics and run. Raters score. Reviewers read and override. "
-    "Administrators do all of it, and look after endpoints and people."
+    "Analysts upload data, create metrics and start runs. Raters score. Reviewers inspect and override "
+    "scores. Administrators can do all of this and manage endpoints and members."
 )
 
 
@@ -33,14 +33,14 @@ class ProjectForm(forms.Form):
 class AddMemberForm(forms.Form):
     """Somebody who has an account already."""
 
-    username = forms.CharField(label=_("User name"), max_length=150)
+    username = forms.CharField(label=_("Username"), max_length=150)
     roles = RolesField()
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"].strip()
         if not User.objects.filter(username=name, is_active=True).exists():
             raise forms.ValidationError(
-                _("Nobody here is called %(name)s. Look at the spelling, or create the account."),
+                _("No user named %(name)s. Check the spelling, or create the account."),
                 params={"name": name},
             )
         return name
@@ -50,19 +50,19 @@ class CreateMemberForm(forms.Form):
     """Somebody new: the account is made together with the membership."""
 
     username = forms.CharField(
-        label=_("User name"),
+        label=_("Username"),
         max_length=150,
         validators=[User.username_validator],
         help_text=_("Used to sign in."),
     )
-    name = forms.CharField(label=_("Name shown to others"), max_length=150, required=False)
+    name = forms.CharField(label=_("Display name"), max_length=150, required=False)
     roles = RolesField()
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
         if User.objects.filter(username__iexact=name).exists():
             raise forms.ValidationError(
-                _("This user name is taken. Choose another, or add the account that exists.")
+                _("This username is taken. Choose another one, or add the existing account.")
             )
         return name
 
@@ -75,12 +75,12 @@ class InvitationForm(forms.Form):
     """What the holder of a link will be, and how long it holds."""
 
     note = forms.CharField(
-        label=_("For whom"), max_length=200, help_text=_("A name or an address, so that you know it again.")
+        label=_("Invitee"), max_length=200, help_text=_("A name or email address, for your reference.")
     )
     days = forms.TypedChoiceField(
-        label=_("Holds for"),
+        label=_("Expires in"),
         coerce=int,
-        choices=[(1, _("one day")), (7, _("a week")), (30, _("30 days"))],
+        choices=[(1, _("1 day")), (7, _("7 days")), (30, _("30 days"))],
         initial=7,
     )
     roles = RolesField()
@@ -92,13 +92,13 @@ class JoinForm(BaseUserCreationForm):  # type: ignore[type-arg]  # not generic a
     class Meta:
         model = User
         fields = ("username", "first_name")
-        labels = {"username": _("User name"), "first_name": _("Name shown to others")}
+        labels = {"username": _("Username"), "first_name": _("Display name")}
         help_texts = {"username": _("Used to sign in."), "first_name": ""}
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
         if User.objects.filter(username__iexact=name).exists():
-            raise forms.ValidationError(_("This user name is taken. Choose another."))
+            raise forms.ValidationError(_("This username is taken. Choose another one."))
         return name
 
 
@@ -108,14 +108,14 @@ class OwnPasswordForm(PasswordChangeForm):
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if values.get("new_password1") and values.get("new_password1") == values.get("old_password"):
-            self.add_error("new_password2", _("This is the password you have. Choose another."))
+            self.add_error("new_password2", _("This is your current password. Choose another one."))
         return values
 
 
 class AccountForm(forms.Form):
-    name = forms.CharField(label=_("Name shown to others"), max_length=150, required=False)
+    name = forms.CharField(label=_("Display name"), max_length=150, required=False)
     language = forms.ChoiceField(
-        label=_("Language"), choices=[("", _("As the browser asks")), *settings.LANGUAGES], required=False
+        label=_("Language"), choices=[("", _("Browser default")), *settings.LANGUAGES], required=False
     )
 
 
@@ -123,11 +123,11 @@ class TokenForm(forms.Form):
     """A token for a program; the shortest life is offered first."""
 
     name = forms.CharField(
-        label=_("What for"), max_length=100, help_text=_("For example: nightly export from the build server.")
+        label=_("Purpose"), max_length=100, help_text=_("For example: nightly export from CI.")
     )
     days = forms.TypedChoiceField(
-        label=_("Holds for"),
+        label=_("Expires in"),
         coerce=int,
-        choices=[(30, _("30 days")), (90, _("90 days")), (365, _("one year")), (0, _("until revoked"))],
+        choices=[(30, _("30 days")), (90, _("90 days")), (365, _("1 year")), (0, _("No expiration"))],
         initial=90,
     )

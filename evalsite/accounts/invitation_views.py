@@ -44,7 +44,7 @@ def _new_account(request: HttpRequest, secret: str, form: JoinForm) -> HttpRespo
             secret=secret, username=given["username"], name=given["first_name"], password=given["password1"]
         )
     except IntegrityError:  # somebody took the name just now
-        messages.error(request, _("This user name is taken. Choose another."))
+        messages.error(request, _("This username is taken. Choose another one."))
         return redirect(request.path)
     login(request, user, backend=BACKEND)
     return _welcome(request, project)

@@ -46,7 +46,7 @@ def add_member(request: HttpRequest, slug: str) -> HttpResponse:
         return _members_page(request, project, add=form)
     user = User.objects.get(username=form.cleaned_data["username"])
     roles_add(project=project, user=user, roles=form.cleaned_data["roles"])
-    messages.success(request, _("%(name)s belongs to the project now.") % {"name": user.username})
+    messages.success(request, _("%(name)s was added to the project.") % {"name": user.username})
     return redirect("accounts:members", slug)
 
 
@@ -76,7 +76,7 @@ def set_roles(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
     if form.is_valid():
         _change_roles(request, project, user, form.cleaned_data["roles"])
     else:
-        messages.error(request, _("Nothing was changed: choose at least one role, or remove the person."))
+        messages.error(request, _("Nothing was changed. Choose at least one role, or remove the member."))
     return redirect("accounts:members", slug)
 
 
@@ -102,8 +102,8 @@ def reset_password(request: HttpRequest, slug: str, user_id: int) -> HttpRespons
         clear = password_reset(user=user, project=project, by=access.signed_in(request))
     except NotYours:
         problem = _(
-            "The password was not reset: the account of %(name)s was not created by this project, or other projects "
-            "use it too. Ask an administrator of the site."
+            "The password was not reset, because this project did not create the account of %(name)s or other "
+            "projects use it too. Ask a site administrator."
         )
         messages.error(request, problem % {"name": user.username})
         return redirect("accounts:members", slug)
@@ -130,9 +130,9 @@ def revoke_invitation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     project = access.get_project(request, slug, access.May.MANAGE)
     invitation = get_object_or_404(Invitation, pk=pk, project=project)
     if invitation_revoke(invitation=invitation):
-        messages.success(request, _("The invitation is revoked; its link leads nowhere now."))
+        messages.success(request, _("Invitation revoked. The link no longer works."))
     else:
-        messages.info(request, _("The invitation was used or revoked before. Nothing was changed."))
+        messages.info(request, _("Nothing was changed. The invitation has already been used or revoked."))
     return redirect("accounts:members", slug)
 
 
@@ -147,13 +147,16 @@ def _change_roles(request: HttpRequest, project: Project, user: User, roles: lis
         roles_set(project=project, user=user, roles=roles)
     except LastAdministrator:
         messages.error(
-            request, _("Nothing was changed: %(name)s is the last administrator. Name another first.") % name
+            request,
+            _("Nothing was changed. %(name)s is the last administrator; assign another one first.") % name,
         )
         return
     if roles:
-        messages.success(request, _("The roles of %(name)s are changed.") % name)
+        messages.success(request, _("Roles of %(name)s updated.") % name)
     else:
-        messages.success(request, _("%(name)s no longer belongs to the project. The account stays.") % name)
+        messages.success(
+            request, _("%(name)s was removed from the project. The account still exists.") % name
+        )
 
 
 def _members_page(request: HttpRequest, project: Project, **more: Any) -> HttpResponse:

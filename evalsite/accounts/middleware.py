@@ -61,7 +61,7 @@ class TokenMiddleware:
 
 
 def _refused() -> HttpResponse:
-    text = _("The token is unknown, revoked or too old. Make another one on your account's page.")
+    text = _("The token is invalid, revoked or expired. Create a new one on your account page.")
     answer = HttpResponse(f"{text}\n", status=401, content_type="text/plain; charset=utf-8")
     answer["WWW-Authenticate"] = 'Bearer error="invalid_token"'
     return answer

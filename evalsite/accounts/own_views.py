@@ -47,7 +47,7 @@ def password(request: HttpRequest) -> HttpResponse:
         update_session_auth_hash(request, user)
         messages.success(
             request,
-            _("Your password is changed. You stay signed in here; other browsers must sign in again."),
+            _("Password changed. You are still signed in here; other browsers need to sign in again."),
         )
         return redirect("home")
     context = {"form": form, "must": user.must_change_password}
@@ -62,7 +62,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST, prefix="token")
     if form.is_valid() and tokens_of(user).count() >= MOST:
         form.add_error(
-            None, _("You have %(most)s tokens. Revoke one that is not used any more.") % {"most": MOST}
+            None, _("You already have %(most)s tokens. Revoke one you no longer use.") % {"most": MOST}
         )
     if not form.is_valid():
         return _account_page(request, token_form=form)
@@ -80,7 +80,7 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     """The token lets nobody in from now on."""
     token = get_object_or_404(ApiToken, pk=pk, user=access.signed_in(request))
     if token_revoke(token=token):
-        messages.success(request, _("The token %(name)s lets nobody in any more.") % {"name": token.name})
+        messages.success(request, _("Token %(name)s revoked.") % {"name": token.name})
     return redirect("accounts:account")
 
 

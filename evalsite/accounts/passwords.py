@@ -28,7 +28,7 @@ class NameAndDigitsValidator:
             raise ValidationError(self.get_help_text(), code="password_is_name")
 
     def get_help_text(self) -> str:
-        return _("The password can’t be your name with digits or punctuation added.")
+        return _("The password can’t be your username with digits or punctuation added.")
 
 
 def _names(user: User) -> list[str]:

@@ -57,5 +57,5 @@ def restore_project(request: HttpRequest, slug: str) -> HttpResponse:
     """Back into the lists."""
     project = access.get_project(request, slug, access.May.MANAGE)
     if project_restore(project=project):
-        messages.success(request, _("The project is back."))
+        messages.success(request, _("Project restored."))
     return redirect("project", slug)

@@ -111,39 +111,39 @@ def told(endpoint: Endpoint) -> Told | None:
     if not found["ok"]:
         text = reason_sentence(found["code"], found["detail"])
         if found["code"] in Held.codes:
-            return Told("warning", _("It was not tested: its turn did not come"), text)
+            return Told("warning", _("Not tested: endpoint is busy"), text)
         return Told("error", _("Connection failed"), text, hint=_model_hint(endpoint))
     refusals = tuple(refusal_sentence(name) for name in found["refuses"])
-    title = _("It works, with less than was asked for") if refusals else _("It works")
-    text = _("Runs leave out what the server refuses.") if refusals else ""
+    title = _("Connected; some parameters not supported") if refusals else _("Connected")
+    text = _("Runs omit unsupported parameters.") if refusals else ""
     return Told("success", title, text, refusals, _facts(found), _model_hint(endpoint))
 
 
 def refusal_sentence(name: str) -> str:
     """What it means that a server refuses a parameter."""
     sentences = {
-        "stream": _(
-            "It refuses stream: a reply comes whole, not piece by piece, so slow ones show nothing until they end."
-        ),
+        "stream": _("stream is not supported: slow replies show nothing until they are complete."),
         "separate_reasoning": _(
-            "It refuses separate_reasoning: where the model thinks aloud, look for it in the reply."
+            "separate_reasoning is not supported: reasoning appears in the reply itself."
         ),
-        "stream_options": _("It refuses stream_options: tokens may not be counted."),
-        "temperature": _("It refuses temperature: the model's own is used, so verdicts may vary more."),
-        "max_tokens": _("It wants max_completion_tokens in place of max_tokens; that is changed by itself."),
+        "stream_options": _("stream_options is not supported: token usage may be missing."),
+        "temperature": _(
+            "temperature is not supported: the model's default is used, so scores may vary more."
+        ),
+        "max_tokens": _("max_tokens is not supported: max_completion_tokens is sent instead."),
     }
-    return sentences.get(name) or _("It refuses %(name)s.") % {"name": name}
+    return sentences.get(name) or _("%(name)s is not supported.") % {"name": name}
 
 
 def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     yes, no = _("yes"), _("no")
     waited = float(found.get("waited") or 0)
     facts = [
-        (_("Waited for its turn beside runs"), duration(waited) if waited >= 1 else ""),
-        (_("Model that answered"), found["model"]),
-        (_("Streams"), yes if found["streams"] else no),
-        (_("Gives its reasoning"), yes if found["reasoning"] else _("not in this short reply")),
-        (_("Counts tokens"), yes if found["usage"] else no),
+        (_("Queue time (behind runs)"), duration(waited) if waited >= 1 else ""),
+        (_("Model in reply"), found["model"]),
+        (_("Streaming"), yes if found["streams"] else no),
+        (_("Reasoning output"), yes if found["reasoning"] else _("not in this short reply")),
+        (_("Token usage"), yes if found["usage"] else no),
     ]
     return tuple((name, value) for name, value in facts if value)
 
@@ -155,8 +155,8 @@ def _model_hint(endpoint: Endpoint) -> str:
         return ""
     names = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
     sentence = ngettext(
-        "The server's list has one model, another than the one set here: %(names)s",
-        "The server's list has %(n)s models, and the one set here is not among them: %(names)s",
+        "The server lists one model, but not this one: %(names)s",
+        "The server lists %(n)s models, but not this one: %(names)s",
         len(offered),
     )
     return sentence % {"n": len(offered), "names": names}

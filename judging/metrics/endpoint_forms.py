@@ -85,102 +85,92 @@ class EndpointForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=200,
-        help_text=gettext_lazy("As people will see it in metrics and runs."),
+        help_text=gettext_lazy("Shown in metrics and runs."),
     )
     url = forms.CharField(
         label=gettext_lazy("Address"),
         max_length=1000,
-        help_text=gettext_lazy(
-            "With or without /v1 or /chat/completions. Addresses on your own machine work."
-        ),
+        help_text=gettext_lazy("With or without /v1 or /chat/completions. Local addresses work too."),
         widget=forms.TextInput(attrs={"class": "mono", "inputmode": "url", "spellcheck": "false"}),
     )
     model = forms.CharField(
-        label=gettext_lazy("Model"),
+        label=gettext_lazy("Model ID"),
         max_length=300,
-        help_text=gettext_lazy("The name that the server knows it by."),
+        help_text=gettext_lazy("As the server lists it, for example gpt-4o-mini."),
         widget=forms.TextInput(attrs={"class": "mono", "list": "models", "spellcheck": "false"}),
     )
-    key = SecretField(label=gettext_lazy("Key"), max_length=5000)
+    key = SecretField(label=gettext_lazy("API key"), max_length=5000)
     remove_key = forms.BooleanField(label=REMOVE, required=False)
     headers = SecretField(
         rows=3,
         label=gettext_lazy("Extra headers"),
         max_length=20_000,
-        help_text=gettext_lazy(
-            "One on each line, as “Name: value”. What is entered takes the place of all that are stored."
-        ),
+        help_text=gettext_lazy("One per line, as “Name: value”. Replaces all stored headers."),
     )
     remove_headers = forms.BooleanField(label=REMOVE, required=False)
     proxy = SecretField(
         label=gettext_lazy("Proxy"),
         max_length=1000,
-        help_text=gettext_lazy(
-            "Such as http://proxy.example:3128; a user name and password may stand in it."
-        ),
+        help_text=gettext_lazy("For example http://proxy.example:3128. Can include a username and password."),
     )
     remove_proxy = forms.BooleanField(label=REMOVE, required=False)
     ca_pem = forms.CharField(
         label=gettext_lazy("Custom CA certificate"),
         required=False,
         max_length=200_000,
-        help_text=gettext_lazy(
-            "PEM text, for a server whose certificate the public authorities do not know."
-        ),
+        help_text=gettext_lazy("In PEM format, for servers with a private or self-signed certificate."),
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
     )
     params = JsonObjectField(
         label=gettext_lazy("Generation parameters"),
-        help_text=gettext_lazy(
-            "A JSON object that is sent with every request; a metric may change them for itself."
-        ),
+        help_text=gettext_lazy("JSON object sent with every request. Metrics can override it."),
     )
     concurrency = forms.IntegerField(
-        label=gettext_lazy("Calls at a time"),
+        label=gettext_lazy("Max concurrent requests"),
         min_value=1,
         max_value=1000,
         initial=16,
-        help_text=gettext_lazy("At most; fewer when the server says that it is too much."),
+        help_text=gettext_lazy("Reduced automatically when the server is overloaded."),
     )
     requests_per_minute = forms.IntegerField(
-        label=gettext_lazy("Requests a minute"),
+        label=gettext_lazy("Requests per minute"),
         min_value=1,
         max_value=1_000_000,
         required=False,
-        help_text=gettext_lazy("At most, by all workers together. Empty: as many as come."),
+        help_text=gettext_lazy("Limit across all workers. Leave empty for no limit."),
     )
     tokens_per_minute = forms.IntegerField(
-        label=gettext_lazy("Tokens a minute"),
+        label=gettext_lazy("Tokens per minute"),
         min_value=100,
         max_value=2_000_000_000,
         required=False,
         help_text=gettext_lazy(
-            "Read and written together; what a call will need is guessed, and set right by its reply."
+            "Input and output combined. Estimated before a call, corrected after the reply."
         ),
     )
-    price_read = _price(gettext_lazy("Price of a million tokens read"))
-    price_written = _price(gettext_lazy("Price of a million tokens written"))
+    price_read = _price(gettext_lazy("Price per million input tokens"))
+    price_written = _price(gettext_lazy("Price per million output tokens"))
     currency = forms.CharField(
         label=gettext_lazy("Currency"),
         max_length=8,
         required=False,
-        help_text=gettext_lazy("Such as USD or CNY."),
+        help_text=gettext_lazy("For example USD or CNY."),
         widget=forms.TextInput(attrs={"spellcheck": "false"}),
     )
     connect_seconds = forms.IntegerField(
-        label=gettext_lazy("Seconds to connect"), min_value=1, max_value=300, initial=10
+        label=gettext_lazy("Connect timeout (seconds)"), min_value=1, max_value=300, initial=10
     )
     first_byte_seconds = forms.IntegerField(
-        label=gettext_lazy("Seconds until the reply begins"), min_value=1, max_value=3600, initial=120
+        label=gettext_lazy("Time to first byte (seconds)"), min_value=1, max_value=3600, initial=120
     )
     idle_seconds = forms.IntegerField(
-        label=gettext_lazy("Seconds between two pieces of a reply"),
+        label=gettext_lazy("Idle timeout (seconds)"),
         min_value=1,
         max_value=3600,
         initial=120,
     )
     whole_seconds = forms.IntegerField(
-        label=gettext_lazy("Seconds for a whole reply"), min_value=1, max_value=7200, initial=600
+        label=gettext_lazy("Total timeout (seconds)"), min_value=1, max_value=7200, initial=600
     )
 
     def __init__(self, data: Any = None, *, endpoint: Endpoint | None = None) -> None:
@@ -214,7 +204,7 @@ class EndpointForm(forms.Form):
         except JudgeError:
             raise forms.ValidationError(
                 _(
-                    "This is no http or https address, or it has a user name in it. Write it as http://host:port/v1."
+                    "Not a valid http or https URL, or it contains a username. Use the form http://host:port/v1."
                 )
             ) from None
         return url
@@ -232,9 +222,7 @@ class EndpointForm(forms.Form):
             if not line.strip():
                 continue
             if not colon or not name.strip() or not value.strip() or any(c.isspace() for c in name.strip()):
-                raise forms.ValidationError(
-                    _("Line %(line)s is not of the form “Name: value”.") % {"line": number}
-                )
+                raise forms.ValidationError(_("Line %(line)s: expected “Name: value”.") % {"line": number})
             found[name.strip()] = value.strip()
         _refuse_unsendable(JudgeSettings(url="", model="", headers=found))
         return found
@@ -249,7 +237,7 @@ class EndpointForm(forms.Form):
         except ValueError:
             usable = False
         if not usable:
-            raise forms.ValidationError(_("Write the proxy as http://host:port."))
+            raise forms.ValidationError(_("Enter the proxy as http://host:port."))
         return proxy
 
     def clean_ca_pem(self) -> str:
@@ -264,14 +252,14 @@ class EndpointForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
         if values.get("first_byte_seconds", 0) > values.get("whole_seconds", 10**9):
-            self.add_error("whole_seconds", _("A whole reply cannot take less time than its beginning."))
+            self.add_error("whole_seconds", _("Total timeout must not be shorter than time to first byte."))
         if any(values.get(name) is not None for name in PRICES) and not values.get("currency"):
-            self.add_error("currency", _("Say in which currency the prices are."))
+            self.add_error("currency", _("Enter the currency of the prices."))
         if self.endpoint and "url" in values and self._goes_elsewhere():
             for name in ("key", "headers"):
                 if self.stored(name) and not values.get(name) and not values.get(f"remove_{name}"):
                     self.add_error(
-                        name, _("The address or the proxy has changed. Enter this again, or remove it.")
+                        name, _("The address or proxy has changed. Enter this again, or remove it.")
                     )
         return values
 

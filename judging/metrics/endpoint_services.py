@@ -64,9 +64,7 @@ def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
         with transaction.atomic():
             endpoint.save()
     except IntegrityError:
-        taken = _(
-            "There is an endpoint called “%(name)s” already, perhaps an archived one. Choose another name."
-        )
+        taken = _("An endpoint named “%(name)s” already exists (it may be archived). Choose another name.")
         raise ValidationError({"name": taken % {"name": data.name}}) from None
     return endpoint
 

@@ -100,7 +100,7 @@ def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
     elif endpoint.draft:
         endpoint_services.endpoint_publish(endpoint=endpoint)
         endpoint.draft = False
-    saved = _("“%(name)s” is saved as a draft.") if endpoint.draft else _("“%(name)s” is saved.")
+    saved = _("“%(name)s” saved as a draft.") if endpoint.draft else _("“%(name)s” saved.")
     messages.success(request, saved % {"name": endpoint.name})
     return redirect("endpoints:endpoint", slug, endpoint.pk)
 
@@ -123,7 +123,7 @@ def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Use a draft although its connection test failed."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
     endpoint_services.endpoint_publish(endpoint=found)
-    messages.success(request, _("“%(name)s” can be used now.") % {"name": found.name})
+    messages.success(request, _("“%(name)s” is now available.") % {"name": found.name})
     return redirect("endpoints:endpoint", slug, found.pk)
 
 
@@ -143,7 +143,7 @@ def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
     endpoint_services.endpoint_archive(endpoint=found)
     text = _(
-        "“%(name)s” is archived: new metrics cannot choose it; what uses it goes on. It can be restored."
+        "“%(name)s” archived. New metrics can't select it; existing ones still work. You can restore it."
     )
     messages.success(request, text % {"name": found.name})
     return redirect("endpoints:endpoint", slug, found.pk)
@@ -155,7 +155,7 @@ def restore(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Back into the lists."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
     endpoint_services.endpoint_restore(endpoint=found)
-    messages.success(request, _("“%(name)s” can be used again.") % {"name": found.name})
+    messages.success(request, _("“%(name)s” restored.") % {"name": found.name})
     return redirect("endpoints:endpoint", slug, found.pk)
 
 

@@ -30,12 +30,12 @@ def means_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
     rate = any(cell["kind"] == "bool" for cell in cells.values())
     rows = [_row(name, cell) for name, cell in cells.items()]
     texts = IntervalTexts(
-        title=_("%(metric)s: means of the candidates") % {"metric": metric.name},
+        title=_("%(metric)s: mean by candidate") % {"metric": metric.name},
         description="; ".join(f"{row.name}: {row.label}" for row in rows),
-        axis=_("rate of true") if rate else _("mean score"),
-        mean=_("rate over items") if rate else _("mean over items"),
+        axis=_("true rate") if rate else _("mean score"),
+        mean=_("rate") if rate else _("mean"),
         interval=_("95 % interval"),
-        bounds=_("where it could lie if what has no score had got the lowest or the highest"),
+        bounds=_("range if all missing scores were lowest or highest"),
     )
     return interval_chart(chart_id, rows, texts, scale=_scale(rows, metric, rate))
 
@@ -63,12 +63,10 @@ def spread_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
     if not any(cell["distribution"] and cell["kind"] == "number" for cell in cells.values()):
         return ""
     texts = HistogramTexts(
-        title=_("%(metric)s: how the scores are spread") % {"metric": metric.name},
-        description=_(
-            "A panel for each candidate; bars are shares of its scores and carry how many there are."
-        ),
+        title=_("%(metric)s: score distribution") % {"metric": metric.name},
+        description=_("One panel per candidate. Bars show the share of scores, labelled with counts."),
         axis=_("score"),
-        nothing=_("nothing scored"),
+        nothing=_("no scores"),
     )
     panels = [Panel(name, _spread_note(cell), cell["distribution"]) for name, cell in cells.items()]
     return histogram_chart(chart_id, panels, texts)
@@ -79,4 +77,4 @@ def _spread_note(cell: Mapping[str, Any]) -> str:
     scores = sum(bar["count"] for bar in cell["distribution"])
     said = ngettext("%(n)s score", "%(n)s scores", scores) % {"n": number(scores)}
     missing = cell["responses"] - scores
-    return said if not missing else _("%(scores)s, %(n)s without") % {"scores": said, "n": number(missing)}
+    return said if not missing else _("%(scores)s, %(n)s missing") % {"scores": said, "n": number(missing)}

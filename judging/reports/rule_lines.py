@@ -114,14 +114,14 @@ def rule_table(figures: RuleFigures, metric: str, candidates: list[str], links: 
     rows = [_row(key, figures.lines[key], metric, candidates, links) for key in keys]
     rows.append(_format_row(figures, metric, candidates, links))
     columns = [
-        Column(_("Rule line"), num=False),
+        Column(_("Rule"), num=False),
         Column(_("Answers")),
-        Column(_("Gives 1 to")),
-        Column(_("Lacks the field")),
+        Column(_("Scored 1")),
+        Column(_("Missing field")),
         Column(_("Not scored")),
         *map(Column, candidates),
     ]
-    return Table(_("Figures of each rule line"), columns, rows)
+    return Table(_("Results by rule"), columns, rows)
 
 
 def _row(
@@ -159,4 +159,4 @@ def _format_row(figures: RuleFigures, metric: str, candidates: list[str], links:
         for one in candidates
     ]
     lacking = linked(number(without), links.to("", metric, flag="format_failed"))
-    return [_("the answer lacks the format"), number(judged), lacking, "–", "–", *shares]
+    return [_("Invalid answer format"), number(judged), lacking, "–", "–", *shares]

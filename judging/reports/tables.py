@@ -69,7 +69,7 @@ def main_table(cells: Cells, metric: str, top: float, links: Links) -> Table:
         to = _address(links, name, metric)
         rows.append([linked(name, to()), *(show(cell, to) for _column, show in parts)])
     columns = [Column(_("Candidate"), num=False), *(column for column, _show in parts)]
-    return Table(_("Figures of each candidate"), columns, rows)
+    return Table(_("Scores by candidate"), columns, rows)
 
 
 def _address(links: Links, candidate: str, metric: str) -> Address:
@@ -84,7 +84,7 @@ def uncertain(cell: Mapping[str, Any]) -> bool:
 def _mean_parts(kind: str | None) -> list[Part]:
     if kind == "category":
         return []
-    name = _("Rate of true") if kind == "bool" else _("Mean")
+    name = _("True rate") if kind == "bool" else _("Mean")
     return [
         (Column(name), lambda cell, to: linked(decimal(cell["mean"]), to(state="scored", sort="score"))),
         (Column(_("95 % interval")), lambda cell, _to: interval(cell["ci_low"], cell["ci_high"])),
@@ -103,7 +103,7 @@ def _coverage_parts(cells: Cells) -> list[Part]:
     shown = [name for name in counts if name not in rare or any(cell[name] for cell in cells.values())]
     return [
         (Column(_("Items")), lambda cell, to: linked(number(cell["items"]), to(state="scored"))),
-        (Column(_("Responses")), lambda cell, to: linked(number(cell["responses"]), to())),
+        (Column(_("Answers")), lambda cell, to: linked(number(cell["responses"]), to())),
         (Column(_("Coverage")), lambda cell, to: linked(percent(cell["coverage"]), to(state="scored"))),
         *(_count_part(Column(counts[name]), name) for name in shown),
     ]
@@ -120,7 +120,7 @@ def _bounds_part() -> Part:
 
 def _top_part(top: float) -> Part:
     return (
-        Column(_("At the top")),
+        Column(_("Top-score rate")),
         lambda cell, to: linked(percent(cell["top_share"]), to(state="scored", least=top)),
     )
 
@@ -143,9 +143,7 @@ def distribution_table(cells: Cells, metric: str, links: Links) -> Table | None:
             for name, mine in bars.items()
         ]
         rows.append([_bin_name(bar, last=last), *counts])
-    return Table(
-        _("Scores and how often they were given"), [Column(_("Score"), num=False), *map(Column, bars)], rows
-    )
+    return Table(_("Score distribution"), [Column(_("Score"), num=False), *map(Column, bars)], rows)
 
 
 def _bin_name(bar: Mapping[str, Any], *, last: bool) -> str:
@@ -170,7 +168,7 @@ def shares_table(cells: Cells, metric: str, links: Links) -> Table | None:
     ]
     if any("other_categories" in cell for cell in cells.values()):
         rest = [cell.get("other_categories", {}).get("count", 0) for cell in cells.values()]
-        rows.append([_("rarer categories"), *map(number, rest)])
+        rows.append([_("other categories"), *map(number, rest)])
     columns = [Column(_("Category"), num=False), *map(Column, cells)]
     return Table(_("Shares of the categories"), columns, rows)
 
@@ -205,8 +203,8 @@ def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
         Column(_("Best of k")),
         Column(_("Worst of k")),
     ]
-    columns += [Column(_("Pass of k")), Column(_("Items")), Column(_("Variance between items"))]
-    return Table(_("Several responses to an item"), columns, rows) if rows else None
+    columns += [Column(_("Pass of k")), Column(_("Items")), Column(_("Between-item variance"))]
+    return Table(_("Repeated answers"), columns, rows) if rows else None
 
 
 def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | None:
@@ -227,5 +225,5 @@ def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | Non
     ]
     words = (_("Difference"), _("95 % interval"), "p", _("p (Holm)"), _("Wins"), _("Ties"), _("Losses"))
     columns = [Column(_("Pair"), num=False), Column(_("Conclusion"), num=False), *map(Column, words)]
-    columns += [Column(_("Shared items")), Column(_("Smallest difference"))]
-    return Table(_("Pairs of candidates on shared items"), columns, rows) if rows else None
+    columns += [Column(_("Shared items")), Column(_("Minimum detectable difference (80 % power)"))]
+    return Table(_("Pairwise comparison on shared items"), columns, rows) if rows else None

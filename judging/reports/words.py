@@ -60,25 +60,23 @@ def _note(code: str, names: list[str], cells: Mapping[str, Mapping[str, Any]]) -
     if code == "off_scale":
         count = sum(cells[name]["off_scale"] for name in names)
         return ngettext(
-            "%(n)s score lies outside the metric's scale. It counts as it is.",
-            "%(n)s scores lie outside the metric's scale. They count as they are.",
+            "%(n)s score is outside the metric's scale and counts as is.",
+            "%(n)s scores are outside the metric's scale and count as is.",
             count,
         ) % {"n": number(count)}
     if code == "mixed_kinds":
         kind = kind_name(cells[names[0]]["kind"])
-        return _("values of several kinds; the figures are over one kind only: %(kind)s.") % {"kind": kind}
+        return _("mixed value types; statistics use only one type: %(kind)s.") % {"kind": kind}
     return {
-        "nothing_scored": _("nothing is scored, so there is no figure."),
-        "one_unit": _("a single item shows no spread, so nothing is known about how sure the figure is."),
-        "few_items": _(
-            "fewer than 30 items; the interval holds only if the scores are spread about normally."
-        ),
+        "nothing_scored": _("no scores, so there are no statistics."),
+        "one_unit": _("only one item, so the uncertainty is unknown."),
+        "few_items": _("fewer than 30 items; the interval is only valid if scores are roughly normal."),
         "few_clusters": _(
-            "fewer than 30 independent groups of items; the interval holds only if their scores are spread about "
-            "normally."
+            "fewer than 30 independent groups of items; the interval is only valid if their scores are roughly "
+            "normal."
         ),
         "no_variation": _(
-            "all items have the same score, so no spread is seen. That is no proof that there is none."
+            "all items have the same score, so the sample shows no variation. This doesn't prove there is none."
         ),
     }[code]
 
@@ -88,7 +86,7 @@ def verdict(pair: Mapping[str, Any]) -> str:
     if pair["distinguishable"] is None:
         return _("too few shared items")
     if not pair["distinguishable"]:
-        return _("not distinguishable")
+        return _("no significant difference")
     return _("%(name)s is higher") % {"name": pair["a"] if pair["difference"] > 0 else pair["b"]}
 
 
@@ -97,32 +95,33 @@ def pair_summary(pairs: list[dict[str, Any]]) -> str:
     alike = sum(pair["distinguishable"] is False for pair in pairs)
     if not alike:
         return ""
-    return ngettext(
-        "Of %(total)s pair %(n)s is not distinguishable.",
-        "Of %(total)s pairs %(n)s are not distinguishable.",
-        len(pairs),
-    ) % {"n": number(alike), "total": number(len(pairs))}
+    if len(pairs) == 1:
+        return _("The pair does not differ significantly.")
+    if alike == len(pairs):
+        return _("None of the %(total)s pairs differ significantly.") % {"total": number(len(pairs))}
+    counts = {"n": number(alike), "total": number(len(pairs))}
+    return _("%(n)s of %(total)s pairs do not differ significantly.") % counts
 
 
 def left_out_sentences(left_out: Mapping[str, Any]) -> list[str]:
     """Which rows of the data set the run does not cover, and why."""
     sentences = []
     if count := left_out["bad_rows"]:
-        text = ngettext("%(n)s row with errors.", "%(n)s rows with errors.", count)
+        text = ngettext("%(n)s invalid row.", "%(n)s invalid rows.", count)
         sentences.append(text % {"n": number(count)})
     if left_out["not_read_to_its_end"]:
-        sentences.append(_("The rest of the file, which was not read to its end."))
+        sentences.append(_("Rest of the file (incomplete)."))
     if count := left_out["rows_not_drawn"]:
         text = ngettext(
-            "%(n)s row that was not drawn (random sample, seed %(seed)s).",
-            "%(n)s rows that were not drawn (random sample, seed %(seed)s).",
+            "%(n)s row not sampled (seed %(seed)s).",
+            "%(n)s rows not sampled (seed %(seed)s).",
             count,
         )
         sentences.append(text % {"n": number(count), "seed": left_out["seed"]})
     if count := left_out["rows_without_answers"]:
         text = ngettext(
-            "%(n)s row without an answer of these candidates.",
-            "%(n)s rows without an answer of these candidates.",
+            "%(n)s row without answers from these candidates.",
+            "%(n)s rows without answers from these candidates.",
             count,
         )
         sentences.append(text % {"n": number(count)})
@@ -140,7 +139,7 @@ def overridden_sentence(document: Mapping[str, Any]) -> str:
     if not count:
         return ""
     return ngettext(
-        "%(n)s judgement was overridden by a reviewer. All figures and lists use the reviewer's value.",
-        "%(n)s judgements were overridden by reviewers. All figures and lists use the reviewers' values.",
+        "%(n)s score was overridden by a reviewer. The report uses the overridden score.",
+        "%(n)s scores were overridden by reviewers. The report uses the overridden scores.",
         count,
     ) % {"n": number(count)}

@@ -30,31 +30,31 @@ class AskedForm(forms.Form):
         Endpoint.objects.none(), label=_("Endpoint"), required=False, empty_label=_("none")
     )
     name = forms.CharField(
-        label=_("Name of the candidate"),
+        label=_("Candidate name"),
         max_length=200,
         required=False,
-        help_text=_("As the report calls it. Empty: the endpoint's name."),
+        help_text=_("Shown in the report. Defaults to the endpoint name."),
     )
     model = forms.CharField(
-        label=_("Another model at this endpoint"),
+        label=_("Model ID override"),
         max_length=300,
         required=False,
-        help_text=_("Empty: the endpoint's own."),
+        help_text=_("Defaults to the endpoint's model."),
     )
     n = forms.IntegerField(
-        label=_("Answers to each row"), min_value=1, max_value=MOST_ANSWERS, initial=1, required=False
+        label=_("Answers per row"), min_value=1, max_value=MOST_ANSWERS, initial=1, required=False
     )
     system_prompt = forms.CharField(
         label=_("System prompt"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text=_("Sent first, except to rows that have a system message of their own."),
+        help_text=_("Sent as the first message, unless the row has its own system message."),
     )
     params = JsonObjectField(
         label=_("Generation parameters"),
         help_text=_(
-            'A JSON object such as {"temperature": 0.7, "seed": 1}. Fields of a row with these names go before '
-            "them; of several answers each gets a seed one higher."
+            'JSON object, for example {"temperature": 0.7, "seed": 1}. Row fields with the same names take '
+            "precedence. With several answers per row, each gets seed + 1."
         ),
     )
 

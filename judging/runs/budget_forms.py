@@ -15,23 +15,21 @@ from judging.runs.models import Run
 class BudgetForm(forms.Form):
     """At most so much for a whole run."""
 
-    budget_calls = forms.IntegerField(
-        label=_("Requests at most"), min_value=1, max_value=10**15, required=False
-    )
+    budget_calls = forms.IntegerField(label=_("Max requests"), min_value=1, max_value=10**15, required=False)
     budget_tokens = forms.IntegerField(
-        label=_("Tokens at most"),
+        label=_("Max tokens"),
         min_value=1,
         max_value=10**15,
         required=False,
-        help_text=_("Read and written together."),
+        help_text=_("Input and output combined."),
     )
     budget_money = forms.DecimalField(
-        label=_("Money at most"),
+        label=_("Max cost"),
         min_value=Decimal("0.01"),
         max_digits=12,
         decimal_places=4,
         required=False,
-        help_text=_("In the currency of the endpoints' prices."),
+        help_text=_("In the currency of the endpoint prices."),
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
 

@@ -59,18 +59,18 @@ class RunForm(BudgetForm):
     )
     metrics = forms.MultipleChoiceField(label=_("Metrics"), widget=forms.CheckboxSelectMultiple)
     sample_size = forms.IntegerField(
-        label=_("Rows drawn at random"),
+        label=_("Sample size"),
         min_value=1,
         max_value=100_000_000,
         required=False,
-        help_text=_("A few first show whether the metric works. Empty: all rows."),
+        help_text=_("Leave empty to use all rows. Try a few rows first to check the metric."),
     )
     seed = forms.IntegerField(
-        label=_("Seed of the draw"),
+        label=_("Random seed"),
         min_value=0,
         max_value=SEEDS - 1,
         required=False,
-        help_text=_("The same seed draws the same rows again."),
+        help_text=_("The same seed selects the same rows."),
     )
     name = forms.CharField(label=_("Name"), max_length=200)
     priority = forms.TypedChoiceField(
@@ -81,33 +81,33 @@ class RunForm(BudgetForm):
         required=False,
         empty_value=str(int(Priority.NORMAL)),
         help_text=_(
-            "Of runs that ask the same endpoint, one step more gets three times the calls at a time."
+            "Each level gets three times the concurrency of the one below when runs share an endpoint."
         ),
     )
     stop_width = forms.FloatField(
-        label=_("End early when each mean is known to ±"),
+        label=_("Stop early when every mean is within ±"),
         min_value=1e-6,
         required=False,
         help_text=_(
-            "In points of the metric's scale, with 95 % confidence however often it is looked at. Rows are then "
-            "judged in random order. Empty: judge all."
+            "In score points, at 95 % confidence (valid at any time). Rows are judged in random order. Leave "
+            "empty to judge all rows."
         ),
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
     reuse_replies = forms.BooleanField(
-        label=_("Take replies from earlier identical requests"),
+        label=_("Reuse replies to identical requests"),
         required=False,
         help_text=_(
-            "Only of this project, and where the judge is asked at temperature 0: the same address, model and whole "
-            "request. Such a reply costs nothing and says where it comes from."
+            "Within this project, for judges at temperature 0, when address, model and the full request match. "
+            "Reused replies are free and marked with their source."
         ),
     )
 
     reuse_any = forms.BooleanField(
-        label=_("Also where the judge is asked at another temperature"),
+        label=_("Also at other temperatures"),
         required=False,
         help_text=_(
-            "Asked anew it might say something else; so repeated runs no longer show how steady it is."
+            "A new call could return a different reply, so repeated runs no longer show judge variance."
         ),
     )
 
@@ -142,7 +142,7 @@ class RunForm(BudgetForm):
     def clean(self) -> dict[str, Any]:
         sent = super().clean() or self.cleaned_data
         if "candidates" in sent and not sent["candidates"] and not self.asked.candidates():
-            self.add_error("candidates", _("Choose at least one candidate, or a model that is asked."))
+            self.add_error("candidates", _("Select at least one candidate, or a model to generate answers."))
         return sent
 
     def is_valid(self) -> bool:

@@ -24,12 +24,12 @@ def refuse_impossible_candidates(uploaded: Sequence[Candidate], asked: Sequence[
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValidationError(
-            _("Two candidates are called %(name)s. Give the model that is asked another name.")
+            _("Two candidates are named %(name)s. Rename the model that generates answers.")
             % {"name": twice[0]}
         )
     if any(not one.name.strip() or not 1 <= one.n <= MOST_ANSWERS for one in asked):
         raise ValidationError(
-            _("Each model that is asked needs a name and from 1 to %(most)s answers to each row.")
+            _("Each model that generates answers needs a name and 1 to %(most)s answers per row.")
             % {"most": MOST_ANSWERS}
         )
 

@@ -40,7 +40,7 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         chosen = next((one for one in versions if str(one.number) == wanted), None)
         try:
             if wanted and chosen is None:
-                raise ValidationError(_("This version of the metric cannot be used here. Choose another."))
+                raise ValidationError(_("This metric version can't be used here. Select another one."))
             made = run_judge_again(run=run, meant=meant, user=signed_in(request), version=chosen)
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
@@ -82,13 +82,13 @@ def _takes(run: Run, meant: Meant, count: int) -> dict[str, Any]:
 
 def _tell(request: HttpRequest, run: Run, made: int) -> None:
     if not made:
-        messages.info(request, _("There is nothing to judge again, or the run is under way."))
+        messages.info(request, _("Nothing to re-judge, or the run is still in progress."))
         return
     text = ngettext(
-        "%(n)s new attempt is made; the old one is kept.",
-        "%(n)s new attempts are made; the old ones are kept.",
+        "%(n)s judgement queued for re-judging. The earlier attempt is kept.",
+        "%(n)s judgements queued for re-judging. Earlier attempts are kept.",
         made,
     )
     messages.success(request, text % {"n": made})
     if run.state == RunState.PAUSED:
-        messages.info(request, _("The run is paused: it asks them when it is resumed."))
+        messages.info(request, _("The run is paused. Resume it to start re-judging."))

@@ -23,12 +23,12 @@ PEOPLE = "people"
 
 
 class RunState(models.TextChoices):
-    PLANNING = "planning", _("being planned")
+    PLANNING = "planning", _("preparing")
     RUNNING = "running", _("running")
     PAUSED = "paused", _("paused")
     CANCELLED = "cancelled", _("cancelled")
     FINISHED = "finished", _("finished")
-    FAILED = "failed", _("could not start")
+    FAILED = "failed", _("failed to start")
 
 
 WORKED_ON = (RunState.PLANNING, RunState.RUNNING)

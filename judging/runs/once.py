@@ -20,7 +20,7 @@ def made_once(form: forms.Form, make: Callable[[], Made], earlier: Callable[[], 
     except IntegrityError:
         found = earlier()
         if found is None:
-            form.add_error("name", _("There is a run with this name already. Choose another."))
+            form.add_error("name", _("A run with this name already exists. Choose another name."))
         return found
     except ValidationError as error:
         form.add_error(None, error)

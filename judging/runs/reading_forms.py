@@ -69,7 +69,7 @@ class ReadingForm(forms.Form):
                 self.add_error(f"pattern-{number}", str(FILE_PROBLEMS[error.code]) % {"detail": error.detail})
             if judge.both_orders and self.spec(number) != "comparison":
                 self.add_error(
-                    f"parse-{number}", _("It was asked in both orders, so its replies are verdicts.")
+                    f"parse-{number}", _("Judged in both orders, so its replies must be comparison verdicts.")
                 )
         return values
 

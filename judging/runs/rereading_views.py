@@ -69,14 +69,14 @@ def _begin(
     )
     if made:
         text = ngettext(
-            "%(n)s judgement is read again; nobody is asked, and the earlier attempt is kept.",
-            "%(n)s judgements are read again; nobody is asked, and the earlier attempts are kept.",
+            "Re-parsing %(n)s judgement. No API calls are made, and the earlier attempt is kept.",
+            "Re-parsing %(n)s judgements. No API calls are made, and earlier attempts are kept.",
             made,
         )
         messages.success(request, text % {"n": made})
     else:
         messages.info(
             request,
-            _("There are no replies to read again, or some are still on their way: try again in a moment."),
+            _("No replies to re-parse, or some calls are still in progress. Try again in a moment."),
         )
     return redirect("runs:detail", found.run.project.slug, found.run_id)

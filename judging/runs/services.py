@@ -183,7 +183,8 @@ def _freeze_metrics(run: Run, metrics: Sequence[ChosenMetric]) -> None:
 
 def no_common_currency() -> str:
     return _(
-        "A budget of money needs prices in one currency. Enter them in the endpoints that are asked, or leave it empty."
+        "A cost budget needs endpoint prices in one currency. Set the prices in the endpoints, or leave "
+        "the budget empty."
     )
 
 
@@ -196,15 +197,15 @@ def _refuse_impossible(
     if not version.usable:
         raise ValidationError(
             _(
-                "This version has bad rows, or its file was not read to its end. Repair them, or choose on the "
-                "version's page to go on with the good rows, then start the run."
+                "This version has invalid rows, or its file is incomplete. Fix or exclude them on the version "
+                "page, then start the run."
             )
         )
     if not candidates and not asked:
         raise ValidationError(
             _(
-                "There are no answers to judge: choose a version with model_outputs and at least one candidate, or a "
-                "model that is asked for answers."
+                "There are no answers to judge. Select a version with model_outputs and at least one candidate, or "
+                "a model to generate answers."
             )
         )
     if any(candidate.version_id != version.pk for candidate in candidates):
@@ -212,7 +213,7 @@ def _refuse_impossible(
     refuse_impossible_candidates(candidates, asked)
     names = [metric.definition.name for metric in metrics]
     if not names or len(set(names)) < len(names):
-        raise ValidationError(_("Choose at least one metric, each only once."))
+        raise ValidationError(_("Select at least one metric, each only once."))
 
 
 def refuse_broken_scripts(definitions: Iterable[MetricDefinition]) -> None:
@@ -327,9 +328,7 @@ def allow_budget(run: Run, budget: Budget) -> None:
         raise ValidationError(no_common_currency())
     if spent_by(run).reached(budget):
         raise ValidationError(
-            _(
-                "The run has spent this budget already. Raise it above what is spent, or leave it empty, and resume."
-            )
+            _("This budget is already used up. Raise it above current usage or leave it empty, then resume.")
         )
     run.budget_calls, run.budget_tokens, run.budget_money = budget.calls, budget.tokens, budget.money
 

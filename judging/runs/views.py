@@ -241,10 +241,10 @@ def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk, May.RUN)
     if services.run_pause(run):
         messages.success(
-            request, _("Paused. Replies that are under way are still stored; nothing new is asked.")
+            request, _("Paused. Calls in progress will finish and be stored; no new calls are made.")
         )
     else:
-        messages.info(request, _("The run is not running, so there was nothing to pause."))
+        messages.info(request, _("The run is not running."))
     return redirect("runs:detail", slug, pk)
 
 
@@ -260,7 +260,7 @@ def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
                 request, " ".join(str(error) for errors in form.errors.values() for error in errors)
             )
         elif not services.run_resume(run, budget=form.budget() if form else None):
-            messages.info(request, _("The run is neither paused nor cancelled."))
+            messages.info(request, _("The run is not paused or cancelled."))
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     return redirect("runs:detail", slug, pk)
@@ -273,10 +273,10 @@ def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk, May.RUN)
     if services.run_cancel(run):
         messages.success(
-            request, _("Cancelled. What was judged is kept; the rest is not run, and can be taken up again.")
+            request, _("Cancelled. Completed judgements are kept. You can continue the run later.")
         )
     else:
-        messages.info(request, _("The run had ended already."))
+        messages.info(request, _("The run has already ended."))
     return redirect("runs:detail", slug, pk)
 
 
@@ -288,13 +288,13 @@ def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     made = services.run_retry(run, tuple(request.POST.getlist("state")) or (JudgementState.ERROR,))
     if made:
         text = ngettext(
-            "%(n)s new attempt is made; the old one is kept.",
-            "%(n)s new attempts are made; the old ones are kept.",
+            "%(n)s judgement queued for re-judging. The earlier attempt is kept.",
+            "%(n)s judgements queued for re-judging. Earlier attempts are kept.",
             made,
         )
         messages.success(request, text % {"n": made})
     else:
-        messages.info(request, _("There is nothing to try again, or the run is still under way."))
+        messages.info(request, _("Nothing to retry, or the run is still in progress."))
     return redirect("runs:detail", slug, pk)
 
 
@@ -306,7 +306,7 @@ def keep_answers(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     access.get_project(request, slug, May.UPLOAD)
     asked = asked_of(run)
     if not run.ended or not any(one.counts.answered for one in asked):
-        messages.info(request, _("There are no answers to keep yet, or the run is still under way."))
+        messages.info(request, _("No answers to save yet, or the run is still in progress."))
         return redirect("runs:detail", slug, pk)
     made = version_of_answers(
         version=run.version, source=source_of(run), name=run.name, user=access.signed_in(request)
@@ -314,7 +314,7 @@ def keep_answers(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     missing = sum(one.wanted - one.counts.answered for one in asked)
     if missing:
         text = ngettext(
-            "%(n)s answer that failed is not in it.", "%(n)s answers that failed are not in it.", missing
+            "%(n)s failed answer is not included.", "%(n)s failed answers are not included.", missing
         )
         messages.info(request, text % {"n": missing})
     return redirect("datasets:version", slug, made.dataset_id, made.number)

@@ -36,12 +36,12 @@ def test_dark_colours_are_chosen_at_once_and_kept(enter: Enter, alice: User) -> 
 def test_chinese_is_one_click_away(enter: Enter, alice: User) -> None:
     page = enter(alice)
     page.get_by_role("button", name="中文").first.click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("模型答得怎么样？")
+    expect(page.get_by_role("heading", level=1)).to_have_text("评测大模型的回答")
 
 
 def test_the_question_mark_lists_the_keys_but_not_while_one_types(enter: Enter, adam: User) -> None:
     page = enter(adam, "/p/physics/people/")
-    page.get_by_label("User name").first.press("?")
+    page.get_by_label("Username").first.press("?")
     expect(page.locator("#keys")).to_be_hidden()
     page.locator("h1").click()
     page.keyboard.press("?")
@@ -52,7 +52,7 @@ def test_removing_somebody_is_asked_first(enter: Enter, adam: User, rita: User) 
     page = enter(adam, "/p/physics/people/")
     remove = page.get_by_role("row", name="rita").get_by_role("button", name="Remove")
     remove.click()
-    page.get_by_role("dialog").get_by_role("button", name="Keep").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("row", name="rita")).to_be_visible()
     remove.click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
@@ -70,7 +70,7 @@ def test_no_page_is_wider_than_a_phone(enter: Enter, adam: User, path: str) -> N
 def test_the_skip_link_is_the_first_stop(enter: Enter, alice: User) -> None:
     page = enter(alice)
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
 
 
 def test_a_form_beyond_the_limit_is_not_sent_and_keeps_its_text(

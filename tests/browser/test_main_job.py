@@ -70,7 +70,7 @@ def start_run(page: Page, site: str) -> str:
     expect(page.get_by_label("finetune_llama2_chat_7b_FFNet")).to_be_checked()
     page.get_by_label("MT-bench").check()
     expect(page.get_by_text("400 judgements on 80 rows")).to_be_visible()
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("button", name="Start run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     return page.url
 

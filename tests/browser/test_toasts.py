@@ -22,7 +22,7 @@ COVERED = """() => {
             && notice.top < box.bottom && notice.bottom > box.top);
     }).map((one) => one.textContent.trim());
 }"""
-LONG = "The server did not answer as expected. What you typed is still here; try again."
+LONG = "Something went wrong on the server. What you typed is still here; try again."
 
 
 def toasted(page: Page, *texts: str) -> Page:

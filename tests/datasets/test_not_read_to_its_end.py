@@ -50,7 +50,7 @@ def test_a_cut_archive_is_not_used_unasked_though_all_its_rows_are_good(
     text = as_alice.get(address(version)).content.decode()
     assert SENTENCE in text
     assert "Go on with 20 good rows" in text
-    assert "its file was not read to its end" in as_alice.get("/p/physics/runs/new/").content.decode()
+    assert "The file is incomplete" in as_alice.get("/p/physics/runs/new/").content.decode()
 
 
 def test_more_rows_than_the_limit_are_not_left_out_unasked(upload: Upload, settings: LazySettings) -> None:
@@ -100,7 +100,7 @@ def test_what_can_be_done_for_a_file_without_a_good_row_is_said(as_alice: Client
     printed = upload(b'[\n{"messages": [{"role": "user",\n "content": "q"}]}\n]', read=True, name="printed")
     empty = upload(b"\n", read=True, name="empty")
     new_run = as_alice.get("/p/physics/runs/new/").content.decode()
-    assert "its objects do not stand one on each line. One click on its page puts them so." in new_run
+    assert "The file is not JSON Lines. Open its page to convert it." in new_run
     assert "Upload a better file" in as_alice.get(address(empty)).content.decode()
     page = as_alice.get(address(printed)).content.decode()
     assert "<dt>Objects</dt><dd>1</dd>" in page

@@ -127,7 +127,7 @@ def test_answers_that_wait_say_for_what(upload: Upload, as_alice: Client) -> Non
 
 def test_the_list_says_that_nobody_reads_what_waits(upload: Upload, alice: User, client_of: ClientOf) -> None:
     upload(numbered(3))
-    said = "No worker is running, so this waits."
+    said = "No worker is running."
     assert said in client_of(alice).get("/p/physics/datasets/").text
     engine.beat(engine.DATA)
     assert said not in client_of(alice).get("/p/physics/datasets/").text

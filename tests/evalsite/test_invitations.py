@@ -66,7 +66,7 @@ def test_somebody_with_an_account_keeps_the_roles_held(client_of: ClientOf, alic
 
 
 def test_looking_at_the_link_uses_nothing_up(client: Client, secret: str) -> None:
-    assert "You are invited to Physics" in client.get(f"/join/{secret}/").text
+    assert "You're invited to Physics" in client.get(f"/join/{secret}/").text
     assert Invitation.objects.get().used_at is None
 
 

@@ -43,7 +43,7 @@ def test_it_is_narrowed_by_person_action_and_object(
     record(Action.MEMBER_REMOVED, project=project, thing=rita, by=alice)
     query = {"who": adam.pk, "action": "member.removed", "object": f"user:{alice.pk}"}
     shown = client_of(adam).get(LOG, query).context["page"].lines
-    assert [(line.words, line.entry.name) for line in shown] == [("Person removed", "alice")]
+    assert [(line.words, line.entry.name) for line in shown] == [("Member removed", "alice")]
 
 
 @pytest.mark.parametrize(

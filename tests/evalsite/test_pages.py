@@ -43,19 +43,19 @@ def test_every_page_carries_the_strict_policy(client: Client, db: None) -> None:
 def test_a_missing_page_says_so_and_leads_on(client_of: ClientOf, alice: User) -> None:
     page = client_of(alice).get("/nothing/here/")
     assert page.status_code == 404
-    assert "There is nothing at this address" in page.text
+    assert "Page not found" in page.text
 
 
 def test_a_forbidden_page_says_whom_to_ask(client_of: ClientOf, alice: User) -> None:
     page = client_of(alice).get("/p/physics/people/")
     assert page.status_code == 403
-    assert "ask an administrator" in page.text
+    assert "ask a project administrator" in page.text
 
 
 def test_a_form_without_its_token_says_what_to_do(alice: User) -> None:
     page = Client(enforce_csrf_checks=True).post("/theme/", {"theme": "dark"})
     assert page.status_code == 403
-    assert "load the page again" in page.text
+    assert "reload the page" in page.text
 
 
 def test_an_unknown_host_name_is_explained(client: Client, db: None) -> None:

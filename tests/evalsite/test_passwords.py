@@ -116,7 +116,7 @@ def test_an_account_that_was_only_added_to_the_project_is_out_of_reach(
     with pytest.raises(NotYours):
         password_reset(user=user, project=project, by=adam)
     page = client_of(adam).post(f"/p/physics/people/{user.pk}/password/", follow=True)
-    assert "was not created by this project" in page.text
+    assert "this project did not create the account" in page.text
     assert f"/people/{user.pk}/password/" not in page.text
     assert User.objects.get(pk=user.pk).check_password(PASSWORD)
 
@@ -140,7 +140,7 @@ def test_the_administrator_of_the_site_resets_any_password(olga: User, rita: Use
 
 
 def test_the_form_says_that_no_mail_is_sent(client: Client, db: None) -> None:
-    assert "The site sends no mail" in client.get("/sign-in/").text
+    assert "The site sends no email" in client.get("/sign-in/").text
 
 
 def test_ones_name_and_language_are_changed(client_of: ClientOf, alice: User) -> None:
@@ -169,4 +169,4 @@ def test_a_password_may_have_ones_name_among_other_words(password: str) -> None:
 def test_the_form_for_ones_own_password_says_so(client_of: ClientOf, alice: User) -> None:
     typed = {"old_password": PASSWORD, "new_password1": "alice00001", "new_password2": "alice00001"}
     page = client_of(alice).post("/password/", typed)
-    assert "your name with digits or punctuation" in page.text
+    assert "your username with digits or punctuation" in page.text

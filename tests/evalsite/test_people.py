@@ -42,7 +42,7 @@ def test_adding_a_member_again_keeps_the_roles_held(
 def test_a_name_that_nobody_has_is_said(client_of: ClientOf, adam: User) -> None:
     page = client_of(adam).post(PEOPLE + "add/", {"add-username": "nobody", "add-roles": ["rater"]})
     assert page.status_code == 422
-    assert "Nobody here is called nobody" in page.text
+    assert "No user named nobody" in page.text
 
 
 def test_a_new_account_signs_in_with_the_password_shown(client_of: ClientOf, adam: User) -> None:

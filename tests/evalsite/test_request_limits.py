@@ -34,7 +34,7 @@ def test_a_form_beyond_the_limit_is_refused_unread_with_the_limit_and_what_to_do
 ) -> None:
     answer = declare(client_of(alice), "/language/", BEYOND_A_FORM)
     assert answer.status_code == 413
-    assert "A form can hold at most 4.2 MB" in answer.text
+    assert "Forms are limited to 4.2 MB" in answer.text
     assert "Go back" in answer.text
     assert "Content-Security-Policy" in answer.headers
 
@@ -48,15 +48,15 @@ def test_it_is_told_in_the_readers_language(client_of: ClientOf, alice: User) ->
 def test_without_an_account_the_limit_is_lower(client: Client, db: None) -> None:
     answer = declare(client, "/sign-in/", WHOLE_BODY + 1)
     assert answer.status_code == 413
-    assert "Without signing in, a request can hold at most 65.5 kB" in answer.text
+    assert "Requests without signing in are limited to 65.5 kB" in answer.text
 
 
 def test_a_script_of_a_page_gets_the_sentence_alone(client_of: ClientOf, alice: User) -> None:
     plain = declare(client_of(alice), "/language/", BEYOND_A_FORM, HTTP_ACCEPT="application/json")
     assert plain.status_code == 413
-    assert plain.json()["errors"][0].startswith("The request is too large. A form can hold")
+    assert plain.json()["errors"][0].startswith("The request is too large. Forms are limited")
     part = declare(client_of(alice), "/language/", BEYOND_A_FORM, HTTP_HX_REQUEST="true")
-    assert "A form can hold" in part.headers["HX-Trigger"]
+    assert "Forms are limited" in part.headers["HX-Trigger"]
 
 
 def test_who_is_signed_out_is_sent_to_sign_in_before_an_upload_is_read(

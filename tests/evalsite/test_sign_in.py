@@ -70,7 +70,7 @@ class TestOnOnesOwnMachine:
 
     def test_signing_out_leads_to_the_form_which_tells_the_way_back(self, client: Client) -> None:
         client.get("/")
-        assert "Go on as the administrator" in client.post("/sign-out/", follow=True).text
+        assert "Continue as administrator" in client.post("/sign-out/", follow=True).text
 
     @pytest.mark.parametrize("path", ["/language/", "/theme/"])
     def test_choosing_language_or_colours_signs_nobody_in(self, client: Client, path: str) -> None:

@@ -63,7 +63,7 @@ def test_who_comes_for_the_first_time_gets_an_account_without_a_project(
     user = User.objects.get(username="dora")
     assert not Membership.objects.filter(user=user).exists()
     assert not user.has_usable_password()
-    assert "You belong to no project yet" in client.get("/").text
+    assert "You are not in any project yet" in client.get("/").text
 
 
 def test_who_comes_again_is_the_same_whatever_the_name_is_now(client: Client, provider: Provider) -> None:
@@ -164,7 +164,7 @@ def test_a_provider_that_says_no_or_is_away_is_told(client: Client, provider: Pr
     client.get("/sign-in/sso/")
     assert client.get("/sign-in/sso/back/", {"error": "access_denied"}).status_code == 403
     provider.issuer = "http://127.0.0.1:9"  # it speaks for another one now
-    assert "You are not signed in" in client.get("/sign-in/sso/").text
+    assert "Sign-in failed" in client.get("/sign-in/sso/").text
 
 
 def test_the_session_gets_another_key(client: Client, provider: Provider) -> None:

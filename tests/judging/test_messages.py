@@ -98,7 +98,7 @@ def test_a_problem_is_told_with_its_line_and_what_was_meant() -> None:
         read_metrics_file("metrics:\n- {nme: a}", Path())
     with translation.override("en"):
         sentences = metrics_file_sentences(caught.value)
-    assert sentences[0].startswith("line 2: “nme” is not known here.")
+    assert sentences[0].startswith("line 2: Unknown key “nme”.")
     assert sentences[0].endswith("Did you mean “name”?")
 
 

@@ -42,7 +42,7 @@ def test_who_asks_all_the_same_hears_why_not(
 ) -> None:
     answer = getattr(client_of(alice), method)(address(closed))
     assert (answer.status_code, Judgement.objects.count()) == (409, 1)
-    assert "Human verdicts cannot be re-judged" in answer.text
+    assert "Human ratings can't be re-judged" in answer.text
 
 
 def test_who_may_not_run_anything_is_refused_as_before(

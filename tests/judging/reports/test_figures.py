@@ -84,10 +84,10 @@ def test_a_page_waits_for_no_figures_and_wakes_a_worker_once(
 ) -> None:
     with CaptureQueriesContext(connection) as asked:
         html = text(get(client_of, alice, run))
-    assert "works out the figures of 24 judgements" in html
+    assert "Computing statistics for 24 judgements" in html
     assert "hx-get" in html
     assert not [one for one in asked if 'FROM "judging_judgement"' in one["sql"]]
-    assert "works out the figures" in text(get(client_of, alice, run, ""))
+    assert "Computing statistics" in text(get(client_of, alice, run, ""))
     assert woken() == [{}]
 
 
@@ -106,7 +106,7 @@ def test_the_page_that_waits_is_drawn_anew_when_the_figures_are_there(
     assert "HX-Refresh" not in get(client_of, alice, run, "report/?being_made", **asks).headers
     work_out(run)
     assert get(client_of, alice, run, "report/?being_made", **asks).headers["HX-Refresh"] == "true"
-    assert "works out the figures" not in text(get(client_of, alice, run))
+    assert "Computing statistics" not in text(get(client_of, alice, run))
 
 
 def test_figures_of_before_a_change_are_shown_as_such_until_newer_ones_are_there(
@@ -115,10 +115,10 @@ def test_figures_of_before_a_change_are_shown_as_such_until_newer_ones_are_there
     work_out(run)
     override_add(judgement=Judgement.objects.filter(run=run).earliest("pk"), value=1, reason="seen", by=alice)
     html = text(get(client_of, alice, run))
-    assert "the run has changed since" in html
+    assert "The run has changed since" in html
     assert woken() == [{}]
     work_out(run)
-    assert "the run has changed since" not in text(get(client_of, alice, run))
+    assert "The run has changed since" not in text(get(client_of, alice, run))
 
 
 def test_a_running_run_s_figures_are_worked_out_anew_only_from_time_to_time(
@@ -130,7 +130,7 @@ def test_a_running_run_s_figures_are_worked_out_anew_only_from_time_to_time(
     work_out(run)
     KeptFigures.objects.update(took=60)
     judge_all(run, by_line, chunks=1)
-    assert "worked out anew from time to time" in text(get(client_of, alice, run))
+    assert "Large runs are updated periodically" in text(get(client_of, alice, run))
     assert woken() == []
     KeptFigures.objects.update(made_at=timezone.now() - timedelta(seconds=601))
     get(client_of, alice, run)

@@ -108,7 +108,7 @@ def test_a_pair_that_cannot_be_told_apart_is_said_to_be_so(
     alike = a_judged_run(
         a_version(project, rows=6), lambda one: 5 + (one.row.line + len(one.candidate.name)) % 2
     )
-    assert "not distinguishable" in page(client_of, alice, alike)
+    assert "no significant difference" in page(client_of, alice, alike)
     apart = a_judged_run(a_version(project, rows=40), lambda one: one.row.line % 3 + len(one.candidate.name))
     assert "alpha is higher" in page(client_of, alice, apart)
 
@@ -116,7 +116,7 @@ def test_a_pair_that_cannot_be_told_apart_is_said_to_be_so(
 def test_notes_become_sentences(client_of: ClientOf, alice: User, project: Project) -> None:
     html = page(client_of, alice, a_judged_run(a_version(project, rows=3), by_name(alpha=4, beta=40)))
     assert "beta, alpha: fewer than 30 items" in html
-    assert "beta: 3 scores lie outside the metric&#x27;s scale. They count as they are." in html
+    assert "beta: 3 scores are outside the metric&#x27;s scale and count as is." in html
 
 
 def test_a_run_under_way_says_that_its_figures_are_provisional(
@@ -125,19 +125,19 @@ def test_a_run_under_way_says_that_its_figures_are_provisional(
     run = a_run(a_version(project, rows=80), a_metric("http://127.0.0.1:9"))
     planning.plan(run.pk)
     judge_all(run, lambda _: 5, chunks=1)
-    assert "Provisional: 100 of 160 judgements are in" in page(client_of, alice, run)
+    assert "Provisional: 100 of 160 judgements done" in page(client_of, alice, run)
 
 
 def test_a_run_without_a_score_shows_no_figures(client_of: ClientOf, alice: User, project: Project) -> None:
     waiting = a_run(a_version(project), a_metric("http://127.0.0.1:9"))
-    assert "Nothing is scored yet" in page(client_of, alice, waiting)
+    assert "No scores yet" in page(client_of, alice, waiting)
     failed = a_judged_run(a_version(project), lambda _: Outcome.error("timeout"))
-    assert "Nothing was scored" in page(client_of, alice, failed)
+    assert "No scores" in page(client_of, alice, failed)
 
 
 def test_rows_that_were_left_out_are_named(client_of: ClientOf, alice: User, project: Project) -> None:
     run = a_judged_run(a_version(project, rows=9), lambda _: 5, sample_size=4, seed=7)
-    assert "5 rows that were not drawn (random sample, seed 7)." in page(client_of, alice, run)
+    assert "5 rows not sampled (seed 7)." in page(client_of, alice, run)
 
 
 def test_categories_have_shares_and_no_mean(client_of: ClientOf, alice: User, project: Project) -> None:
@@ -159,14 +159,14 @@ def test_a_category_that_reads_like_a_score_leads_to_its_judgements(
 
 def test_bools_have_a_rate(client_of: ClientOf, alice: User, project: Project) -> None:
     html = page(client_of, alice, a_judged_run(a_version(project, rows=4), lambda one: one.row.line > 1))
-    assert ">Rate of true</th>" in html
+    assert ">True rate</th>" in html
     assert ">0.750</a>" in html
 
 
 def test_several_answers_to_a_question_show_the_best_and_the_worst_of_them(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
-    assert "Several responses to an item" in page(client_of, alice, run)
+    assert "Repeated answers" in page(client_of, alice, run)
 
 
 def test_items_with_several_answers_lead_nowhere_where_the_list_would_hold_others(

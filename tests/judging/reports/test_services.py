@@ -109,7 +109,7 @@ def test_a_file_that_was_not_read_to_its_end_is_stated(project: Project) -> None
     version.stopped_by, version.left_out_at = "file.encoding", timezone.now()
     version.save()
     left_out = report_document(a_judged_run(version, by_line))["left_out"]
-    assert left_out_sentences(left_out) == ["The rest of the file, which was not read to its end."]
+    assert left_out_sentences(left_out) == ["Rest of the file (incomplete)."]
 
 
 def test_rows_without_an_answer_are_counted(project: Project) -> None:

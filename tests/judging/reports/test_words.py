@@ -41,7 +41,7 @@ def test_every_note_has_a_sentence(code: str) -> None:
     [
         (True, 1.0, "a is higher"),
         (True, -1.0, "b is higher"),
-        (False, 1.0, "not distinguishable"),
+        (False, 1.0, "no significant difference"),
         (None, 1.0, "too few shared items"),
     ],
 )

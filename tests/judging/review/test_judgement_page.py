@@ -93,7 +93,7 @@ def test_every_call_is_listed_with_what_went_wrong(project: Project, bob: User, 
     one = first_of(a_judged_run(project, lambda _: failed()))
     page = text(client_of(bob).get(address(one), {"tab": "reply"}))
     assert "429" in page
-    assert "The server&#x27;s rate limit was still exceeded" in page
+    assert "Rate limit still exceeded" in page
     assert "slow down" in page
 
 
@@ -400,4 +400,4 @@ def test_judging_again_says_how_many_overrides_stay_in_force(
     again = reverse("runs:judge_again", args=("physics", run.pk))
     assert "in force" not in text(client_of(alice).get(again))
     override_add(judgement=first_of(run), value=7, reason="so", by=bob)
-    assert "1 override stays in force." in text(client_of(alice).get(again))
+    assert "1 override still applies." in text(client_of(alice).get(again))

@@ -95,7 +95,7 @@ def test_the_report_has_a_row_for_each_line(reader: Client, run: Run) -> None:
     text = page(reader, run, "report")
     assert "2 · 标签 · 精确匹配" in text
     assert "rule=2&amp;rule_score=1" in text
-    assert "the answer lacks the format" in text
+    assert "Invalid answer format" in text
 
 
 def test_a_question_to_the_judge_tells_its_field(client_of: ClientOf) -> None:

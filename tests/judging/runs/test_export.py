@@ -210,4 +210,4 @@ def test_the_command_says_which_rows_the_file_does_not_hold(project: Project, tm
     Run.objects.filter(pk=run.pk).update(bad_rows_left_out=3)
     told = io.StringIO()
     call_command("export", run.name, out=tmp_path / "out", stderr=told)
-    assert told.getvalue() == "Left out: 3 rows with errors.\n"
+    assert told.getvalue() == "Left out: 3 invalid rows.\n"

@@ -297,7 +297,7 @@ def test_the_pages_tell_how_an_answer_came_about_or_why_there_is_none(client: Cl
     page = client.get(f"{address}judgements/{failing.judgements.all()[0].pk}/").content.decode()
     assert "How the answer came about" in page
     assert "maximum context length" in page
-    assert "Tries that failed" in client.get(address).content.decode()
+    assert "Failed attempts" in client.get(address).content.decode()
     assert client.get(f"{address}judgements/").status_code == 200
 
 
@@ -319,7 +319,7 @@ def test_answers_are_kept_as_a_new_version_and_what_failed_is_said(client: Clien
     assert client.get(f"/p/{run.project.slug}/datasets/{made.dataset_id}/v{made.number}/").status_code == 200
     client.post(f"{address}keep-answers/")
     assert Version.objects.filter(origin="run").count() == 1
-    assert "1 answer that failed is not in it." in client.get(address).content.decode()
+    assert "1 failed answer is not included." in client.get(address).content.decode()
 
 
 def test_kept_answers_are_not_mixed_with_those_of_an_uploaded_model_of_the_same_name() -> None:

@@ -130,7 +130,7 @@ def test_a_version_on_another_scale_is_not_offered(
 
 def test_the_page_says_what_it_takes_and_begins(run: Run, alice: User, client_of: ClientOf) -> None:
     client, address = client_of(alice), reverse("runs:judge_again", args=(run.project.slug, run.pk))
-    assert "Judge 3 items again" in client.get(address + "?candidate=beta").content.decode()
+    assert "Re-judge 3 items" in client.get(address + "?candidate=beta").content.decode()
     assert client.post(address + "?candidate=beta").status_code == 302
     assert run.judgements.filter(attempt=2).count() == 3
     assert AuditEntry.objects.filter(action="run.judged_again").count() == 1
@@ -194,9 +194,9 @@ def test_the_page_says_what_becomes_of_a_run_that_was_stopped(
 ) -> None:
     client, address = client_of(alice), reverse("runs:judge_again", args=(run.project.slug, run.pk))
     put(run, RunState.PAUSED, left=1)
-    assert "These are asked when it is resumed" in client.get(address).text
+    assert "These items are re-judged when you resume" in client.get(address).text
     assert "Judge 5 items again" in client.get(address).text
     put(run, RunState.CANCELLED)
-    assert "The run ended before 1 item was judged." in client.get(address).text
+    assert "1 item was not judged when the run ended." in client.get(address).text
     put(run, RunState.RUNNING)
     assert "Pause it, or let it finish" in client.get(address).text

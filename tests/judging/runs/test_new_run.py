@@ -75,7 +75,7 @@ def test_the_form_proposes_all_candidates_the_only_metric_and_a_name(
 def test_the_form_shows_whom_the_metric_asks(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
-    assert "asks qwen-judge at House judge × 2" in text(client_of(alice).get(ADDRESS))
+    assert "qwen-judge via House judge × 2" in text(client_of(alice).get(ADDRESS))
 
 
 FAILED = {"ok": False, "code": "connection_refused", "detail": "", "refuses": [], "models": []}
@@ -84,7 +84,7 @@ FAILED = {"ok": False, "code": "connection_refused", "detail": "", "refuses": []
 @pytest.mark.parametrize(
     ("probe", "said"),
     [
-        ({}, "The connection to “House judge” was never tested"),
+        ({}, "The connection to “House judge” has never been tested"),
         (FAILED, "The last connection test of “House judge” failed"),
         ({**FAILED, "ok": True}, ""),
     ],
@@ -100,14 +100,14 @@ def test_the_form_warns_of_an_endpoint_that_no_test_has_reached(
 ) -> None:
     Endpoint.objects.filter(pk=endpoint.pk).update(probe=probe, probed_at=timezone.now())
     page = text(client_of(alice).get(ADDRESS))
-    assert said in page if said else "House judge” was never" not in page and "test of “House" not in page
+    assert said in page if said else "House judge” has never" not in page and "test of “House" not in page
 
 
 def test_the_cost_is_shown_before_the_start(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
     page = text(client_of(alice).get(ADDRESS))
-    assert "20 judgements on 10 rows, with 40 calls to judge models." in page
+    assert "20 judgements on 10 rows, 40 judge calls." in page
 
 
 def test_the_cost_follows_what_is_chosen(
@@ -115,7 +115,7 @@ def test_the_cost_follows_what_is_chosen(
 ) -> None:
     chosen = sent(version, metric, sample_size=3, candidates=[version.candidates.first().pk], part="cost")  # type: ignore[union-attr]
     part = client_of(alice).get(ADDRESS, chosen, headers={"HX-Request": "true"})
-    assert "3 judgements on 3 rows, with 6 calls" in text(part)
+    assert "3 judgements on 3 rows, 6 judge calls" in text(part)
     assert b"<html" not in part.content
 
 
@@ -156,7 +156,7 @@ def test_another_run_of_the_same_name_is_refused_in_the_form(
     client_of(alice).post(ADDRESS, sent(version, metric))
     answer = client_of(alice).post(ADDRESS, sent(version, metric, seed=8))
     assert (answer.status_code, Run.objects.count()) == (422, 1)
-    assert "There is a run with this name already" in text(answer)
+    assert "A run with this name already exists" in text(answer)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_version_with_bad_rows_is_named_with_what_to_do(
     bad = a_version(version.dataset.project)
     Version.objects.filter(pk=bad.pk).update(rows=5)
     page = text(client_of(alice).get(ADDRESS))
-    assert "2 rows have errors. Repair them, or leave them out." in page
+    assert "2 invalid rows. Fix or exclude them." in page
     assert reverse("datasets:version", args=("physics", bad.dataset_id, 1)) in page
 
 
@@ -202,7 +202,7 @@ def test_without_a_data_set_the_page_leads_to_the_upload(alice: User, client_of:
 
 
 def test_without_a_metric_the_page_says_so(alice: User, client_of: ClientOf, version: Version) -> None:
-    assert "There is no metric to judge by yet" in text(client_of(alice).get(ADDRESS))
+    assert "No metrics yet" in text(client_of(alice).get(ADDRESS))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_what_lint_finds_over_the_rows_is_told_before_the_run_begins(
 ) -> None:
     worded(metric, "{{ data.questoin }}{{ response.content }}")
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
-    assert "“quality”: 1 error over the rows of this version" in page
+    assert "“quality”: 1 error in this version" in page
     assert "Did you mean “data.question”?" in page
 
 
@@ -254,7 +254,7 @@ def test_nothing_is_said_of_a_prompt_that_fits_every_row(
     client_of: ClientOf, alice: User, version: Version, metric: MetricVersion
 ) -> None:
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
-    assert "over the rows of this version" not in page
+    assert "in this version" not in page
 
 
 def test_a_large_version_is_looked_through_by_a_worker(
@@ -262,10 +262,10 @@ def test_a_large_version_is_looked_through_by_a_worker(
 ) -> None:
     version.candidates.update(responses=5_000)
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
-    assert "no worker takes it up" in page
+    assert "no worker is running" in page
     engine.beat(engine.DATA)
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
-    assert "A worker is looking through all rows" in page
+    assert "against all rows. You don" in page
 
 
 def asking(endpoint: Endpoint, **more: Any) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def test_a_version_without_answers_offers_to_ask_models(
 ) -> None:
     empty = a_version(project, models=())
     page = text(client_of(alice).get(f"{ADDRESS}?version={empty.pk}"))
-    assert "Choose whom to ask" in page
+    assert "Select a model to generate them" in page
     assert re.search(r'<details class="fold" open>\s*<summary>Model 1', page)
 
 
@@ -301,8 +301,8 @@ def test_the_form_says_how_many_answers_are_asked_for(
 ) -> None:
     form = sent(version, metric) | asking(endpoint) | {"part": "cost"}
     page = text(client_of(alice).get(ADDRESS, form, headers=HTMX))
-    assert "40 judgements on 10 rows, with 80 calls" in page
-    assert "Before that 20 answers are asked for." in page
+    assert "40 judgements on 10 rows, 80 judge calls" in page
+    assert "Generates 20 answers first." in page
 
 
 def test_two_candidates_of_one_name_are_refused_with_a_sentence(
@@ -310,7 +310,7 @@ def test_two_candidates_of_one_name_are_refused_with_a_sentence(
 ) -> None:
     answer = client_of(alice).post(ADDRESS, sent(version, metric) | asking(endpoint, name="alpha"))
     assert (answer.status_code, Run.objects.count()) == (422, 0)
-    assert "Two candidates are called alpha." in text(answer)
+    assert "Two candidates are named alpha." in text(answer)
 
 
 def test_an_endpoint_of_another_project_cannot_be_asked(

@@ -1,4 +1,4 @@
-"""Score again, free: stored replies read another way, into new attempts, by the engine, while nobody is asked."""
+"""Stored replies are re-parsed with another parser, postprocess or scale; no judge model is called."""
 
 from __future__ import annotations
 
@@ -178,13 +178,13 @@ def test_the_page_of_a_stopped_run_says_what_comes_of_it(
 ) -> None:
     place = reverse("runs:read_again", args=("physics", stopped.pk, run_metric(stopped).pk))
     page = client_of(alice).get(place).content.decode()
-    assert "150 judgements of this run are not made yet" in page
+    assert "150 judgements of this run are not done yet" in page
     assert "disabled" not in page
     assert (
         place in client_of(alice).get(reverse("runs:detail", args=("physics", stopped.pk))).content.decode()
     )
     services.run_resume(stopped)
-    assert "The run is under way." in client_of(alice).get(place).content.decode()
+    assert "The run is in progress." in client_of(alice).get(place).content.decode()
 
 
 def test_replies_are_read_anew_and_nobody_is_asked(run: Run, judge: ScriptedJudge) -> None:
@@ -282,7 +282,7 @@ def test_a_version_is_chosen_on_the_page(run: Run, metric: Metric, alice: User, 
     client = client_of(alice)
     assert 'value="2"' in client.get(address(run)).text
     page = client.post(address(run), {"version": "2"}, follow=True)
-    assert "6 judgements are read again" in page.text
+    assert "Re-parsing 6 judgements" in page.text
     assert work(run).scored == 6
 
 
@@ -302,7 +302,7 @@ def test_settings_are_tried_on_the_page_before_they_are_used(
 
 @pytest.mark.parametrize(
     ("change", "says"),
-    [({"pattern-0": "("}, "expression cannot be used"), ({"min_score": "10"}, "must be above")],
+    [({"pattern-0": "("}, "Invalid regular expression"), ({"min_score": "10"}, "must be above")],
 )
 def test_a_mistake_in_the_settings_is_marked(
     change: dict[str, str], says: str, run: Run, alice: User, client_of: ClientOf
@@ -332,4 +332,4 @@ def test_overrides_that_stay_in_force_are_told_before(
     assert "stay in force" not in client_of(alice).get(address).text
     for judgement in run.judgements.order_by("position")[:2]:
         override_add(judgement=judgement, value=7, reason="so", by=bob)
-    assert "2 overrides stay in force." in client_of(alice).get(address).text
+    assert "2 overrides still apply." in client_of(alice).get(address).text

@@ -143,4 +143,4 @@ def test_the_run_leads_there_and_the_page_says_what_it_takes(
     assert f"read-again/{found.pk}/" in client_of(alice).get(address).text
     page = client_of(alice).get(f"{address}read-again/{found.pk}/").text
     assert "No other version of this metric can be applied." in page
-    assert "With these settings" not in page
+    assert "Custom settings" not in page

@@ -75,7 +75,7 @@ def test_the_rate_is_that_since_the_last_poll(waiting: Run, alice: User, client_
     Run.objects.filter(pk=waiting.pk).update(scored=4)
     before = {"seen": "running", "done": "0", "at": "1", "rate": "0.00000001"}
     part = client_of(alice).get(address(waiting), before, headers=HTMX)
-    assert "a second" in text(part)
+    assert "/s<" in text(part)
     assert "left" in text(part)
 
 
@@ -89,7 +89,7 @@ def test_nonsense_in_a_poll_harms_nothing(
 
 def test_a_missing_worker_is_said_with_what_to_do(waiting: Run, alice: User, client_of: ClientOf) -> None:
     page = text(client_of(alice).get(address(waiting)))
-    assert "No worker is running, so this waits." in page
+    assert "No worker is running." in page
     assert "manage.py worker" in page
 
 
@@ -102,7 +102,7 @@ def test_every_page_that_waits_for_a_worker_says_so(
         "project": reverse("project", args=("physics",)),
     }
     where = addresses.get(page) or address(waiting, page)
-    assert "No worker is running, so this waits." in text(client_of(alice).get(where))
+    assert "No worker is running." in text(client_of(alice).get(where))
     engine.beat(engine.RUNS)
     assert "No worker is running" not in text(client_of(alice).get(where))
 
@@ -143,7 +143,7 @@ def test_rows_left_out_are_said(project: Project, alice: User, client_of: Client
     Version.objects.filter(pk=version.pk).update(rows=5, left_out_at="2026-01-01T00:00Z")
     version.refresh_from_db()
     run = a_run(version, a_metric(JUDGE_URL))
-    assert "2 rows with errors" in text(client_of(alice).get(address(run)))
+    assert "2 invalid rows" in text(client_of(alice).get(address(run)))
 
 
 def test_what_it_judges_by_is_shown_as_frozen(project: Project, alice: User, client_of: ClientOf) -> None:
@@ -254,7 +254,7 @@ def test_the_most_frequent_words_stand_with_their_reason(
     words = ["'data.levle' is undefined (line 3)", "'data.x' is undefined (line 1)"]
     run = a_judged_run(project, lambda place: failed("prompt_undefined", words[place % 3 == 0]))
     page = unescape(text(client_of(alice).get(address(run))))
-    assert "Most often: 'data.levle' is undefined (line 3)" in page
+    assert "Most common: 'data.levle' is undefined (line 3)" in page
     assert "data.x" not in page
 
 
@@ -264,11 +264,11 @@ def test_each_way_in_which_answers_failed_is_told_with_what_to_do(
     words = ["context_too_long: 9000 tokens", "content_filter", "content_filter"]
     run = a_judged_run(project, lambda place: failed("answer_failed", words[place % 3]))
     page = unescape(text(client_of(alice).get(address(run))))
-    filtered, long = page.index("The row's text set it off"), page.index("ask a model with a larger context")
+    filtered, long = page.index("because of this row's text"), page.index("use a model with a larger context")
     assert filtered < long
     assert "× 4" in page[filtered:long]
     assert "× 2" in page[long:]
-    assert "Most often" not in page
+    assert "Most common" not in page
 
 
 def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
@@ -289,7 +289,7 @@ def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
     assert "has been down for 2 min 10 s." in " ".join(page.split())
     assert f'href="/p/physics/endpoints/{endpoint.pk}/"' in page
     assert "Try again" not in page
-    assert "Waiting for what is down" in page
+    assert "Waiting for the endpoint to recover" in page
 
 
 def test_who_may_retry_is_told_that_it_uses_the_frozen_metric(

@@ -99,7 +99,7 @@ def test_an_endpoint_that_is_down_is_told_though_nobody_asked_it_lately(
     assert time.time() - (seen.down_since or 0) == pytest.approx(100, abs=10)
     assert seen.wait == pytest.approx(50, abs=10)
     page = client_of(olga).get("/status/").text
-    assert "next try in" in page
+    assert "retrying in" in page
     assert "evalsite_endpoints_down 1\n" in client_of(olga).get("/metrics").text
 
 
@@ -120,7 +120,7 @@ def test_runs_that_spent_what_they_may_are_told(alice: User, olga: User, client_
     run = a_run(a_version(alice.memberships.get().project, rows=1), a_metric("http://x"))
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
     run_stop_at_budget(run, "budget_calls")
-    assert "1 of them by its budget" in client_of(olga).get("/status/").text
+    assert "1 by budget" in client_of(olga).get("/status/").text
     assert "evalsite_runs_stopped_by_budget 1\n" in client_of(olga).get("/metrics").text
 
 
@@ -150,7 +150,7 @@ def test_the_level_of_isolation_is_shown_with_when_it_was_tried(olga: User, clie
     found = jails.status()
     page = client_of(olga).get("/status/").text
     assert f"{found.level} / 3" in page
-    assert "tried " in page
+    assert "checked " in page
     assert all(layer in page for layer in found.missing)
 
 
