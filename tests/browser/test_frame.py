@@ -80,5 +80,5 @@ def test_a_form_beyond_the_limit_is_not_sent_and_keeps_its_text(
     page = enter(olga, "/projects/new/")
     page.get_by_label("Name").evaluate("(field) => { field.value = 'x'.repeat(3000); }")
     page.get_by_role("button", name="Create", exact=True).click()
-    expect(page.locator("#toasts")).to_contain_text("A form can hold at most 2 kB")
+    expect(page.locator("#toasts")).to_contain_text("Forms are limited to 2 kB")
     expect(page.get_by_label("Name")).to_have_value("x" * 3000)

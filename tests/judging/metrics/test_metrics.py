@@ -132,8 +132,8 @@ def test_who_was_told_of_the_other_version_may_save_over_it(
         ({"judge-0-endpoint": ""}, "This field is required"),
         ({"judge-0-template": "{% for %}"}, "line 1"),
         ({"judge-0-params": "{"}, "line 1, column 2"),
-        ({"judge-0-parse": "regex", "judge-0-pattern": "("}, "expression cannot be used"),
-        ({"judge-0-parse": "json_path", "judge-0-pattern": ""}, "path cannot be used"),
+        ({"judge-0-parse": "regex", "judge-0-pattern": "("}, "Invalid regular expression"),
+        ({"judge-0-parse": "json_path", "judge-0-pattern": ""}, "Invalid JSON path"),
         ({"preprocess": "def preprocess(:"}, "syntax error"),
         ({"preprocess": "x = 1"}, "no function"),
         ({"postprocess": "def postprocess(unheard_of): pass"}, "unheard_of"),
@@ -369,7 +369,7 @@ def test_a_pattern_is_tried_on_past_replies(client_of: ClientOf, alice: User, ju
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ({"judge-0-parse": "regex", "judge-0-pattern": "("}, "expression cannot be used"),
+        ({"judge-0-parse": "regex", "judge-0-pattern": "("}, "Invalid regular expression"),
         ({"judge-0-parse": "regex", "judge-0-pattern": "(.|.)+x(y|$)"}, "unparsed"),
         ({"judge-0-parse": "json_path", "judge-0-pattern": "a.b"}, "unparsed"),
     ],
@@ -389,7 +389,7 @@ def test_past_replies_are_shown_without_scripts_too(client_of: ClientOf, alice: 
 
 def test_without_a_run_there_is_nothing_to_try_on(client_of: ClientOf, alice: User, metric: Metric) -> None:
     page = client_of(alice).post(page_of(metric, "past-replies/"), form_of(metric, read="0"))
-    assert "No run has brought replies" in page.text
+    assert "No replies from this judge model yet" in page.text
 
 
 BOTH = "[[A>>B]]", "[[B>A]]"  # with the sides swapped the second one stands for A>B

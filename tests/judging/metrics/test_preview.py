@@ -190,11 +190,11 @@ def test_a_trial_stores_nothing(typist: Typist) -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (Answer(content="no idea"), "Ask for a fixed form in the template"),
+        (Answer(content="no idea"), "Ask for a fixed output format in the template"),
         (Answer(content="no", finish_reason="length"), "Raise max_tokens in the generation parameters"),
         (Answer(content="[[99]]"), "outside the scale"),
-        (refusal(401, "no"), "does not accept the key"),
-        (refusal(400, "maximum context length is 10"), "longer than the model can read"),
+        (refusal(401, "no"), "Invalid API key"),
+        (refusal(400, "maximum context length is 10"), "exceeds the model"),
     ],
 )
 def test_a_trial_says_why_there_is_no_score(
@@ -213,7 +213,7 @@ def test_a_regular_expression_is_searched_for_in_the_jail(typist: Typist, server
 def test_a_hostile_regular_expression_ends(typist: Typist, server: ScriptedJudge) -> None:
     more = {"judge-0-parse": "regex", "judge-0-pattern": "(a+)+$"}
     server.server.script = lambda _: "a" * 40 + "!"
-    assert "took too long" in typist.tries("t", **more)[-1]["html"]
+    assert "timed out" in typist.tries("t", **more)[-1]["html"]
 
 
 def test_the_typed_parameters_are_sent(typist: Typist, server: ScriptedJudge) -> None:

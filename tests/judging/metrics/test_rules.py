@@ -359,14 +359,18 @@ def test_a_reply_that_is_no_whole_number_is_no_score(
 ) -> None:
     server.server.script = as_script("Score: [[4.5]]")
     text = tried(analyst, labels, live, **{"try": "1"})
+<<<<<<< HEAD
     assert "not a whole number from 1 to 5" in text
+=======
+    assert "is not an integer from 1 to 5" in text
+>>>>>>> wt-o
     assert 'data-state="unparsed"' in text
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"try": "1", "endpoint": ""}, "No endpoint is chosen"),
+        ({"try": "1", "endpoint": ""}, "has no endpoint"),
         ({"try": "1", "params": "{"}, "settings have errors"),
         ({"try": "0"}, "no prompt to send"),
         ({"try": "99"}, "no prompt to send"),

@@ -69,8 +69,8 @@ def test_a_metric_that_is_there_gets_a_new_version(client_of: ClientOf, alice: U
     ("text", "says"),
     [
         ("metrics:\n- nme: x\n  pipeline: []", "line 2"),
-        (yaml_of("http://h/v1", more="      api_key: sk-1\n"), "“api_key” is not known here"),
-        ("metrics:\n- name: m\n  pipeline:\n  - {type: PREPROCESS, filename: a.py}", "no file a.py"),
+        (yaml_of("http://h/v1", more="      api_key: sk-1\n"), "Unknown key “api_key”"),
+        ("metrics:\n- name: m\n  pipeline:\n  - {type: PREPROCESS, filename: a.py}", "File a.py not found"),
         (yaml_of("http://nobody.example/v1"), "no endpoint of this project has the address"),
         ("", "Choose a file"),
     ],

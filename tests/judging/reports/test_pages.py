@@ -71,7 +71,7 @@ def test_every_number_of_a_candidate_leads_to_as_many_judgements(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
     html = page(client_of, alice, run)
-    links = re.findall(r'href="(/[^"]*/judgements/[^"]*)">(\d+)</a>', html.split("Pairs of candidates")[0])
+    links = re.findall(r'href="(/[^"]*/judgements/[^"]*)">(\d+)</a>', html.split("Pairwise comparison")[0])
     counted = {(unescape(link), int(text)) for link, text in links if "least" in link or "state" not in link}
     assert len(counted) > 8
     for link, count in counted:

@@ -93,7 +93,7 @@ def test_a_budget_that_is_taken_away_is_none() -> None:
 def test_a_run_is_not_resumed_on_a_budget_that_is_spent() -> None:
     with ScriptedJudge(REPLY) as judge:
         run = work(budgeted(judge, Budget(calls=30)))
-    with pytest.raises(ValidationError, match="spent this budget already"):
+    with pytest.raises(ValidationError, match="budget is already used up"):
         services.run_resume(run)
 
 

@@ -37,7 +37,7 @@ def test_an_outage_of_seconds_costs_no_judgement_and_few_calls() -> None:
         for thread in threads:
             thread.join(PATIENCE)
         in_the_outage = [asked for asked in judge.requests if away(asked)]
-    assert (down.name, "error of its own" in down.why) == ("judge", True)
+    assert (down.name, "answers every request with an error" in down.why) == ("judge", True)
     assert Run.objects.get(pk=run.pk).scored == 300
     assert len(in_the_outage) < 40
 

@@ -199,4 +199,4 @@ def test_the_page_says_what_becomes_of_a_run_that_was_stopped(
     put(run, RunState.CANCELLED)
     assert "1 item was not judged when the run ended." in client.get(address).text
     put(run, RunState.RUNNING)
-    assert "Pause it, or let it finish" in client.get(address).text
+    assert "Pause it or wait until it ends" in client.get(address).text
