@@ -359,11 +359,7 @@ def test_a_reply_that_is_no_whole_number_is_no_score(
 ) -> None:
     server.server.script = as_script("Score: [[4.5]]")
     text = tried(analyst, labels, live, **{"try": "1"})
-<<<<<<< HEAD
-    assert "not a whole number from 1 to 5" in text
-=======
     assert "is not an integer from 1 to 5" in text
->>>>>>> wt-o
     assert 'data-state="unparsed"' in text
 
 
