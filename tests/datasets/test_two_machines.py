@@ -147,7 +147,7 @@ def test_a_page_says_that_the_store_is_away(machines: Machines, upload: Upload, 
     away(machines)
     answer = as_alice.get(address_of(version, "original/"))
     assert answer.status_code == 503
-    assert "does not answer" in answer.text
+    assert "not responding" in answer.text
 
 
 def test_an_upload_that_cannot_be_kept_is_refused_with_a_sentence(machines: Machines, upload: Upload) -> None:

@@ -49,7 +49,7 @@ def test_what_preprocess_does_to_the_row_is_shown(
         ("def {kind}(**kwargs):\n    x = 1\n    return 1 / 0\n", "line 3"),
         ("def {kind}(**kwargs):\n    return [1]\n", "returned"),
         ("import socket\n", "socket"),
-        ("def {kind}(**kwargs):\n    while True: pass\n", "too long"),
+        ("def {kind}(**kwargs):\n    while True: pass\n", "timed out"),
     ],
 )
 def test_what_is_wrong_with_a_script_is_told_with_its_line(

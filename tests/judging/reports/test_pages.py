@@ -172,9 +172,7 @@ def test_several_answers_to_a_question_show_the_best_and_the_worst_of_them(
 def test_items_with_several_answers_lead_nowhere_where_the_list_would_hold_others(
     client_of: ClientOf, alice: User, run: Run
 ) -> None:
-    table = (
-        page(client_of, alice, run).split("Several responses to an item</caption>")[1].split("</table>")[0]
-    )
+    table = page(client_of, alice, run).split("Repeated answers</caption>")[1].split("</table>")[0]
     rows = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.DOTALL)
     named = [(tuple(re.findall(r"<t[hd][^>]*>(\w+)</t[hd]>", row)[:2]), "href" in row) for row in rows]
     # Three first answers of alpha have no score.

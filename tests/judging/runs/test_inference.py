@@ -375,4 +375,4 @@ def test_a_candidate_that_is_down_is_said_to_be() -> None:
     limits.make_row(f"endpoint {endpoint.pk}")
     EndpointLoad.objects.update(down_since=limits.now() - 5, next_try_at=limits.now() + 9, problem="connect")
     (down,) = down_endpoints(Run.objects.get(pk=run.pk))
-    assert (down.name, "Nothing answers" in down.why) == ("gamma", True)
+    assert (down.name, "Can't connect" in down.why) == ("gamma", True)

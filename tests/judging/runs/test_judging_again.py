@@ -195,7 +195,7 @@ def test_the_page_says_what_becomes_of_a_run_that_was_stopped(
     client, address = client_of(alice), reverse("runs:judge_again", args=(run.project.slug, run.pk))
     put(run, RunState.PAUSED, left=1)
     assert "These items are re-judged when you resume" in client.get(address).text
-    assert "Judge 5 items again" in client.get(address).text
+    assert "Re-judge 5 items" in client.get(address).text
     put(run, RunState.CANCELLED)
     assert "1 item was not judged when the run ended." in client.get(address).text
     put(run, RunState.RUNNING)

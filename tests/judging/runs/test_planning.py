@@ -144,7 +144,7 @@ def test_a_run_without_answers_is_refused_in_a_sentence(project: Project, versio
 def test_a_version_with_bad_rows_is_refused_until_they_are_left_out(version: Version) -> None:
     Version.objects.filter(pk=version.pk).update(valid_rows=4)
     version.refresh_from_db()
-    with pytest.raises(ValidationError, match="bad rows"):
+    with pytest.raises(ValidationError, match="invalid rows"):
         a_run(version, a_metric(URL))
 
 
