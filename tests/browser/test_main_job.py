@@ -48,7 +48,7 @@ def add_endpoint(page: Page, site: str, url: str) -> None:
     page.goto(f"{site}/p/sample/endpoints/new/")
     page.get_by_label("Name", exact=True).fill("Published verdicts")
     page.get_by_label("Address", exact=True).fill(url)
-    page.get_by_label("Model", exact=True).fill("gpt-4")
+    page.get_by_label("Model ID", exact=True).fill("gpt-4")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Published verdicts").first).to_be_visible()
 
