@@ -18,7 +18,7 @@ from judging.metrics.models import Endpoint
 from judging.runs.lanes import default_concurrency
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 from judging.runs.selectors import Cost, MetricChoice
-from judging.runs.services import price_list
+from judging.runs.services import endpoints_asked, price_list
 
 LOOKED_AT = 200  # earlier replies or scores, rows
 LETTERS_A_TOKEN = 3.0  # between English (4) and Chinese (under 2)
@@ -56,10 +56,9 @@ def preflight(
     """None where nobody is asked."""
     if not (cost.calls or cost.answers) or not metrics:
         return None
-    ids = {judge.endpoint for metric in metrics for judge in metric.definition.judges if judge.endpoint}
-    ids |= {candidate.endpoint for candidate in asked if candidate.endpoint}
-    endpoints = Endpoint.objects.in_bulk(ids)
-    prices = price_list((metric.definition for metric in metrics), asked)
+    definitions = [metric.definition for metric in metrics]
+    endpoints = Endpoint.objects.in_bulk(endpoints_asked(definitions, asked))
+    prices = price_list(definitions, asked)
     answers = cost.judgements / len(metrics)
     read = written = money = 0.0
     busy: dict[int, float] = {}  # seconds that each endpoint needs for its part
@@ -99,8 +98,7 @@ def unproven_endpoints(
     metrics: Sequence[MetricChoice], asked: Sequence[CandidateModel] = ()
 ) -> list[Endpoint]:
     """Those that the run would ask and whose last connection test failed or was never made, by name."""
-    ids = {judge.endpoint for metric in metrics for judge in metric.definition.judges if judge.endpoint}
-    ids |= {candidate.endpoint for candidate in asked if candidate.endpoint}
+    ids = endpoints_asked((metric.definition for metric in metrics), asked)
     return [one for one in Endpoint.objects.filter(pk__in=ids).order_by("name") if not one.works]
 
 

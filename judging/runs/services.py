@@ -90,13 +90,19 @@ class PriceList:
     prices: dict[str, tuple[float, float]]
 
 
+def endpoints_asked(
+    definitions: Iterable[MetricDefinition], asked: Iterable[CandidateModel] = ()
+) -> set[int]:
+    """The ids of the endpoints that these metrics and candidates call."""
+    ids = {judge.endpoint for definition in definitions for judge in definition.judges}
+    return {pk for pk in ids | {candidate.endpoint for candidate in asked} if pk}
+
+
 def price_list(definitions: Iterable[MetricDefinition], asked: Iterable[CandidateModel] = ()) -> PriceList:
     """Of the endpoints that have prices, if they agree on a currency; else none, since sums would mean nothing."""
-    ids = {judge.endpoint for definition in definitions for judge in definition.judges if judge.endpoint}
-    ids |= {candidate.endpoint for candidate in asked if candidate.endpoint}
     priced = [
         one
-        for one in Endpoint.objects.filter(pk__in=ids)
+        for one in Endpoint.objects.filter(pk__in=endpoints_asked(definitions, asked))
         if one.price_read is not None or one.price_written is not None
     ]
     currencies = {one.currency for one in priced}
