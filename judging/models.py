@@ -14,6 +14,7 @@ from judging.runs.models import (
     Run,
     RunCandidate,
     RunMetric,
+    VerdictSource,
 )
 
 __all__ = [
@@ -41,4 +42,5 @@ __all__ = [
     "RunCandidate",
     "RunMetric",
     "TemplateLint",
+    "VerdictSource",
 ]

@@ -21,6 +21,9 @@ INFER = "infer_and_judge"
 PEOPLE = "people"
 """The kind of a run whose judgements people make (judging.people): no worker touches it."""
 
+IMPORTED = "imported"
+"""The kind of a run whose judgements were made elsewhere and came in with a results file."""
+
 
 class RunState(models.TextChoices):
     PLANNING = "planning", _("preparing")
@@ -231,6 +234,25 @@ class Chunk(models.Model):
         indexes = [models.Index(fields=["run", "owner", "first"], condition=Q(done=False), name="chunk_open")]
 
 
+class SourceKind(models.TextChoices):
+    JUDGE = "judge", _("judge model")
+    RATER = "rater", _("rater")
+    RULES = "rules", _("rules")
+    SCRIPT = "script", _("script")
+    COMBINED = "combined", _("several judges combined")
+
+
+class VerdictSource(models.Model):
+    """Who made verdicts that were imported: a judge model, or a person who need not have an account here."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="verdict_sources")
+    kind = models.CharField(max_length=8, choices=SourceKind.choices)
+    name = models.CharField(max_length=300)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "kind", "name"], name="verdict_source_once")]
+
+
 class Judgement(models.Model):
     """What one metric, or one rater, said about one response (or about two); made as `not_run` when a run is planned.
 
@@ -262,6 +284,25 @@ class Judgement(models.Model):
         related_name="+",
     )
     rater = models.ForeignKey(User, on_delete=models.DO_NOTHING, db_index=False, null=True, related_name="+")
+    rating = models.ForeignKey(
+        "judging.Rating",
+        on_delete=models.DO_NOTHING,
+        db_index=False,
+        null=True,
+        related_name="judgements",
+        help_text="the rater's verdict that it belongs to",
+    )
+    source = models.ForeignKey(
+        VerdictSource,
+        on_delete=models.DO_NOTHING,
+        db_index=False,
+        null=True,
+        related_name="+",
+        help_text="of an imported verdict; null: the run's metric, or the rater",
+    )
+    repeat = models.PositiveSmallIntegerField(
+        default=1, help_text="of an imported verdict: which of one judge's repeats"
+    )
     shown_first = models.PositiveSmallIntegerField(
         null=True, help_text="a rater's left side: 1 response, 2 other"
     )
@@ -321,12 +362,12 @@ class Judgement(models.Model):
             models.UniqueConstraint(fields=["run", "position"], name="judgement_position_once"),
             models.UniqueConstraint(
                 fields=["response", "run_metric", "attempt"],
-                condition=Q(rater=None, other_response=None),
+                condition=Q(rater=None, source=None, other_response=None),
                 name="judgement_once",
             ),
             models.UniqueConstraint(
                 fields=["response", "run_metric", "other_response", "attempt"],
-                condition=Q(rater=None, other_response__isnull=False),
+                condition=Q(rater=None, source=None, other_response__isnull=False),
                 name="comparison_once",
             ),
             models.CheckConstraint(
@@ -361,6 +402,7 @@ class Judgement(models.Model):
             ),
             models.Index(fields=["run", "position"], condition=Q(flags__gt=""), name="judgement_flagged"),
             models.Index(fields=["run", "position"], condition=Q(current=False), name="judgement_older"),
+            models.Index(fields=["rating"], condition=Q(rating__isnull=False), name="judgement_of_rating"),
         ]
 
     @property
