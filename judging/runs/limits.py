@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from django.db import connection, transaction
 
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.core.judges import circuit
 from judging.core.judges.limits import COOLDOWN_SECONDS, News, adapted, fair_shares
 from judging.core.judges.pacing import Limits, starts
@@ -215,8 +215,8 @@ def give_back(keys: Iterable[str], owner: str) -> None:
 def free_dead_shares() -> int:
     """Slots of workers that are gone. How many of them."""
     freed, _ = EndpointShare.objects.filter(lease_until__lt=now()).delete()
-    workers = EndpointShare.objects.exclude(owner__startswith=TRIAL)
-    for owner in workers.values_list("owner", flat=True).distinct():
-        if not engine.is_alive(owner):
+    shares = EndpointShare.objects.exclude(owner__startswith=TRIAL)
+    for owner in shares.values_list("owner", flat=True).distinct():
+        if not workers.is_alive(owner):
             freed += EndpointShare.objects.filter(owner=owner).delete()[0]
     return freed

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError, transaction
 
-from evalsite.backoff import Backoff
+from evalsite.tasks.backoff import Backoff
 from judging.runs import store
 from judging.runs.active import ActiveRun
 from judging.runs.budget import Ledger, Spent

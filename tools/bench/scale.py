@@ -165,7 +165,7 @@ def use(folder: Path) -> Site:
     import django
 
     django.setup()
-    from evalsite import data_dir
+    from evalsite.storage import data_dir
 
     data_dir.prepare()
     return site
