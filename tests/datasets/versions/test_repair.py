@@ -151,6 +151,7 @@ def test_a_worker_that_was_killed_leaves_nothing_half(upload: Upload, tmp_path: 
     work = temp_files.work_folder(WORK, made.pk)
     (work.__enter__() / "file").write_bytes(b"half")
     reconcile()
+    repair.reconcile()
     assert len(leftovers(tmp_path)) == 1
     import_version(made.pk, workers.owner())
     made.refresh_from_db()
@@ -161,7 +162,7 @@ def test_a_worker_that_is_late_cannot_put_its_file_in_place(upload: Upload, tmp_
     made = apply(upload(COMMENTED, read=True), "strip_comments", read=False)
     tables.claim(made.pk, "elsewhere:1:1")
     with pytest.raises(tables.LeaseLost):
-        repair.write_file(made, "another:1:1", worker.limits(), lambda _share: None)
+        repair.write_file(made, "another:1:1", lambda _share: None)
     assert len(leftovers(tmp_path)) == 1
 
 

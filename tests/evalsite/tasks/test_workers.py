@@ -93,8 +93,8 @@ def test_a_heartbeat_tells_of_the_loops_last_turn(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_process_whose_loop_does_not_turn_ends() -> None:
-    program = "import time; from evalsite import engine; engine.STUCK_SECONDS = 0.1\n"
-    program += "with engine.turning(): time.sleep(0.2); engine.end_if_stuck()"
+    program = "import time; from evalsite.tasks import workers; workers.STUCK_SECONDS = 0.1\n"
+    program += "with workers.turning(): time.sleep(0.2); workers.end_if_stuck()"
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONPATH": str(ROOT)}
     started = "import django; django.setup()\n" + program
     assert subprocess.run([sys.executable, "-c", started], env=environment).returncode == -signal.SIGKILL
