@@ -146,7 +146,7 @@ RECONCILERS = [
     "datasets.differences.reconcile",
     "datasets.attaching.reconcile",
     "datasets.searching.reconcile",
-    "judging.runs.reconcile.reconcile",
+    "judging.runs.worker.reconcile.reconcile",
     "judging.metrics.linting.reconcile",
     "judging.people.importing.reconcile",
     "evalsite.accounts.housekeeping.reconcile",

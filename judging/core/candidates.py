@@ -13,7 +13,7 @@ import msgspec
 
 from judging.core.judges.replying import Reply
 from judging.core.judges.settings import JudgeSettings, Request, request_of
-from judging.core.story import JudgeModel
+from judging.core.results import JudgeModel
 
 MOST_ANSWERS = 100
 

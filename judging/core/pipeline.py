@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from judging.core.juries import QUORUM, conclude_votes
 from judging.core.replies import (
     combine_orders,
     is_flip,
@@ -19,7 +18,7 @@ from judging.core.replies import (
     why_unread,
     with_sides_swapped,
 )
-from judging.core.story import (
+from judging.core.results import (
     FORMAT_FAILED,
     ORDER_FLIP,
     TRUNCATED,
@@ -41,6 +40,7 @@ from judging.core.story import (
     Verdict,
 )
 from judging.core.values import UNPARSED, Outcome, outcome_of_value
+from judging.core.votes import QUORUM, conclude_votes
 
 __all__ = [
     "FORMAT_FAILED",

@@ -28,7 +28,7 @@ from judging.metrics.samples import Offered, Sample
 from judging.metrics.scripting import ScriptRun, script_runs
 from judging.metrics.trying import Text, Trial
 from judging.runs.budget import MILLION, cost_of_reply
-from judging.runs.past_replies import PastReply, tried_on_metric
+from judging.runs.rerun.parser_trial import PastReply, tried_on_metric
 from judging.runs.trials import Waits
 from judging.sandbox_messages import localized
 

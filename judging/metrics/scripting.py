@@ -22,7 +22,7 @@ from judging.metrics import preview, samples
 from judging.metrics.judge_forms import script_sentence
 from judging.metrics.samples import Sample
 from judging.runs.models import Judgement, JudgeReply
-from judging.runs.tools import postprocess_arguments, render_item
+from judging.runs.worker.effects import postprocess_arguments, render_item
 
 _MOST_SHOWN = 2_000  # characters of a value
 
@@ -120,7 +120,7 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
 
 
 def _stored_reply(sample: Sample, metric: int) -> str | None:
-    judged = Judgement.objects.filter(response=sample.response, rater=None, other_response=None)
+    judged = Judgement.objects.by_metrics().filter(response=sample.response, other_response=None)
     newest = judged.filter(run_metric__metric_version__metric=metric).order_by("-pk").first()
     if newest is None:
         return None

@@ -26,8 +26,9 @@ from judging.review.forms import FLAGS, FilterForm, OverrideForm, WithdrawForm
 from judging.review.places import place_from
 from judging.review.telling import shown_json, story_of
 from judging.runs.access import get_judgement, get_run
+from judging.runs.counts import MOST_COUNTED, counts_are_exact, counts_by_state
 from judging.runs.export import csv_lines, jsonl_lines
-from judging.runs.filters import MOST_COUNTED, Filters, counts_are_exact, counts_by_state
+from judging.runs.filters import Filters
 from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
 from judging.runs.selectors import worker_missing

@@ -13,10 +13,10 @@ from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.messages import why_down
 from judging.metrics.models import Endpoint
 from judging.runs import limits
-from judging.runs.inferring import asked_of
+from judging.runs.candidates import asked_of
 from judging.runs.lanes import way_key
 from judging.runs.models import Reading, Run, RunState
-from judging.runs.services import in_trouble
+from judging.runs.stopping import in_trouble
 
 # A run froze what these are about: correcting the endpoint does not reach it.
 FROZEN_CODES = frozenset(

@@ -23,25 +23,17 @@ from judging.messages import reason_sentence, why_no_answer
 from judging.metrics import connection
 from judging.metrics.selectors import endpoints_of
 from judging.reports.views import figures_context
-from judging.runs import selectors, services
+from judging.runs import selectors, services, stopping
 from judging.runs.access import get_run
-from judging.runs.budget_forms import raising
+from judging.runs.budget import spent_out
+from judging.runs.candidates import asked_of, source_of
 from judging.runs.circuits import down_endpoints, trouble_of
-from judging.runs.filters import (
-    Filters,
-    common_details,
-    counts_in_force,
-    counts_of_runs,
-    failed_answers,
-    reasons,
-)
-from judging.runs.forms import RunForm
-from judging.runs.inferring import asked_of, source_of
-from judging.runs.lint_notes import lint_notes
+from judging.runs.counts import common_details, counts_in_force, counts_of_runs, failed_answers, reasons
+from judging.runs.filters import Filters
+from judging.runs.forms import RunForm, made_once, raising
 from judging.runs.models import PEOPLE, JudgementState, Run
-from judging.runs.once import made_once
-from judging.runs.preflight import preflight, unproven_endpoints
-from judging.runs.spending import money_shown
+from judging.runs.preflight import lint_notes, preflight, unproven_endpoints
+from judging.runs.selectors import money_shown
 from judging.sandbox_messages import localized
 
 
@@ -179,7 +171,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         rate_before=_number(request, "rate", float),
     )
     worker_missing = selectors.worker_missing(run)
-    problem = run.problem or services.spent_out(run)
+    problem = run.problem or spent_out(run)
     return {
         "run": run,
         "progress": progress,
@@ -239,7 +231,7 @@ def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> A
 def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Ask no further for now."""
     run = get_run(request, slug, pk, May.RUN)
-    if services.run_pause(run):
+    if stopping.run_pause(run):
         messages.success(
             request, _("Paused. Calls in progress will finish and be stored; no new calls are made.")
         )
@@ -271,7 +263,7 @@ def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """End a run early."""
     run = get_run(request, slug, pk, May.RUN)
-    if services.run_cancel(run):
+    if stopping.run_cancel(run):
         messages.success(
             request, _("Cancelled. Completed judgements are kept. You can continue the run later.")
         )

@@ -8,8 +8,9 @@ from typing import Any
 from evalsite.accounts.models import Project
 from judging.core.pipeline import AskedJudge, Failure, MetricDefinition, Story, Verdict
 from judging.core.values import Outcome, Value
-from judging.runs import planning, store
+from judging.runs import planning
 from judging.runs.models import Judgement, Run
+from judging.runs.worker import store
 from tests.make import a_metric, a_run, a_version
 
 JUDGE_URL = "http://127.0.0.1:9/v1"

@@ -26,7 +26,7 @@ from judging.people.models import Evaluation, Scheme
 from judging.people.offers import candidates_of, look, offers
 from judging.people.organising import evaluation_create
 from judging.people.selectors import possible_raters
-from judging.runs.once import made_once
+from judging.runs.forms import made_once
 from judging.runs.selectors import unusable_versions
 from judging.runs.services import free_name
 

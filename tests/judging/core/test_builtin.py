@@ -4,7 +4,7 @@ import jinja2
 import pytest
 
 from judging.core.builtin import BUILTINS, NAMES, builtin
-from judging.core.planted import planted_verdict
+from judging.core.injection_check import planted_verdict
 
 ENVIRONMENT = jinja2.Environment(
     undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False

@@ -8,8 +8,9 @@ from typing import Any
 from datasets.models import Version
 from judging.core.pipeline import MetricDefinition, Story
 from judging.core.values import Outcome, Value, outcome_of_value
-from judging.runs import planning, store
+from judging.runs import planning
 from judging.runs.models import Judgement, Run
+from judging.runs.worker import store
 from tests.make import a_run
 
 OWNER = "test:1:1"

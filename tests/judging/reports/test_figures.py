@@ -23,11 +23,11 @@ from judging.core.values import Outcome
 from judging.reports import figures
 from judging.reports.models import KeptFigures
 from judging.reports.services import report_document
-from judging.runs import planning, store
+from judging.runs import planning
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
-from judging.runs.services import run_cancel, run_pause
-from judging.runs.settling import run_settle
+from judging.runs.stopping import run_cancel, run_pause, run_settle
+from judging.runs.worker import store
 from tests.conftest import ClientOf
 from tests.judging.reports.cast import OWNER, a_judged_run, judge_all
 from tests.make import a_metric, a_run, a_version

@@ -16,9 +16,9 @@ from judging.core.pipeline import Failure, ScriptResult
 from judging.people import desk
 from judging.runs import services
 from judging.runs.filters import ANYTHING
-from judging.runs.judging_again import Meant, run_judge_again
 from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import override_add
+from judging.runs.rerun.rejudge import Meant, run_judge_again
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, first_of, judge, said
 from tests.judging.people.make import give, make_evaluation

@@ -15,7 +15,8 @@ from evalsite.accounts.models import Project, User
 from judging.core.pipeline import Story
 from judging.review import selectors
 from judging.review.places import Place, nearest, place_from
-from judging.runs.filters import SORTS, Filters, counts_by_state, reasons
+from judging.runs.counts import counts_by_state, reasons
+from judging.runs.filters import SORTS, Filters
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said

@@ -13,11 +13,12 @@ from evalsite.accounts.models import Project, User
 from judging.core.pipeline import Story
 from judging.review import places, selectors
 from judging.review.places import Place, field_of, nearest
-from judging.runs import filters as filtering
-from judging.runs.filters import SORTS, Filters, counts_by_state, matching, reasons
-from judging.runs.judging_again import Meant, run_judge_again
+from judging.runs import counts
+from judging.runs.counts import counts_by_state, reasons
+from judging.runs.filters import SORTS, Filters, matching
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
+from judging.runs.rerun.rejudge import Meant, run_judge_again
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.test_list import address, pages, text
@@ -154,7 +155,7 @@ def test_on_the_way_back_to_the_beginning_the_look_goes_on_forward(
 def test_counts_beyond_some_thousand_are_told_as_at_least(
     run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filtering, "MOST_COUNTED", 20)
+    monkeypatch.setattr(counts, "MOST_COUNTED", 20)
     monkeypatch.setattr("judging.review.views.MOST_COUNTED", 20)
     states = client_of(bob).get(address(run), {"candidate": "alpha"}).context["states"]
     assert [(one["name"], one["count"]) for one in states] == [
@@ -167,7 +168,7 @@ def test_counts_beyond_some_thousand_are_told_as_at_least(
 
 def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert counts_by_state(run, Filters(q="says")) is not None
-    monkeypatch.setattr(filtering, "MOST_COUNTED", 20)
+    monkeypatch.setattr(counts, "MOST_COUNTED", 20)
     assert counts_by_state(run, Filters(q="says")) is None
 
 

@@ -9,7 +9,8 @@ import pytest
 from evalsite.accounts.models import Project
 from judging.core.pipeline import Story
 from judging.runs import services
-from judging.runs.filters import Filters, counts_by_state, matching, meaning_category, reasons
+from judging.runs.counts import counts_by_state, reasons
+from judging.runs.filters import Filters, matching, meaning_category
 from judging.runs.models import Run
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
 from tests.make import a_metric, a_run, a_version

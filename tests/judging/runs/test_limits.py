@@ -2,55 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 
 from evalsite.accounts.models import Project
 from judging.core.judges import scripted
 from judging.core.judges.limits import News
 from judging.core.judges.pacing import USED
-from judging.core.judges.patience import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.metrics.models import Endpoint
-from judging.runs import limits, pump
+from judging.runs import limits
 from judging.runs.load_models import EndpointShare
-from judging.runs.models import Run
-from tests.make import a_metric, a_project, a_run, a_version
-from tests.patience import PATIENCE, slack
+from tests.judging.runs.workers import an_endpoint, run_on, worked_by
+from tests.make import a_project
+from tests.patience import slack
 
 pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
-SOON = RetryPolicy(base_seconds=0.01)
-
-
-def an_endpoint(project: Project, url: str, **fields: object) -> Endpoint:
-    return Endpoint.objects.create(project=project, name="judge", url=url, model="scripted", **fields)
-
-
-def run_on(endpoint: Endpoint, rows: int, models: tuple[str, ...] = ("alpha",), **options: object) -> Run:
-    version = a_version(endpoint.project, rows=rows, models=models)
-    return a_run(version, a_metric(endpoint.url, endpoint=endpoint.pk), **options)
-
-
-def workers(run: Run, count: int, policy: RetryPolicy = SOON) -> list[threading.Thread]:
-    """Pumps in threads of their own, each with its own connections and slots."""
-
-    def work(owner: str) -> None:
-        pump.work(owner, stop=threading.Event(), only=run.pk, policy=policy)
-        connections.close_all()
-
-    threads = [threading.Thread(target=work, args=(f"test:{n}:1",)) for n in range(1, count + 1)]
-    for thread in threads:
-        thread.start()
-    return threads
-
-
-def worked_by(run: Run, count: int) -> Run:
-    for thread in workers(run, count):
-        thread.join(PATIENCE)
-    return Run.objects.get(pk=run.pk)
 
 
 def fullest(times: list[float], window: float) -> int:

@@ -18,21 +18,16 @@ from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
 from judging.people import desk
 from judging.reports.services import report_document
-from judging.runs import planning, rereading, services, store
+from judging.runs import planning, services
+from judging.runs.counts import counts_by_state, counts_in_force, reasons
 from judging.runs.export import csv_lines, records
-from judging.runs.filters import (
-    ANYTHING,
-    UNSCORED,
-    Filters,
-    counts_by_state,
-    counts_in_force,
-    matching,
-    reasons,
-)
-from judging.runs.judging_again import Meant, run_judge_again
+from judging.runs.filters import ANYTHING, UNSCORED, Filters, matching
 from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw, run_lock
 from judging.runs.parquet_file import write_parquet
+from judging.runs.rerun import reparse
+from judging.runs.rerun.rejudge import Meant, run_judge_again
+from judging.runs.worker import store
 from tests.conftest import member
 from tests.judging.judged import a_judged_run, failed, first_of, judge, said
 from tests.judging.people.make import give, make_evaluation
@@ -108,8 +103,8 @@ def test_an_override_made_while_the_item_is_judged_again_counts_for_the_new_atte
 def test_an_override_stays_in_force_when_replies_are_parsed_again(run: Run, bob: User) -> None:
     one, metric = first_of(run), run.metrics.get()
     set_to(one, 3, bob)
-    definition = rereading.definition_now(metric)
-    made = rereading.run_read_again(run=run, run_metric=metric, definition=definition, user=None)
+    definition = reparse.definition_now(metric)
+    made = reparse.run_read_again(run=run, run_metric=metric, definition=definition, user=None)
     judge(run, lambda _: said(8))
     assert (made, in_force(one)) == (ITEMS, (2, "8", "scored", "3", 3.0))
 

@@ -12,7 +12,8 @@ from datasets.models import Candidate, Row, Version
 from evalsite.accounts.models import Project
 from judging.runs import planning
 from judging.runs.models import Judgement, Run, RunState
-from judging.runs.services import Manner, frozen, run_cancel, run_create, run_resume
+from judging.runs.services import Manner, frozen, run_create, run_resume
+from judging.runs.stopping import run_cancel
 from tests.make import a_metric, a_run, a_version
 
 URL = "http://127.0.0.1:9/v1"

@@ -15,7 +15,7 @@ from datasets.models import Version
 from evalsite import engine
 from evalsite.accounts.models import Project, User
 from judging.metrics.models import Endpoint
-from judging.runs import limits, planning, services
+from judging.runs import limits, planning, stopping
 from judging.runs.load_models import EndpointLoad
 from judging.runs.models import Run, RunState
 from tests.conftest import ClientOf
@@ -244,7 +244,7 @@ def test_cancelling_before_the_plan_leaves_a_run_that_can_be_taken_up(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     run = a_run(a_version(project), a_metric(JUDGE_URL))
-    services.run_cancel(run)
+    stopping.run_cancel(run)
     assert client_of(alice).get(address(run)).status_code == 200
 
 

@@ -18,7 +18,7 @@ from judging.metrics.models import Endpoint
 from judging.runs.lanes import way_key
 from judging.runs.load_models import EndpointLoad
 from judging.runs.models import Generation, Judgement, JudgeReply, Run, RunState
-from judging.runs.services import run_stop_at_budget
+from judging.runs.stopping import run_stop_at_budget
 from judging.status import selectors
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
