@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
-from judging.metrics.fields import JsonObjectField
-from judging.metrics.models import Endpoint
+from judging.endpoints.fields import JsonObjectField
+from judging.endpoints.models import Endpoint
 from judging.runs.budget import MILLION, Budget
 from judging.runs.models import Priority, Run
 from judging.runs.selectors import MetricChoice

@@ -19,8 +19,9 @@ from judging.core.candidates import CandidateModel
 from judging.core.jail.job import Failure
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.scripts import KINDS, ScriptKind
+from judging.endpoints.models import Endpoint
 from judging.metrics.judge_forms import script_sentence
-from judging.metrics.models import Endpoint, MetricVersion
+from judging.metrics.models import MetricVersion
 from judging.metrics.preview import script_failure
 from judging.runs import planning
 from judging.runs.budget import Budget, budget_of, spent_by

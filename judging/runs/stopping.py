@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from evalsite.audit import Action, record
-from judging.runs.asking import Trouble
+from judging.endpoints.requests import EndpointError
 from judging.runs.models import NOT_ENDED, SETTLED, WORKED_ON, Run, RunState
 
 
@@ -48,7 +48,7 @@ def run_stop_at_budget(run: Run, problem: str) -> bool:
 
 
 @transaction.atomic
-def run_stop_at_trouble(run: Run, trouble: Trouble) -> bool:
+def run_stop_at_trouble(run: Run, trouble: EndpointError) -> bool:
     """Pause a run whose endpoint must be put right before it can go on. False if it was not running."""
     words = f"{trouble.endpoint}: {trouble.detail}".removesuffix(": ")
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)

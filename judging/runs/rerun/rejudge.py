@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from django.core.exceptions import EmptyResultSet
 from django.db import transaction
-from django.db.models import QuerySet
 
 from evalsite import engine
 from evalsite.accounts.models import User

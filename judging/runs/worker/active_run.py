@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 from datasets.core.formats.names import Format
+from judging.endpoints.requests import Caller, EndpointError, RunGate
 from judging.runs import planning
-from judging.runs.asking import Gate, Trouble
-from judging.runs.budget import Spent, budget_of, spent_by
-from judging.runs.calling import Caller
+from judging.runs.budget import Ledger, Spent, budget_of, spent_by
 from judging.runs.early_stopping import Settling
 from judging.runs.models import PEOPLE, Priority, Run, RunState
 from judging.runs.stopping import run_stop_at_budget, run_stop_at_trouble
@@ -33,7 +32,8 @@ class ActiveRun:
     pk: int
     form: Format
     tools: dict[store.MetricKey, MetricTools]
-    gate: Gate
+    gate: RunGate
+    ledger: Ledger
     cache: ReplyCache | None
     caller: Caller
     ahead: int  # how many stories may be started: enough to fill all slots while the next chunk is loaded
@@ -77,7 +77,7 @@ def poorest_of_each_project(runs: list[ActiveRun]) -> list[ActiveRun]:
     return list(found.values())
 
 
-def stop_at_trouble(run: int, trouble: Trouble) -> None:
+def stop_at_trouble(run: int, trouble: EndpointError) -> None:
     log.warning("Run %s is paused: %s at %s", run, trouble.code, trouble.endpoint)
     run_stop_at_trouble(Run.objects.select_related("project").get(pk=run), trouble)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from evalsite import engine
-from judging.runs import limits
+from judging.endpoints import limiter
 from judging.runs.models import PEOPLE, Chunk, Run, RunState
 from judging.runs.worker import store
 from judging.runs.worker.journal import settle_dead
@@ -15,7 +15,7 @@ from judging.runs.worker.run_worker import judge_runs
 def reconcile() -> None:
     """Free the leases of the dead, wake a pump for runs that have work nobody holds, end runs that have none."""
     free_dead_leases()
-    limits.free_dead_shares()
+    limiter.release_dead_shares()
     for run_id in (
         Run.objects.filter(state=RunState.RUNNING).exclude(kind=PEOPLE).values_list("pk", flat=True)
     ):

@@ -8,7 +8,7 @@ from typing import Any
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.runs.models import Run
-from tests.judging.runs.workers import work
+from tests.judging.working import work
 from tests.make import a_project, a_run
 
 MECHANICAL = "# DSL\n标签:精确匹配\n主题:字数限制:4\n@聚合方式:min\n@格式限制:JSON\n"

@@ -13,7 +13,7 @@ from judging.runs import services
 from judging.runs.budget import Budget, Ledger, Spent
 from judging.runs.models import Run, RunState
 from judging.runs.services import Manner
-from tests.judging.runs.workers import PATIENT, an_endpoint, run_on, work, worked_by
+from tests.judging.working import PATIENT, an_endpoint, run_on, work, worked_by
 from tests.make import a_project
 
 pytestmark = pytest.mark.django_db(transaction=True)

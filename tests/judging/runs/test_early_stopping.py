@@ -8,7 +8,7 @@ from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.runs import planning, services
 from judging.runs.models import Run, RunState
 from judging.runs.services import Manner
-from tests.judging.runs.workers import work
+from tests.judging.working import work
 from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,7 +19,7 @@ from judging.runs.models import Judgement, JudgeReply, Run, RunState
 from judging.runs.rerun.rejudge import Meant, other_versions, run_judge_again
 from judging.runs.services import ChosenMetric, run_create, run_resume
 from tests.conftest import ClientOf
-from tests.judging.runs.workers import work
+from tests.judging.working import work
 from tests.make import a_metric, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,7 +19,7 @@ from judging.runs.services import Manner
 from judging.runs.stopping import run_settle
 from judging.runs.worker import run_worker, store
 from tests.judging.judged import said
-from tests.judging.runs.workers import an_endpoint, at_work, run_on, workers
+from tests.judging.working import an_endpoint, at_work, run_on, workers
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.patience import PATIENCE, slack, wait_until
 

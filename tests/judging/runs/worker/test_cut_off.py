@@ -11,7 +11,7 @@ from judging.reports.figures import at_once
 from judging.runs.filters import Filters, matching
 from judging.runs.models import Run
 from tests.conftest import ClientOf
-from tests.judging.runs.workers import work
+from tests.judging.working import work
 from tests.make import a_metric, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)

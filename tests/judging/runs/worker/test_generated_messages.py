@@ -14,11 +14,11 @@ from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from judging.metrics.services import metric_create
 from judging.runs.models import Run
 from tests.conftest import ClientOf
-from tests.judging.runs.workers import work
+from tests.judging.working import work
 from tests.make import a_metric
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from judging.runs.models import JudgeReply, Run
 from judging.runs.services import Manner
 from judging.runs.worker.reply_cache import digest_of
 from tests.conftest import ClientOf
-from tests.judging.runs.workers import work
+from tests.judging.working import work
 from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
