@@ -73,9 +73,9 @@ _IN_CAPITALS = [  # in small letters they are a program's
 ]
 
 
-def planted_verdict(answer: str) -> bool:
+def holds_verdict(answer: str) -> bool:
     """Whether a judged answer holds what a judge's verdict looks like. It proves nothing: reviewers look at it."""
-    text = undisguised(answer)
+    text = without_disguise(answer)
     without_markup = _TAG.sub("", text) if "<" in text else text
     texts = (text,) if without_markup == text else (text, without_markup)
     return any(map(_holds_one, texts))
@@ -96,7 +96,7 @@ def _any_of(patterns: list[tuple[re.Pattern[str], tuple[str, ...]]], text: str) 
     return False
 
 
-def undisguised(text: str) -> str:
+def without_disguise(text: str) -> str:
     """The text as it reads: one form for characters that look alike, without invisible ones and escapes."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text.translate(_DOUBLED)))

@@ -1,7 +1,4 @@
-"""What a story is made of: the metric as data, what is judged, what was asked and read, and the effects that it needs.
-
-A metric (`MetricDefinition`) is kept as JSON, so a run's frozen copy is exactly what was judged by.
-"""
+"""What is judged, what was asked and read, the result of a judgement, and the effects that judging needs."""
 
 from __future__ import annotations
 
@@ -11,85 +8,13 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from judging.core.rules.check import read_program
 from judging.core.values import Outcome, Value
-from judging.core.votes import Jury
 
-ParserSpec = str | dict[str, str]
 Order = Literal["first", "swapped", "both"]
 
 FORMAT_FAILED = "format_failed"  # flag: the answer lacks the format that a rule program wants
 TRUNCATED = "truncated"  # flag: a judge's reply ended with its limit of tokens
 ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
-
-
-class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One judge model of a metric: whom to ask (an endpoint's id or an address) and what."""
-
-    name: str
-    template: str
-    endpoint: int | None = None
-    url: str = ""
-    model: str = ""
-    api_key_env: str = ""
-    system_prompt: str | None = None
-    params: dict[str, Any] = {}
-    parse: ParserSpec = "score"
-    repeats: int = 1
-    both_orders: bool = False
-
-    @property
-    def calls(self) -> int:
-        """Requests for one judgement, if all succeed."""
-        return self.repeats * (2 if self.both_orders else 1)
-
-
-class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A named pipeline. Scripts are source texts; `undefined` is strict or lenient, `sandbox` batch or item.
-
-    `rules`: the text of a rule program, in place of judge models that score; the one judge model beside it is whom
-    the program's own lines ask. `jury`: how the judges' votes come to a score where no postprocess says; `quorum`:
-    how many of them must be readable.
-    """
-
-    name: str
-    min_score: float = 1
-    max_score: float = 10
-    undefined: Literal["strict", "lenient"] = "strict"
-    sandbox: Literal["batch", "item"] = "batch"
-    preprocess: str = ""
-    judges: tuple[JudgeModel, ...] = ()
-    rules: str = ""
-    postprocess: str = ""
-    jury: Jury = "mean"
-    quorum: int = 1
-
-    @property
-    def calls(self) -> int:
-        """Requests for one judgement, if all succeed. Of a rule program one for each line that a judge model scores;
-        `@all` counts as one field."""
-        return round(self.calls_over(1))
-
-    def calls_over(self, fields: float) -> float:
-        """The same where the references have so many fields, which `@all` stands for."""
-        if self.rules:
-            program = read_program(self.rules).program
-            judged = [rule for rule in program.rules if rule.function.by == "judge"] if program else []
-            return sum(fields if rule.target.kind == "all" else 1 for rule in judged)
-        return sum(judge.calls for judge in self.judges)
-
-    @property
-    def votes(self) -> int:
-        """How many votes on one response there are at most; a comparison in both orders is one."""
-        return sum(judge.repeats for judge in self.judges)
-
-    def to_json(self) -> str:
-        return msgspec.json.encode(self).decode()
-
-    @classmethod
-    def from_json(cls, text: str) -> MetricDefinition:
-        """Raises msgspec.ValidationError for a text that is no definition."""
-        return msgspec.json.decode(text, type=cls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +57,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedJudge:
+class JudgeCall:
     """A judge model's request and what came back. `calls` holds every HTTP try, as JSON-able dicts.
 
     A reply that cannot be used (empty, cut off before a word) stands beside its failure. `digest` names a request that
@@ -200,15 +125,15 @@ class Ruled(msgspec.Struct, frozen=True):
     outcome: Outcome
     lines: tuple[RuledLine, ...] = ()
     failure: dict[str, Any] | None = None
-    asked: tuple[AskedJudge, ...] = ()
+    asked: tuple[JudgeCall, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
 
 
-class Story(msgspec.Struct, frozen=True):
+class JudgementResult(msgspec.Struct, frozen=True):
     """An outcome with everything that led to it."""
 
     outcome: Outcome
-    asked: tuple[AskedJudge, ...] = ()
+    asked: tuple[JudgeCall, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     preprocess: ScriptResult | None = None
     postprocess: ScriptResult | None = None
@@ -223,19 +148,19 @@ class Context:
 
     item: Item
     preprocess_result: Value | None = None
-    asked: tuple[AskedJudge, ...] = ()
+    asked: tuple[JudgeCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What an earlier attempt was told, to be read again: its judges' replies and what its preprocess did."""
+class PreviousReplies:
+    """What an earlier attempt has stored, to be parsed again: its judges' replies and what its preprocess did."""
 
-    asked: tuple[AskedJudge, ...]
+    asked: tuple[JudgeCall, ...]
     preprocess: ScriptResult | None = None
 
 
-class Tools(Protocol):
-    """The effects that a story needs. Implementations may batch what many stories ask for at once."""
+class Effects(Protocol):
+    """The effects that a judgement needs. Implementations may batch what many judgements want at once."""
 
     async def preprocess(self, context: Context) -> ScriptResult: ...
 
@@ -245,11 +170,11 @@ class Tools(Protocol):
 
     async def render(self, judge: int, context: Context) -> str | Failure: ...
 
-    async def ask(self, questions: Sequence[Question]) -> list[AskedJudge]:
+    async def ask(self, questions: Sequence[Question]) -> list[JudgeCall]:
         """All of them at the same time; one answer each, in order."""
         ...
 
-    async def apply_rules(self, context: Context, heard: Heard | None) -> Ruled:
+    async def apply_rules(self, context: Context, previous: PreviousReplies | None) -> Ruled:
         """The metric's rule program on an item."""
         ...
 

@@ -15,7 +15,7 @@ QUORUM = "quorum"  # reason: fewer votes could be read than the metric wants
 TIED = "jury_tied"  # reason: no value has more votes than every other
 
 
-def conclude_votes(votes: Sequence[Value], how: Jury) -> Outcome:
+def combine_votes(votes: Sequence[Value], how: Jury) -> Outcome:
     """At least one vote. A single one stands exactly as it was given.
 
     `median`: of an even number the mean of the two in the middle. `majority`: the value with more votes than any

@@ -12,7 +12,7 @@ from django.utils import timezone
 from datasets.core.formats.names import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
-from judging.core.pipeline import TRUNCATED
+from judging.core.results import TRUNCATED
 from judging.core.statistics.frame import Judgement as Told
 from judging.core.statistics.frame import Metric
 from judging.runs.filters import Filters, matching

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_POST
 
 from evalsite.access import May, signed_in
 from evalsite.templatetags.show import number
+from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
-from judging.core.pipeline import MetricDefinition
 from judging.markdown import Budget, html_of
 from judging.people.beside import said_of, seen_by_people
 from judging.review import selectors

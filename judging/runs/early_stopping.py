@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.sequences import mean_so_far
 from judging.runs.models import JudgementState, Run, RunMetric
-from judging.runs.stopping import run_settle
+from judging.runs.stopping import run_end_early
 
 ALPHA = 0.05
 GROWTH = 1.1  # how much more must be judged before it is worked out again
@@ -20,7 +20,7 @@ GROWTH = 1.1  # how much more must be judged before it is worked out again
 Cell = tuple[int, int]  # metric and candidate
 
 
-class Settling:
+class EarlyStopping:
     """Of one pump: remembers how far each run was when it was last worked out."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Settling:
         if judged < GROWTH * self._seen.get(run.pk, 0) or not judged:
             return False
         self._seen[run.pk] = judged
-        return settled(run, judged) and run_settle(run)
+        return settled(run, judged) and run_end_early(run)
 
 
 def judged_without_gap(run: Run) -> int:

@@ -20,7 +20,7 @@ from datasets.core.formats.names import Format
 from datasets.core.variables import reference_in, response_data, row_data
 from datasets.models import Candidate
 from evalsite.cells import MARK, cell
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.scoring import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict

@@ -20,12 +20,14 @@ from judging.endpoints.models import Endpoint
 from judging.runs.budget import MILLION, Budget
 from judging.runs.models import Priority, Run
 from judging.runs.selectors import MetricChoice
-from judging.runs.services import Manner
+from judging.runs.services import RunOptions
 
 Made = TypeVar("Made")
 
 
-def made_once(form: forms.Form, make: Callable[[], Made], earlier: Callable[[], Made | None]) -> Made | None:
+def create_once(
+    form: forms.Form, make: Callable[[], Made], earlier: Callable[[], Made | None]
+) -> Made | None:
     """What `make` makes; where its name is taken, the `earlier` one of the same form. None: the form says why."""
     try:
         return make()
@@ -69,7 +71,7 @@ class BudgetForm(forms.Form):
         )
 
 
-def raising(run: Run, data: Any = None) -> BudgetForm:
+def raise_budget_form(run: Run, data: Any = None) -> BudgetForm:
     """The form in which a paused run's budget is raised, filled with what it has."""
     money = None if run.budget_money is None else Decimal(run.budget_money) / MILLION
     initial = {
@@ -91,7 +93,7 @@ class EndpointChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
         return f"{obj.name} ({obj.model})"
 
 
-class AskedForm(forms.Form):
+class CandidateForm(forms.Form):
     """One model; without an endpoint it is none."""
 
     endpoint = EndpointChoice(
@@ -146,7 +148,7 @@ class AskedForm(forms.Form):
         )
 
 
-class BaseAskedForms(forms.BaseFormSet):  # type: ignore[type-arg]
+class BaseCandidateForms(forms.BaseFormSet):  # type: ignore[type-arg]
     def candidates(self) -> list[CandidateModel]:
         """The models that are chosen; none where the forms say nothing sensible."""
         if not self.is_bound or not self.is_valid():
@@ -155,8 +157,8 @@ class BaseAskedForms(forms.BaseFormSet):  # type: ignore[type-arg]
 
 
 _Forms = forms.formset_factory(
-    AskedForm,
-    formset=BaseAskedForms,
+    CandidateForm,
+    formset=BaseCandidateForms,
     extra=0,
     min_num=MOST_MODELS,
     max_num=MOST_MODELS,
@@ -164,10 +166,10 @@ _Forms = forms.formset_factory(
 )
 
 
-def asked_forms(data: Any, endpoints: QuerySet[Endpoint]) -> BaseAskedForms:
+def candidate_forms(data: Any, endpoints: QuerySet[Endpoint]) -> BaseCandidateForms:
     """Bound where the data have them."""
     sent = data if data is not None and f"{PREFIX}-TOTAL_FORMS" in data else None
-    return cast(BaseAskedForms, _Forms(sent, prefix=PREFIX, form_kwargs={"endpoints": endpoints}))
+    return cast(BaseCandidateForms, _Forms(sent, prefix=PREFIX, form_kwargs={"endpoints": endpoints}))
 
 
 SEEDS = 2**31
@@ -285,7 +287,7 @@ class RunForm(BudgetForm):
             "reuse_replies": True,
         }
         super().__init__(data, initial=proposed)
-        self.asked = asked_forms(data, endpoints)
+        self.asked = candidate_forms(data, endpoints)
         self.fields["version"].queryset = versions  # type: ignore[attr-defined]
         self.fields["candidates"].queryset = candidates  # type: ignore[attr-defined]
         self.fields["metrics"].choices = [  # type: ignore[attr-defined]
@@ -315,10 +317,10 @@ class RunForm(BudgetForm):
         """Whether something is wrong in the part that is folded away."""
         return any(name in self.errors for name in MORE)
 
-    def manner(self) -> Manner:
+    def manner(self) -> RunOptions:
         """After is_valid."""
         sent = self.cleaned_data
-        return Manner(
+        return RunOptions(
             self.budget(),
             Priority(int(sent["priority"])),
             sent["stop_width"],

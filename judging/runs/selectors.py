@@ -16,7 +16,7 @@ from evalsite import engine
 from evalsite.accounts.models import Project
 from evalsite.numbers import whole
 from judging.core.candidates import CandidateModel
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import MetricVersion
 from judging.metrics.rules.rows import mean_fields
@@ -224,7 +224,7 @@ class Money:
     currency: str
 
 
-def money_shown(run: Run) -> Money | None:
+def money_of(run: Run) -> Money | None:
     """None where no endpoint of the run has a price."""
     if not run.currency:
         return None

@@ -17,7 +17,7 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.core.candidates import CandidateModel
 from judging.core.jail.job import Failure
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.scripts import KINDS, ScriptKind
 from judging.endpoints.models import Endpoint
 from judging.metrics.judge_forms import script_sentence
@@ -38,7 +38,7 @@ from judging.runs.models import (
     RunState,
 )
 from judging.runs.overrides import run_lock
-from judging.runs.stopping import in_trouble
+from judging.runs.stopping import stopped_by_endpoint
 from judging.runs.worker import run_worker, store
 
 RETRYABLE = (JudgementState.ERROR, JudgementState.UNPARSED)
@@ -70,7 +70,7 @@ def _frozen_judge(judge: JudgeModel) -> JudgeModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RunOptions:
     """How a run goes about its work: what it may spend, before whom it comes, when it may end early, and whether
     replies that were paid for before may serve it."""
 
@@ -123,7 +123,7 @@ def run_create(
     sample_size: int | None = None,
     seed: int | None = None,
     only_worker: str = "",
-    manner: Manner | None = None,
+    manner: RunOptions | None = None,
     asked: Sequence[CandidateModel] = (),
 ) -> Run:
     """A run that a worker (or only the process named `only_worker`) plans and begins at once. It judges the uploaded
@@ -144,7 +144,7 @@ def run_create(
         created_by=user,
         only_worker=only_worker,
     )
-    _go_about(run, manner or Manner(), price_list((metric.definition for metric in metrics), asked))
+    _go_about(run, manner or RunOptions(), price_list((metric.definition for metric in metrics), asked))
     run.save()
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate=candidate) for candidate in candidates])
     candidates_create(run, asked)
@@ -162,7 +162,7 @@ def run_create(
     return run
 
 
-def _go_about(run: Run, manner: Manner, prices: PriceList) -> None:
+def _go_about(run: Run, manner: RunOptions, prices: PriceList) -> None:
     """Raises ValidationError for a budget of money without prices."""
     budget = manner.budget
     if budget.money is not None and not prices.currency:
@@ -291,7 +291,7 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
     because of an endpoint goes on with them."""
     locked = run_lock(run.pk)
     chosen = tuple(state for state in states if state in RETRYABLE)
-    if not (locked.ended or in_trouble(locked)) or not chosen:
+    if not (locked.ended or stopped_by_endpoint(locked)) or not chosen:
         return 0
     stopped = locked.state != RunState.FINISHED
     made = planning.plan_again(locked, chosen)

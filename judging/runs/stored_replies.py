@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from judging.core.pipeline import AskedJudge, Failure, Heard, ScriptResult
+from judging.core.results import Failure, JudgeCall, PreviousReplies, ScriptResult
 from judging.runs import strict
 from judging.runs.models import Judgement, JudgeReply
 
 
-def heard(attempts: Collection[int]) -> dict[int, Heard]:
+def previous_replies(attempts: Collection[int]) -> dict[int, PreviousReplies]:
     """By the id of the attempt that asked: its replies in order, and what its preprocess did."""
     if not attempts:
         return {}
-    replies: dict[int, list[AskedJudge]] = {pk: [] for pk in attempts}
+    replies: dict[int, list[JudgeCall]] = {pk: [] for pk in attempts}
     for reply in JudgeReply.objects.filter(judgement__in=attempts).order_by("judge", "repeat", "swapped"):
-        replies[reply.judgement_id].append(asked_judge(reply))
+        replies[reply.judgement_id].append(judge_call(reply))
     scripts = Judgement.objects.filter(pk__in=attempts).values_list("pk", "preprocess")
-    return {pk: Heard(tuple(replies[pk]), script_result(kept)) for pk, kept in scripts}
+    return {pk: PreviousReplies(tuple(replies[pk]), script_result(kept)) for pk, kept in scripts}
 
 
-def asked_judge(reply: JudgeReply) -> AskedJudge:
+def judge_call(reply: JudgeReply) -> JudgeCall:
     """A stored reply as the story had it, less its HTTP tries."""
     seen = {
         "content": reply.content,
@@ -29,7 +29,7 @@ def asked_judge(reply: JudgeReply) -> AskedJudge:
         "tool_calls": None,
         **(strict.loads(reply.extra) if reply.extra else {}),
     }
-    return AskedJudge(
+    return JudgeCall(
         reply.judge,
         reply.repeat,
         strict.loads(reply.request),

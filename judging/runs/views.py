@@ -30,10 +30,10 @@ from judging.runs.candidates import asked_of, source_of
 from judging.runs.counts import common_details, counts_in_force, counts_of_runs, failed_answers, reasons
 from judging.runs.endpoint_outages import down_endpoints, endpoint_to_fix
 from judging.runs.filters import Filters
-from judging.runs.forms import RunForm, made_once, raising
+from judging.runs.forms import RunForm, create_once, raise_budget_form
 from judging.runs.models import PEOPLE, JudgementState, Run
 from judging.runs.preflight import lint_notes, preflight, unproven_endpoints
-from judging.runs.selectors import money_shown
+from judging.runs.selectors import money_of
 from judging.sandbox_messages import localized
 
 
@@ -124,7 +124,7 @@ def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
     user = request.user
     assert isinstance(user, User)
     same = {"version": sent["version"], "sample_size": sent["sample_size"], "seed": sent["seed"]}
-    return made_once(
+    return create_once(
         form,
         lambda: services.run_create(
             project=project,
@@ -179,9 +179,9 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         "problem": reason_sentence(problem, run.problem_detail) if problem else "",
         "worker_missing": worker_missing,
         "down": [] if worker_missing else down_endpoints(run),  # without a worker nobody tries them
-        "raising": raising(run) if problem.startswith("budget_") else None,
+        "raising": raise_budget_form(run) if problem.startswith("budget_") else None,
         "trouble": endpoint_to_fix(run),
-        "money": money_shown(run),
+        "money": money_of(run),
         "reasons": _reasons(run),
         "asked": asked_of(run),
     }
@@ -245,7 +245,7 @@ def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Go on with a paused or cancelled run."""
     run = get_run(request, slug, pk, May.RUN)
-    form = raising(run, request.POST) if "budget_calls" in request.POST else None
+    form = raise_budget_form(run, request.POST) if "budget_calls" in request.POST else None
     try:
         if form is not None and not form.is_valid():
             messages.error(

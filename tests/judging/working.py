@@ -15,16 +15,16 @@ from tests.make import a_metric, a_run, a_version
 from tests.patience import PATIENCE
 
 PATIENT = RetryPolicy(base_seconds=0.01)  # waits for a server that is down as long as it does in production
-SOON = RetryPolicy(base_seconds=0.01, down_seconds=0.2)
+PATIENT = RetryPolicy(base_seconds=0.01, down_seconds=0.2)
 
 
-def work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = SOON, **options: float) -> Run:
+def work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = PATIENT, **options: float) -> Run:
     """The run after one worker has worked on it alone."""
     run_worker.work(owner, stop=threading.Event(), only=run.pk, policy=policy, **options)
     return Run.objects.get(pk=run.pk)
 
 
-def at_work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = SOON) -> threading.Thread:
+def at_work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = PATIENT) -> threading.Thread:
     """A worker in a thread of its own."""
 
     def target() -> None:
@@ -56,3 +56,8 @@ def run_on(endpoint: Endpoint, rows: int, models: tuple[str, ...] = ("alpha",), 
     """A run that asks this endpoint."""
     version = a_version(endpoint.project, rows=rows, models=models)
     return a_run(version, a_metric(endpoint.url, endpoint=endpoint.pk), **options)
+
+
+def fullest(times: list[float], window: float) -> int:
+    times = sorted(times)
+    return max(sum(start <= one < start + window for one in times) for start in times)

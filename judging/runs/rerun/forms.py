@@ -9,14 +9,14 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from judging.core.pipeline import MetricDefinition, ParserSpec
+from judging.core.metric_definition import MetricDefinition, ParserSpec
 from judging.core.replies import Parser, ParserError, make_parser
 from judging.messages import FILE_PROBLEMS
 from judging.metrics.forms import MetricForm
 from judging.metrics.judge_forms import PARSERS, judge_initial
 
 
-class ReadingForm(forms.Form):
+class ReparseForm(forms.Form):
     """`now` is how the replies are read by now."""
 
     min_score = forms.FloatField(label=gettext_lazy("Lowest score"), min_value=-1e9, max_value=1e9)

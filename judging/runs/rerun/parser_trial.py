@@ -20,7 +20,7 @@ _UNREAD, _READ = (JudgementState.UNPARSED,), (JudgementState.SCORED, JudgementSt
 
 
 @dataclass(frozen=True, slots=True)
-class PastReply:
+class TriedReply:
     """A reply's end, what was read from it then and what would be now ('' with the reason why nothing).
 
     `repeat` from 0. A verdict that was given with the sides `swapped` is turned back, now as it was then.
@@ -40,7 +40,7 @@ class PastReply:
         return self.then != self.now
 
 
-def tried_on_metric(metric: Metric, judge: int, parser: Parser) -> list[PastReply]:
+def try_on_metric(metric: Metric, judge: int, parser: Parser) -> list[TriedReply]:
     """Tried on replies to the metric's newest runs, those that could not be read first."""
     newest = RunMetric.objects.filter(metric_version__metric=metric).select_related("run").order_by("-pk")
     found: list[tuple[Judgement, JudgeReply]] = []
@@ -49,7 +49,7 @@ def tried_on_metric(metric: Metric, judge: int, parser: Parser) -> list[PastRepl
     return _tried(found, parser)
 
 
-def tried_on_run(run_metric: RunMetric, judge: int, parser: Parser) -> list[PastReply]:
+def try_on_run(run_metric: RunMetric, judge: int, parser: Parser) -> list[TriedReply]:
     """Tried on replies of one run."""
     return _tried(_replies(run_metric, judge, MOST), parser)
 
@@ -81,10 +81,10 @@ def _judgements(run_metric: RunMetric, most: int) -> Iterator[Judgement]:
         yield from current.filter(state__in=_READ)[: most - len(unread)]
 
 
-def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[PastReply]:
+def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[TriedReply]:
     read = read_replies(parser, [reply.content or "" for _, reply in found])
     return [
-        PastReply(
+        TriedReply(
             judgement,
             reply.repeat,
             reply.swapped,

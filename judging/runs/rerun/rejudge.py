@@ -10,7 +10,7 @@ from django.db import transaction
 from evalsite import engine
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.runs import planning
 from judging.runs.budget import budget_of
@@ -29,12 +29,12 @@ from judging.runs.rerun.reparse import count_again, definition_now, set_going_ag
 from judging.runs.services import allow_budget, frozen, price_list, refuse_broken_scripts
 from judging.runs.worker import run_worker
 
-MAY_AGAIN = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
+REJUDGEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
 """While a run is under way its last chunk might end, and the run with it, just as further ones are made."""
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class Selection:
     """Which judgements: by the list's filter, or `only` the one with this id."""
 
     filters: Filters
@@ -70,8 +70,8 @@ def _scale(definition: MetricDefinition) -> tuple[float, float]:
 
 
 @transaction.atomic
-def run_judge_again(
-    *, run: Run, meant: Meant, user: User | None, version: MetricVersion | None = None
+def run_rejudge(
+    *, run: Run, meant: Selection, user: User | None, version: MetricVersion | None = None
 ) -> int:
     """New attempts at what is meant, asked anew; the old ones stay. How many; 0 while the run is under way.
 
@@ -82,7 +82,7 @@ def run_judge_again(
     spent.
     """
     locked = run_lock(run.pk)
-    if locked.state not in MAY_AGAIN:
+    if locked.state not in REJUDGEABLE:
         return 0
     allow_budget(locked, budget_of(locked))
     reading = _reading(locked, meant, version, user) if version else None
@@ -115,7 +115,7 @@ def run_judge_again(
     return made
 
 
-def _reading(run: Run, meant: Meant, version: MetricVersion, user: User | None) -> Reading:
+def _reading(run: Run, meant: Selection, version: MetricVersion, user: User | None) -> Reading:
     (run_metric,) = meant.metrics(run)
     definition = frozen(MetricDefinition.from_json(version.definition))
     refuse_broken_scripts([definition])

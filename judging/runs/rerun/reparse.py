@@ -15,7 +15,7 @@ from django.db.models import Count, Q
 from evalsite import engine
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.rules.asking import asks_no_more
 from judging.core.rules.check import read_program
 from judging.metrics.models import MetricVersion
@@ -24,7 +24,7 @@ from judging.runs.models import SETTLED, JudgementState, Reading, Run, RunMetric
 from judging.runs.overrides import run_lock
 from judging.runs.worker import run_worker
 
-MAY_READ = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
+REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
 
 
 def definition_now(run_metric: RunMetric) -> MetricDefinition:
@@ -33,7 +33,7 @@ def definition_now(run_metric: RunMetric) -> MetricDefinition:
     return MetricDefinition.from_json((newest or run_metric).definition)
 
 
-def read_as(
+def reparsed_definition(
     now: MetricDefinition, wanted: MetricDefinition, asked: MetricDefinition | None = None
 ) -> MetricDefinition | None:
     """`now` with the parsers, jury, postprocess, scale and rule program of `wanted`; None where it asks something else.
@@ -82,12 +82,14 @@ def fitting_versions(run_metric: RunMetric) -> list[tuple[MetricVersion, MetricD
         return []
     now, asked = definition_now(run_metric), MetricDefinition.from_json(run_metric.definition)
     versions = MetricVersion.objects.filter(metric=run_metric.metric_version.metric_id).order_by("-number")
-    found = [(one, read_as(now, MetricDefinition.from_json(one.definition), asked)) for one in versions]
+    found = [
+        (one, reparsed_definition(now, MetricDefinition.from_json(one.definition), asked)) for one in versions
+    ]
     return [(one, definition) for one, definition in found if definition is not None and definition != now]
 
 
 @transaction.atomic
-def run_read_again(
+def run_reparse(
     *,
     run: Run,
     run_metric: RunMetric,
@@ -102,7 +104,7 @@ def run_read_again(
     rest is read by `definition` too.
     """
     locked = run_lock(run.pk)
-    if locked.state not in MAY_READ:
+    if locked.state not in REPARSEABLE:
         return 0
     newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()
     number = run_metric.readings.count() + 1

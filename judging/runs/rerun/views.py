@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.numbers import whole
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.review.forms import FilterForm
 from judging.runs.access import get_run, get_run_metric
@@ -24,9 +24,9 @@ from judging.runs.candidates import asked_of
 from judging.runs.models import Run, RunMetric, RunState
 from judging.runs.overrides import overridden_of
 from judging.runs.rerun import reparse
-from judging.runs.rerun.forms import ReadingForm
-from judging.runs.rerun.parser_trial import PastReply, tried_on_run
-from judging.runs.rerun.rejudge import MAY_AGAIN, Meant, other_versions, run_judge_again
+from judging.runs.rerun.forms import ReparseForm
+from judging.runs.rerun.parser_trial import TriedReply, try_on_run
+from judging.runs.rerun.rejudge import REJUDGEABLE, Selection, other_versions, run_rejudge
 from judging.runs.rerun.reparse import definition_now
 
 
@@ -38,7 +38,7 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if run.by_people:
         return render(request, "runs/judged_by_people.html", {"run": run}, status=409)
     only = whole(request.GET.get("only", ""))
-    meant = Meant(FilterForm(request.GET, run).filters, only)
+    meant = Selection(FilterForm(request.GET, run).filters, only)
     metrics = meant.metrics(run)
     versions = other_versions(metrics[0]) if len(metrics) == 1 else []
     if request.method == "POST":
@@ -47,7 +47,7 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         try:
             if wanted and chosen is None:
                 raise ValidationError(_("This metric version can't be used here. Select another one."))
-            made = run_judge_again(run=run, meant=meant, user=signed_in(request), version=chosen)
+            made = run_rejudge(run=run, meant=meant, user=signed_in(request), version=chosen)
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
         else:
@@ -62,14 +62,14 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "several_metrics": len(metrics) > 1,
         "metric": metrics[0] if len(metrics) == 1 else None,
         "versions": versions,
-        "under_way": run.state not in MAY_AGAIN,
+        "under_way": run.state not in REJUDGEABLE,
         "back": FilterForm(request.GET, run).filters.query(),
         **_takes(run, meant, count),
     }
     return render(request, "runs/judge_again.html", context)
 
 
-def _takes(run: Run, meant: Meant, count: int) -> dict[str, Any]:
+def _takes(run: Run, meant: Selection, count: int) -> dict[str, Any]:
     """Calls, and tokens and money by the mean of what this run's calls to judges took so far."""
     each = [definition_now(one).calls for one in meant.metrics(run)]
     calls = round(count * sum(each) / len(each)) if each else 0
@@ -107,8 +107,8 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
     now = reparse.definition_now(found)
     versions = reparse.fitting_versions(found)
     sent = request.POST if request.method == "POST" and "version" not in request.POST else None
-    form = ReadingForm(sent, now=now)
-    tried: list[tuple[str, list[PastReply]]] | None = None
+    form = ReparseForm(sent, now=now)
+    tried: list[tuple[str, list[TriedReply]]] | None = None
     if request.method == "POST":
         if "version" in request.POST:
             chosen = [pair for pair in versions if str(pair[0].number) == request.POST["version"]]
@@ -119,7 +119,7 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
             pass
         elif form.is_valid() and "try" in request.POST:
             tried = [
-                (judge.name, tried_on_run(found, number, form.parser(number)))
+                (judge.name, try_on_run(found, number, form.parser(number)))
                 for number, judge in enumerate(now.judges)
             ]
         elif form.is_valid():
@@ -131,8 +131,8 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
         "versions": versions,
         "form": form,
         "tried": tried,
-        "may_read": found.run.state in reparse.MAY_READ,
-        "rest": found.run.not_run if found.run.state in reparse.MAY_READ else 0,
+        "may_read": found.run.state in reparse.REPARSEABLE,
+        "rest": found.run.not_run if found.run.state in reparse.REPARSEABLE else 0,
         "overridden": overridden_of(found).count(),
     }
     status = 422 if sent is not None and tried is None else 200
@@ -142,7 +142,7 @@ def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpRes
 def _start_reparse(
     request: HttpRequest, found: RunMetric, definition: MetricDefinition, version: MetricVersion | None = None
 ) -> HttpResponse:
-    made = reparse.run_read_again(
+    made = reparse.run_reparse(
         run=found.run, run_metric=found, definition=definition, user=signed_in(request), version=version
     )
     if made:

@@ -12,12 +12,12 @@ from datasets.core.formats.names import Format
 from judging.endpoints.requests import Caller, EndpointError, RunGate
 from judging.runs import planning
 from judging.runs.budget import Ledger, Spent, budget_of, spent_by
-from judging.runs.early_stopping import Settling
+from judging.runs.early_stopping import EarlyStopping
 from judging.runs.models import PEOPLE, Priority, Run, RunState
-from judging.runs.stopping import run_stop_at_budget, run_stop_at_trouble
+from judging.runs.stopping import run_stop_at_budget, run_stop_at_endpoint
 from judging.runs.worker import store
-from judging.runs.worker.effects import MetricTools
-from judging.runs.worker.generation import Answers
+from judging.runs.worker.effects import MetricEffects
+from judging.runs.worker.generation import Generation
 from judging.runs.worker.reply_cache import ReplyCache
 
 log = logging.getLogger("judging.pump")
@@ -31,7 +31,7 @@ class ActiveRun:
 
     pk: int
     form: Format
-    tools: dict[store.MetricKey, MetricTools]
+    tools: dict[store.MetricKey, MetricEffects]
     gate: RunGate
     ledger: Ledger
     cache: ReplyCache | None
@@ -40,7 +40,7 @@ class ActiveRun:
     fed: float = 0.0  # chunks taken so far, for its weight
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     exhausted: bool = False
-    answers: Answers | None = None  # None: all were uploaded
+    answers: Generation | None = None  # None: all were uploaded
 
 
 def runs_to_work_on(only: int | None) -> set[int]:
@@ -53,7 +53,7 @@ def runs_to_work_on(only: int | None) -> set[int]:
     return set(chosen.filter(state=RunState.RUNNING).values_list("pk", flat=True))
 
 
-def running_of(runs: list[int], settling: Settling | None) -> dict[int, Spent]:
+def running_of(runs: list[int], settling: EarlyStopping | None) -> dict[int, Spent]:
     """Those of the runs that may still ask, and what each has spent. One that has spent its budget is paused, one
     whose answer is known ends."""
     found = {}
@@ -79,7 +79,7 @@ def poorest_of_each_project(runs: list[ActiveRun]) -> list[ActiveRun]:
 
 def stop_at_trouble(run: int, trouble: EndpointError) -> None:
     log.warning("Run %s is paused: %s at %s", run, trouble.code, trouble.endpoint)
-    run_stop_at_trouble(Run.objects.select_related("project").get(pk=run), trouble)
+    run_stop_at_endpoint(Run.objects.select_related("project").get(pk=run), trouble)
 
 
 def refuse(run: Run, code: str, detail: str) -> None:

@@ -8,31 +8,31 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from judging.core.injection_check import planted_verdict
+from judging.core.injection_check import holds_verdict
 from judging.core.jail.job import Failure as JailFailure
 from judging.core.jail.pool import Jail
 from judging.core.judges.replies import Reply
 from judging.core.judges.retry import AskResult, RequestAttempt
 from judging.core.judges.settings import build_request
-from judging.core.pipeline import (
-    AskedJudge,
+from judging.core.metric_definition import MetricDefinition
+from judging.core.prompts import Rendered, RenderItem, names_of, render
+from judging.core.replies import Parser, make_parser
+from judging.core.results import (
     Context,
     Failure,
-    Heard,
     Item,
-    MetricDefinition,
+    JudgeCall,
+    PreviousReplies,
     Question,
     Ruled,
     ScriptResult,
 )
-from judging.core.prompts import Rendered, RenderItem, names_of, render
-from judging.core.replies import Parser, make_parser
 from judging.core.scripts import ScriptKind, ScriptOutcome, failure_detail, run_postprocess, run_preprocess
 from judging.core.values import Value
 from judging.endpoints.client_pool import ModelConnection
 from judging.endpoints.requests import Caller
 from judging.runs.worker.reply_cache import ReplyCache
-from judging.runs.worker.rule_effects import RuleTools
+from judging.runs.worker.rule_effects import RuleEffects
 from judging.runs.worker.store import Seen
 from judging.runs.worker.threads import Batcher
 
@@ -41,7 +41,7 @@ Answer = TypeVar("Answer")
 _OF_OTHERS = ("judge_resps", "judge_reqs")
 
 
-class MetricTools:
+class MetricEffects:
     """Implements core.pipeline.Tools for one metric of one run."""
 
     def __init__(
@@ -70,10 +70,10 @@ class MetricTools:
         reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
         self._shown = ("content", "reasoning_content") if reasoning else ("content",)
         ask = self.ask if metric.judges else None
-        self.rules = RuleTools(metric, jail, threads, ask) if metric.rules else None
+        self.rules = RuleEffects(metric, jail, threads, ask) if metric.rules else None
 
     @property
-    def alone(self) -> RuleTools | None:
+    def alone(self) -> RuleEffects | None:
         """The metric's rule program, if it needs neither scripts nor judges: it can be asked outside the loop."""
         return self.rules if self.rules and self.rules.alone else None
 
@@ -90,7 +90,7 @@ class MetricTools:
     async def postprocess(self, context: Context) -> ScriptResult:
         return await self._after(context)
 
-    async def apply_rules(self, context: Context, heard: Heard | None) -> Ruled:
+    async def apply_rules(self, context: Context, heard: PreviousReplies | None) -> Ruled:
         assert self.rules is not None
         return await self.rules.apply(context.item, heard.asked if heard else None)
 
@@ -107,7 +107,7 @@ class MetricTools:
         found = (names_of(self.jail, judge.template)[0].used for judge in self.metric.judges)
         return tuple(any(one.path[0] in _OF_OTHERS for one in used) for used in found)
 
-    async def ask(self, questions: Sequence[Question]) -> list[AskedJudge]:
+    async def ask(self, questions: Sequence[Question]) -> list[JudgeCall]:
         """Abandoned if the run lets go before all of them are under way; those that are, are waited for."""
         story = asyncio.current_task()
         assert story is not None
@@ -119,9 +119,9 @@ class MetricTools:
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-        return [answer for answer in answers if isinstance(answer, AskedJudge)]
+        return [answer for answer in answers if isinstance(answer, JudgeCall)]
 
-    async def _answer(self, question: Question, story: asyncio.Task[Any]) -> AskedJudge:
+    async def _answer(self, question: Question, story: asyncio.Task[Any]) -> JudgeCall:
         lane = self.lanes[question.judge]
         request = build_request(lane.settings, question.prompt)
         digest = self.cache.digest(lane.settings.url, request, question.repeat) if self.cache else ""
@@ -130,7 +130,7 @@ class MetricTools:
         known = await self.cache.find(digest, question)
         if known is not None:
             return known
-        asked: AskedJudge | None = None
+        asked: JudgeCall | None = None
         try:
             asked = replace(await self._answer_anew(question, request, lane, story), digest=digest)
         finally:
@@ -139,7 +139,7 @@ class MetricTools:
 
     async def _answer_anew(
         self, question: Question, request: dict[str, Any], lane: ModelConnection, story: asyncio.Task[Any]
-    ) -> AskedJudge:
+    ) -> JudgeCall:
         asked = await self.caller.call(lane, request, story)
         if isinstance(asked, Failure):
             return not_asked(question, request, lane, asked)
@@ -159,7 +159,7 @@ class MetricTools:
     def flags(self, item: Item) -> tuple[str, ...]:
         """Only what a judge is shown is looked at: the reasoning where a template shows it."""
         shown = (item.response.get(name) for name in self._shown)
-        planted = any(isinstance(text, str) and planted_verdict(text) for text in shown)
+        planted = any(isinstance(text, str) and holds_verdict(text) for text in shown)
         return ("planted_verdict",) if planted else ()
 
     def _batched(self, work: Callable[[list[Asks]], list[Answer]]) -> Batcher[Asks, Answer]:
@@ -258,9 +258,9 @@ def script_result(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptResult:
     return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, met.line if met else None)
 
 
-def not_asked(question: Question, request: dict[str, Any], lane: ModelConnection, why: Failure) -> AskedJudge:
+def not_asked(question: Question, request: dict[str, Any], lane: ModelConnection, why: Failure) -> JudgeCall:
     """A question that could not be sent."""
-    return AskedJudge(
+    return JudgeCall(
         question.judge,
         question.repeat,
         request,
@@ -272,10 +272,10 @@ def not_asked(question: Question, request: dict[str, Any], lane: ModelConnection
     )
 
 
-def as_asked_judge(question: Question, asked: AskResult, lane: ModelConnection) -> AskedJudge:
+def as_asked_judge(question: Question, asked: AskResult, lane: ModelConnection) -> JudgeCall:
     """The client's answer as the story keeps it."""
     reply, error = asked.reply, asked.error
-    return AskedJudge(
+    return JudgeCall(
         question.judge,
         question.repeat,
         asked.request,

@@ -12,7 +12,7 @@ import msgspec
 from datasets.core.variables import response_data
 from judging.core.candidates import CandidateModel, answer_of, build_request, flags_of
 from judging.core.judges.retry import AskResult
-from judging.core.pipeline import Failure, Story
+from judging.core.results import Failure, JudgementResult
 from judging.core.values import Outcome
 from judging.endpoints.client_pool import ClientPool, ModelConnection
 from judging.endpoints.requests import Abandoned, Caller
@@ -29,27 +29,27 @@ _ANSWERS = ("empty_reply", "truncated")  # of a judge these are errors; a model 
 
 
 @dataclass(slots=True)
-class Asks:
+class AskedModel:
     """A candidate that is asked, and the way to it."""
 
     model: CandidateModel
     lane: ModelConnection
 
 
-def candidates_asked(run: int, lanes: ClientPool) -> dict[int, Asks]:
+def candidates_asked(run: int, lanes: ClientPool) -> dict[int, AskedModel]:
     """By candidate, those whose answers this run asks for. Reads the database."""
     found = RunCandidate.objects.filter(run=run).exclude(definition="").values_list("candidate", "definition")
     models = {pk: CandidateModel.from_json(definition) for pk, definition in found}
-    return {pk: Asks(model, lanes.of(model.asked)) for pk, model in models.items()}
+    return {pk: AskedModel(model, lanes.of(model.asked)) for pk, model in models.items()}
 
 
-class Answers:
+class Generation:
     """The answers of one run that are being asked for. `hold` and `over` tell of a chunk that a try belongs to: it must
     not be given back before what was paid for is stored; `over` gets the try, None where it was abandoned."""
 
     def __init__(
         self,
-        candidates: dict[int, Asks],
+        candidates: dict[int, AskedModel],
         caller: Caller,
         tasks: set[asyncio.Task[None]],
         *,
@@ -142,11 +142,11 @@ def unanswered(item: store.ToJudge, generated: Generated | None) -> store.Judged
     """Without an answer there is nothing to judge; None: nobody was asked, since what was said is only read again."""
     why = generated.why if generated else ""
     return store.Judged(
-        msgspec.structs.replace(item, generated=generated), Story(Outcome.error(ANSWER_FAILED, why))
+        msgspec.structs.replace(item, generated=generated), JudgementResult(Outcome.error(ANSWER_FAILED, why))
     )
 
 
-def with_flags(item: store.ToJudge, story: Story) -> Story:
+def with_flags(item: store.ToJudge, story: JudgementResult) -> JudgementResult:
     """What is odd about an answer, uploaded or generated, is flagged on its judgement."""
     flags = flags_of(item.item.response)
     return msgspec.structs.replace(story, flags=(*story.flags, *flags)) if flags else story

@@ -16,10 +16,10 @@ import msgspec
 
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import Request, chat_url
-from judging.core.pipeline import AskedJudge, Question
+from judging.core.results import JudgeCall, Question
 from judging.endpoints.client import RunInThread
 from judging.runs.models import CachedReply
-from judging.runs.stored_replies import asked_judge
+from judging.runs.stored_replies import judge_call
 from judging.runs.worker.threads import Batcher
 
 RECENT = 2000  # replies that are kept until they are stored
@@ -36,10 +36,10 @@ def digest_of(url: str, request: Request, repeat: int, *, warm: bool = False) ->
         return ""
 
 
-def known_replies(project: int, digests: list[str]) -> list[AskedJudge | None]:
+def known_replies(project: int, digests: list[str]) -> list[JudgeCall | None]:
     """What was said to each of the requests, None to those that are new."""
     found = CachedReply.objects.filter(project=project, digest__in=digests).select_related("reply")
-    by_digest = {one.digest: asked_judge(one.reply) for one in found}
+    by_digest = {one.digest: judge_call(one.reply) for one in found}
     return [by_digest.get(digest) for digest in digests]
 
 
@@ -47,20 +47,20 @@ class ReplyCache:
     """Of one run in one pump."""
 
     def __init__(self, project: int, in_thread: RunInThread, *, warm: bool = False) -> None:
-        async def look(digests: list[str]) -> list[AskedJudge | None]:
-            found: list[AskedJudge | None] = await in_thread(known_replies, project, digests)
+        async def look(digests: list[str]) -> list[JudgeCall | None]:
+            found: list[JudgeCall | None] = await in_thread(known_replies, project, digests)
             return found
 
         self._look = Batcher(look)
         self._warm = warm
         self._asking: dict[str, asyncio.Event] = {}
-        self._recent: dict[str, AskedJudge] = {}
+        self._recent: dict[str, JudgeCall] = {}
 
     def digest(self, url: str, request: Request, repeat: int) -> str:
         """What the request is known by; '' where it is to be asked in any case."""
         return digest_of(url, request, repeat, warm=self._warm)
 
-    async def find(self, digest: str, question: Question) -> AskedJudge | None:
+    async def find(self, digest: str, question: Question) -> JudgeCall | None:
         """The reply that is known or under way, as an answer to `question`; None: ask, and then say so by `keep`."""
         while True:
             found = self._recent.get(digest) or await self._look(digest)
@@ -71,7 +71,7 @@ class ReplyCache:
                 return None
             await self._asking[digest].wait()
 
-    def keep(self, digest: str, asked: AskedJudge | None) -> None:
+    def keep(self, digest: str, asked: JudgeCall | None) -> None:
         """What came of asking; None or a failure lets the next one ask."""
         if asked is not None and asked.failure is None:
             self._recent[digest] = asked
@@ -80,7 +80,7 @@ class ReplyCache:
         self._asking.pop(digest).set()
 
 
-def _copy(found: AskedJudge, digest: str, question: Question) -> AskedJudge:
+def _copy(found: JudgeCall, digest: str, question: Question) -> JudgeCall:
     place: dict[str, Any] = {
         "judge": question.judge,
         "repeat": question.repeat,

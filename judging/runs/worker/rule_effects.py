@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any
 
 from judging.core.jail.pool import Jail
-from judging.core.pipeline import AskedJudge, Item, MetricDefinition, Question, Ruled, Story, story_by_rules
+from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import result_by_rules
+from judging.core.results import Item, JudgeCall, JudgementResult, Question, Ruled
 from judging.core.rules.check import read_program
 from judging.core.rules.code import run_code
 from judging.core.rules.plan import Call
@@ -22,7 +24,7 @@ from judging.runs.worker.threads import Batcher
 BROKEN = "rules_invalid"
 
 
-class RuleTools:
+class RuleEffects:
     """One metric's program, read once. `ask` is None where the metric has no judge model."""
 
     def __init__(
@@ -40,16 +42,16 @@ class RuleTools:
         rules = self.program.rules if self.program else ()
         return all(rule.function.by == "machine" for rule in rules)
 
-    def story(self, item: Item) -> Story:
+    def story(self, item: Item) -> JudgementResult:
         """The whole story of an item by a program that is `alone`: it needs no script, block or judge."""
-        return story_by_rules(self._at_once(item))
+        return result_by_rules(self._at_once(item))
 
     def _at_once(self, item: Item) -> Ruled:
         if self.program is None:
             return Ruled(Outcome.error(BROKEN, self.broken))
         return ruled(evaluate(self.program, item))
 
-    async def apply(self, item: Item, heard: Sequence[AskedJudge] | None = None) -> Ruled:
+    async def apply(self, item: Item, heard: Sequence[JudgeCall] | None = None) -> Ruled:
         """Score an item; with `heard`, by what the judge model said before, asking nobody."""
         if self.program is None:
             return Ruled(Outcome.error(BROKEN, self.broken))
@@ -71,13 +73,13 @@ class RuleTools:
         return batch
 
 
-def _from(heard: Sequence[AskedJudge]) -> Ask:
+def _from(heard: Sequence[JudgeCall]) -> Ask:
     """What was said before, found by the prompt: in a changed program the line may have another number."""
-    said: dict[str, list[AskedJudge]] = {}
+    said: dict[str, list[JudgeCall]] = {}
     for one in heard:
         said.setdefault(_prompt_of(one.request), []).append(one)
 
-    async def ask(questions: Sequence[Question]) -> list[AskedJudge | None]:
+    async def ask(questions: Sequence[Question]) -> list[JudgeCall | None]:
         return [said[one.prompt].pop(0) if said.get(one.prompt) else None for one in questions]
 
     return ask

@@ -27,14 +27,15 @@ from evalsite.backoff import Backoff
 from judging.core.jail.keeper import JailBroken
 from judging.core.judges.client import HttpClients
 from judging.core.judges.retry import RetryPolicy
-from judging.core.pipeline import Story, tell
+from judging.core.pipeline import judge_item
+from judging.core.results import JudgementResult
 from judging.core.values import Outcome
 from judging.endpoints.client_pool import ClientPool
 from judging.endpoints.requests import Abandoned, Caller, RunGate
 from judging.jails import make_jail, minimum_level
 from judging.runs import planning
 from judging.runs.budget import Ledger, budget_of, spent_by
-from judging.runs.early_stopping import Settling
+from judging.runs.early_stopping import EarlyStopping
 from judging.runs.models import Priority, Run, RunMetric
 from judging.runs.worker import store
 from judging.runs.worker.active_run import (
@@ -46,13 +47,13 @@ from judging.runs.worker.active_run import (
     runs_to_work_on,
     stop_at_trouble,
 )
-from judging.runs.worker.effects import MetricTools
-from judging.runs.worker.generation import Answers, candidates_asked, unanswered, with_answer, with_flags
+from judging.runs.worker.effects import MetricEffects
+from judging.runs.worker.generation import Generation, candidates_asked, unanswered, with_answer, with_flags
 from judging.runs.worker.journal import Journal
 from judging.runs.worker.reply_cache import ReplyCache
-from judging.runs.worker.rule_effects import RuleTools
-from judging.runs.worker.threads import inside
-from judging.runs.worker.write_buffer import Outbox
+from judging.runs.worker.rule_effects import RuleEffects
+from judging.runs.worker.threads import in_thread
+from judging.runs.worker.write_buffer import WriteBuffer
 
 log = logging.getLogger("judging.pump")
 
@@ -66,7 +67,7 @@ LAST_REPLIES_SECONDS = 6.0  # how long a stopping pump waits for replies that ar
 DATABASE_PATIENCE = 60.0
 
 
-class Pump:
+class RunWorker:
     """Works on every running run until nothing is left, its time is over, or `stop` is set."""
 
     def __init__(
@@ -89,13 +90,13 @@ class Pump:
         # Looking must not wait for those who write, and agreeing on limits not for the flush.
         self.watching = ThreadPoolExecutor(1, "pump-watch")
         self.agreeing = ThreadPoolExecutor(1, "pump-agree")
-        self._in_database = inside(self.database)
-        self._in_watching = inside(self.watching)
+        self._in_database = in_thread(self.database)
+        self._in_watching = in_thread(self.watching)
         self.clients = HttpClients()
-        self.lanes = ClientPool(owner, reads=self._in_watching, writes=inside(self.agreeing))
+        self.lanes = ClientPool(owner, reads=self._in_watching, writes=in_thread(self.agreeing))
         self.jail = make_jail()
         self.journal = Journal(owner)
-        self.outbox = Outbox(owner, self._in_database, self.journal)
+        self.outbox = WriteBuffer(owner, self._in_database, self.journal)
 
     async def run(self) -> None:
         """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
@@ -150,7 +151,7 @@ class Pump:
     async def _watch_runs(self) -> None:
         """Let go of what was paused or cancelled, within a fraction of a second: beside the main loop, whose
         database work may take longer. Until cancelled."""
-        looks, settling, backoff = 0, Settling(), Backoff()
+        looks, settling, backoff = 0, EarlyStopping(), Backoff()
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             looks += 1
@@ -215,19 +216,19 @@ class Pump:
             active.ahead += sum(lane.client.ceiling for lane in tools.lanes)
         asked = candidates_asked(pk, self.lanes)
         if asked:
-            active.answers = Answers(
+            active.answers = Generation(
                 asked, caller, active.tasks, hold=self.outbox.hold_on, over=self.outbox.answer_over
             )
             # Beside each answer that is asked for wait the judgements of it.
             active.ahead += (len(metrics) + 1) * sum(one.lane.client.ceiling for one in asked.values())
         return active
 
-    def _tools(self, run: ActiveRun, key: store.MetricKey) -> MetricTools:
+    def _tools(self, run: ActiveRun, key: store.MetricKey) -> MetricEffects:
         """Reads the database at a metric's first judgement: a finished run may be read again another way."""
         if key not in run.tools:
             metric = store.definition(key)
             lanes = [self.lanes.of(judge) for judge in metric.judges]
-            run.tools[key] = MetricTools(metric, lanes, run.caller, self.jail, self.scripts, run.cache)
+            run.tools[key] = MetricEffects(metric, lanes, run.caller, self.jail, self.scripts, run.cache)
         return run.tools[key]
 
     async def _feed_all(self) -> None:
@@ -277,7 +278,7 @@ class Pump:
         judged, others = [], []
         for item in items:
             rules = alone[item.metric]
-            if item.asks and item.heard:
+            if item.asks and item.previous:
                 judged.append(unanswered(item, None))
             elif rules and not item.asks:
                 judged.append(at_once(item, rules))
@@ -302,7 +303,7 @@ class Pump:
                 return unanswered(item, generated)
             item = with_answer(item, generated)
         tools = run.tools[item.metric]
-        story = await tell(item.item, tools.metric, tools, item.heard)
+        story = await judge_item(item.item, tools.metric, tools, item.previous)
         return store.Judged(item, with_flags(item, story))
 
     def _note_call(self, story: asyncio.Task[Any]) -> None:
@@ -347,13 +348,13 @@ class Pump:
             await self._in_database(self.journal.close)
         await self.clients.aclose()
         for threads in (self.database, self.watching, self.agreeing):
-            await inside(threads)(connections.close_all)
+            await in_thread(threads)(connections.close_all)
             threads.shutdown()
         self.scripts.shutdown()
         self.jail.close()
 
 
-def at_once(item: store.ToJudge, rules: RuleTools) -> store.Judged:
+def at_once(item: store.ToJudge, rules: RuleEffects) -> store.Judged:
     """An item judged by a rule program that needs nobody."""
     try:
         return store.Judged(item, with_flags(item, rules.story(item.item)))
@@ -364,7 +365,7 @@ def at_once(item: store.ToJudge, rules: RuleTools) -> store.Judged:
 def fault(item: store.ToJudge, error: Exception) -> store.Judged:
     """A fault of ours must not leave the item unjudged for ever, nor stop the others."""
     log.error("A judgement failed inside evalsite (judgement %s)", item.judgement, exc_info=error)
-    return store.Judged(item, Story(Outcome.error("internal", type(error).__name__)))
+    return store.Judged(item, JudgementResult(Outcome.error("internal", type(error).__name__)))
 
 
 def work(
@@ -379,7 +380,7 @@ def work(
     sys.setswitchinterval(0.0005)
     gc.freeze()  # what is loaded by now stays: looking through it again and again took a tenth of the time
     try:
-        asyncio.run(Pump(owner, stop, life=life, only=only, policy=policy).run())
+        asyncio.run(RunWorker(owner, stop, life=life, only=only, policy=policy).run())
     finally:
         gc.unfreeze()
 

@@ -20,14 +20,15 @@ from django.utils import timezone
 
 from datasets.core.formats.names import Format
 from datasets.core.variables import data_for, reference_data, response_data, row_data
-from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, Ruled, ScriptResult, Story
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import Item, JudgeCall, JudgementResult, PreviousReplies, Ruled, ScriptResult
 from judging.core.rules.values import exact_json
 from judging.runs.budget import Spent
 from judging.runs.models import Chunk, Judgement, JudgementState, Reading, Run, RunMetric, RunState
 from judging.runs.plain import as_json as _json
 from judging.runs.plain import storable
-from judging.runs.stopping import rested, rested_before
-from judging.runs.stored_replies import heard
+from judging.runs.stopping import run_stopped, runs_stopped_before
+from judging.runs.stored_replies import previous_replies
 from judging.runs.worker import generation_store
 from judging.runs.worker.generation_store import Generated, Unanswered
 
@@ -100,7 +101,7 @@ class ToJudge(msgspec.Struct, frozen=True):
     chunk: int
     metric: MetricKey
     item: Item
-    heard: Heard | None = None  # replies to be read again: nobody is asked
+    previous: PreviousReplies | None = None  # replies to be read again: nobody is asked
     asks: Unanswered | None = None  # what is to be answered first; `item` has no answer yet
     generated: Generated | None = None  # the try that gave the answer, if this process made it
 
@@ -109,7 +110,7 @@ class Judged(msgspec.Struct, frozen=True):
     """One judgement made."""
 
     of: ToJudge
-    story: Story
+    story: JudgementResult
 
 
 def lease(run_id: int, owner: str) -> Leased | None:
@@ -145,7 +146,7 @@ def load(
         cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
         found = cursor.fetchall()
     rows = _Rows(form)
-    earlier = heard([asked_by for _, _, _, asked_by, *_ in found if asked_by])
+    earlier = previous_replies([asked_by for _, _, _, asked_by, *_ in found if asked_by])
     return [
         ToJudge(
             judgement,
@@ -218,7 +219,7 @@ def write(
         for run_id, bill in spent:
             _count_spent(run_id, bill)
         finished_runs = {run_id for run_id in set(held.values()) if finish_if_done(run_id)}
-        rested_before({one.of.run for one in kept} - finished_runs)
+        runs_stopped_before({one.of.run for one in kept} - finished_runs)
     return {one.of.chunk for one in judged if one.of.chunk in held and answer_lost(one)}
 
 
@@ -249,9 +250,9 @@ def _held_chunks(chunks: set[int], owner: str) -> dict[int, int]:
     return dict(held.values_list("pk", "run_id"))
 
 
-def newly_asked(judged: Judged) -> tuple[AskedJudge, ...]:
+def newly_asked(judged: Judged) -> tuple[JudgeCall, ...]:
     """Replies that were only read again stay with the attempt that asked."""
-    return judged.story.asked if judged.of.heard is None else ()
+    return judged.story.asked if judged.of.previous is None else ()
 
 
 def _count(run_id: int, judged: list[Judged]) -> None:
@@ -301,7 +302,7 @@ def finish_if_done(run_id: int) -> bool:
         going, state = going.filter(state__in=_MAY_FINISH), RunState.FINISHED
     if not going.update(state=state, finished_at=timezone.now(), problem="", problem_detail=""):
         return False
-    rested(run_id)
+    run_stopped(run_id)
     return True
 
 
@@ -330,7 +331,7 @@ def _judgement_row(one: Judged) -> tuple[Any, ...]:
     )
 
 
-def _reply_row(judgement: int, asked: AskedJudge) -> tuple[Any, ...]:
+def _reply_row(judgement: int, asked: JudgeCall) -> tuple[Any, ...]:
     reply = asked.reply or {}
     extra = {key: value for key, value in reply.items() if key not in ("content", "reasoning_content")}
     return (

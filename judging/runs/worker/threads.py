@@ -14,7 +14,7 @@ from judging.endpoints.client import RunInThread
 Result = TypeVar("Result")
 
 
-def inside(threads: ThreadPoolExecutor) -> RunInThread:
+def in_thread(threads: ThreadPoolExecutor) -> RunInThread:
     """Runs something in one of the threads, which keeps its connection."""
 
     async def run(work: Callable[..., Result], *arguments: Any) -> Result:

@@ -32,7 +32,7 @@ class HeldChunk:
     abandoned: int = 0
 
 
-class Outbox:
+class WriteBuffer:
     """Filled and emptied in one event loop; written by `in_database`. While the database is away everything is kept."""
 
     def __init__(self, owner: str, in_database: RunInThread, journal: Journal) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.metrics_file import MetricsFileError, read_metrics_file
 from judging.core.metrics_writer import write_metrics_file
-from judging.core.pipeline import AskedJudge, Failure, JudgeModel, MetricDefinition, Verdict, conclude
+from judging.core.pipeline import conclude
+from judging.core.results import Failure, JudgeCall, Verdict
 from judging.core.values import Outcome
-from judging.core.votes import Jury, conclude_votes
-from judging.runs.rerun.reparse import read_as
+from judging.core.votes import Jury, combine_votes
+from judging.runs.rerun.reparse import reparsed_definition
 
 JUDGE = JudgeModel(name="j", url="http://127.0.0.1:9/v1", model="m", template="t", repeats=3)
 METRIC = MetricDefinition(name="quality", judges=(JUDGE,))
@@ -33,18 +35,18 @@ METRIC = MetricDefinition(name="quality", judges=(JUDGE,))
     ],
 )
 def test_votes_come_to_one_value(votes: list[Any], how: Jury, value: Any) -> None:
-    assert conclude_votes(votes, how) == Outcome("scored", value)
+    assert combine_votes(votes, how) == Outcome("scored", value)
 
 
 @pytest.mark.parametrize("votes", [[3, 7], [1, 1, 2, 2, 3], [True, 1]])
 def test_where_two_values_lead_there_is_no_majority(votes: list[Any]) -> None:
-    assert conclude_votes(votes, "majority") == Outcome.unparsed("jury_tied")
+    assert combine_votes(votes, "majority") == Outcome.unparsed("jury_tied")
 
 
 def concluded(metric: MetricDefinition, *votes: int | None, failed: int = 0) -> Outcome:
     failure = Failure("connect", "refused")
-    asked = [AskedJudge(0, n, {}, {}, None, []) for n in range(len(votes))]
-    asked += [AskedJudge(0, len(votes) + n, {}, None, failure, []) for n in range(failed)]
+    asked = [JudgeCall(0, n, {}, {}, None, []) for n in range(len(votes))]
+    asked += [JudgeCall(0, len(votes) + n, {}, None, failure, []) for n in range(failed)]
     verdicts = tuple(Verdict(0, n, vote, "" if vote else "nothing_offered") for n, vote in enumerate(votes))
     return conclude(metric, None, tuple(asked), verdicts, None)
 
@@ -88,6 +90,6 @@ def test_more_votes_than_there_are_cannot_be_wanted() -> None:
 
 
 def test_scoring_again_applies_another_jury_to_what_was_said() -> None:
-    assert read_as(METRIC, structs.replace(METRIC, jury="median", quorum=3)) == structs.replace(
+    assert reparsed_definition(METRIC, structs.replace(METRIC, jury="median", quorum=3)) == structs.replace(
         METRIC, jury="median", quorum=3
     )

@@ -14,16 +14,11 @@ from judging.core.judges.rate_limiter import USED
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.endpoints import limiter
 from judging.endpoints.models import Endpoint, EndpointShare
-from tests.judging.working import an_endpoint, run_on, worked_by
+from tests.judging.working import an_endpoint, fullest, run_on, worked_by
 from tests.make import a_project
 from tests.patience import slack
 
 pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
-
-
-def fullest(times: list[float], window: float) -> int:
-    times = sorted(times)
-    return max(sum(start <= one < start + window for one in times) for start in times)
 
 
 def test_two_workers_share_the_calls_at_a_time() -> None:

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from datasets.models import Response
 from evalsite.accounts.models import Project, User
-from judging.core.pipeline import Story
+from judging.core.results import JudgementResult
 from judging.review import places, selectors
 from judging.review.places import Place, field_of, nearest
 from judging.runs import counts
@@ -18,7 +18,7 @@ from judging.runs.counts import counts_by_state, reasons
 from judging.runs.filters import SORTS, Filters, matching
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
-from judging.runs.rerun.rejudge import Meant, run_judge_again
+from judging.runs.rerun.rejudge import Selection, run_rejudge
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.test_list import address, pages, text
@@ -31,7 +31,7 @@ POSITIONS = (
 )
 
 
-def varied(place: int) -> Story:
+def varied(place: int) -> JudgementResult:
     if place % 7 == 3:
         return failed()
     flags = ("truncated",) if place % 9 == 1 else ()
@@ -48,7 +48,7 @@ def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     for place, one in enumerate(overridden):
         override_add(judgement=one, value=place * 1.25, reason="seen", by=bob)
     last = overridden[3]
-    run_judge_again(run=run, meant=Meant(Filters(), last.pk), user=None)  # overridden, and to be judged again
+    run_rejudge(run=run, meant=Selection(Filters(), last.pk), user=None)  # overridden, and to be judged again
     return Run.objects.get(pk=run.pk)
 
 

@@ -12,7 +12,7 @@ from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.runs import services
 from judging.runs.budget import Budget, Ledger, Spent
 from judging.runs.models import Run, RunState
-from judging.runs.services import Manner
+from judging.runs.services import RunOptions
 from tests.judging.working import PATIENT, an_endpoint, run_on, work, worked_by
 from tests.make import a_project
 
@@ -23,7 +23,7 @@ PRICES = {"price_read": Decimal("10"), "price_written": Decimal("20"), "currency
 
 def budgeted(judge: ScriptedJudge, budget: Budget, rows: int = 100, **endpoint: object) -> Run:
     made = an_endpoint(a_project(), judge.url, concurrency=8, **endpoint)
-    return run_on(made, rows, manner=Manner(budget))
+    return run_on(made, rows, manner=RunOptions(budget))
 
 
 def test_a_budget_of_requests_is_never_exceeded() -> None:

@@ -7,7 +7,7 @@ import pytest
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.runs import planning, services
 from judging.runs.models import Run, RunState
-from judging.runs.services import Manner
+from judging.runs.services import RunOptions
 from tests.judging.working import work
 from tests.make import a_metric, a_project, a_run, a_version
 
@@ -20,7 +20,7 @@ def steady(asked: Received) -> Answer:
 
 def early(judge: ScriptedJudge, width: float | None, rows: int = 1500) -> Run:
     version = a_version(a_project(), rows=rows, models=("alpha",))
-    return a_run(version, a_metric(judge.url), manner=Manner(stop_width=width))
+    return a_run(version, a_metric(judge.url), manner=RunOptions(stop_width=width))
 
 
 def test_a_run_ends_when_its_mean_is_known() -> None:

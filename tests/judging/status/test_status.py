@@ -13,7 +13,7 @@ from evalsite import engine
 from evalsite.accounts.models import User
 from evalsite.models import WorkerProcess
 from judging import jails
-from judging.core.pipeline import JudgeModel
+from judging.core.metric_definition import JudgeModel
 from judging.endpoints.limiter import endpoint_key
 from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import Generation, Judgement, JudgeReply, Run, RunState

@@ -13,7 +13,7 @@ from msgspec import structs
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.reports.selectors import metrics_of
@@ -23,7 +23,7 @@ from judging.runs.filters import Filters
 from judging.runs.models import JudgeReply, Run, RunMetric
 from judging.runs.overrides import override_add
 from judging.runs.rerun import reparse
-from judging.runs.rerun.rejudge import Meant, run_judge_again
+from judging.runs.rerun.rejudge import Selection, run_rejudge
 from judging.runs.services import ChosenMetric, run_create
 from judging.runs.worker import run_worker, store
 from tests.conftest import ClientOf
@@ -84,7 +84,7 @@ def read_by(definition: MetricDefinition, **judge: object) -> MetricDefinition:
 def again(run: Run, **judge: object) -> Run:
     found = run_metric(run)
     definition = read_by(reparse.definition_now(found), **judge)
-    reparse.run_read_again(run=run, run_metric=found, definition=definition, user=None)
+    reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
     return work(run)
 
 
@@ -128,7 +128,7 @@ def test_so_it_is_where_something_else_makes_the_run_go_on(
     if how == "retry":
         assert services.run_retry(run, ("unparsed",)) == 100
     else:
-        assert run_judge_again(run=run, meant=Meant(Filters(state="unparsed")), user=None) == 100
+        assert run_rejudge(run=run, meant=Selection(Filters(state="unparsed")), user=None) == 100
     run = work(run)
     assert (run.state, run.done, len(judge.requests)) == ("finished", 250, 250)
 
@@ -138,7 +138,7 @@ def test_a_run_that_was_stopped_while_it_was_read_anew_loses_nothing(
 ) -> None:
     found = run_metric(stopped)
     definition = read_by(reparse.definition_now(found), parse=BY_REGEX)
-    assert reparse.run_read_again(run=stopped, run_metric=found, definition=definition, user=None) == 100
+    assert reparse.run_reparse(run=stopped, run_metric=found, definition=definition, user=None) == 100
     stopping.run_cancel(stopped)
     run = again(stopped, parse={"regex": r"(8) points"})
     assert services.run_resume(run)
@@ -152,7 +152,7 @@ def test_replies_that_still_come_are_waited_for(stopped: Run) -> None:
     stopping.run_pause(stopped)
     found = run_metric(stopped)
     definition = read_by(reparse.definition_now(found), parse=BY_REGEX)
-    assert reparse.run_read_again(run=stopped, run_metric=found, definition=definition, user=None) == 0
+    assert reparse.run_reparse(run=stopped, run_metric=found, definition=definition, user=None) == 0
     assert stopped.chunks.filter(done=False).count() == 2
     assert not found.readings.exists()
 
@@ -224,7 +224,7 @@ def test_a_postprocess_reads_the_stored_replies_and_what_preprocess_did(run: Run
     found = run_metric(run)
     script = "def postprocess(judge_resps, **kwargs):\n    return len(judge_resps[0].content)\n"
     definition = structs.replace(reparse.definition_now(found), postprocess=script)
-    reparse.run_read_again(run=run, run_metric=found, definition=definition, user=None)
+    reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
     work(run)
     assert set(run.judgements.filter(current=True).values_list("score", flat=True)) == {float(len(REPLY))}
 
@@ -253,7 +253,7 @@ def test_pages_and_downloads_read_the_replies_of_who_asked(
 def test_the_report_uses_the_scale_by_which_the_replies_are_read(run: Run) -> None:
     found = run_metric(run)
     definition = structs.replace(read_by(reparse.definition_now(found), parse=BY_REGEX), max_score=20)
-    reparse.run_read_again(run=run, run_metric=found, definition=definition, user=None)
+    reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
     assert metrics_of(work(run))[found.pk].high == 20
 
 
@@ -324,7 +324,7 @@ def test_a_run_that_is_under_way_is_not_read_again(run: Run) -> None:
     Run.objects.update(state="running")
     found = run_metric(run)
     definition = reparse.definition_now(found)
-    assert reparse.run_read_again(run=run, run_metric=found, definition=definition, user=None) == 0
+    assert reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None) == 0
 
 
 def test_overrides_that_stay_in_force_are_told_before(

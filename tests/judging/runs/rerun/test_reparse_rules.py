@@ -10,7 +10,7 @@ from msgspec import structs
 
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.review.forms import rule_lines_of
@@ -72,7 +72,7 @@ def offered(run: Run, rules: str) -> list[MetricDefinition]:
 def again(run: Run, rules: str) -> Run:
     found = RunMetric.objects.get(run=run)
     (definition, *_) = offered(run, rules)
-    reparse.run_read_again(run=run, run_metric=found, definition=definition, user=None)
+    reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
     return work(run)
 
 

@@ -12,11 +12,11 @@ from django.db import connections
 from evalsite.accounts.models import Project
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.runs import planning, services, stopping
 from judging.runs.models import Priority, Run, RunState
-from judging.runs.services import Manner
-from judging.runs.stopping import run_settle
+from judging.runs.services import RunOptions
+from judging.runs.stopping import run_end_early
 from judging.runs.worker import run_worker, store
 from tests.judging.judged import said
 from tests.judging.working import an_endpoint, at_work, run_on, workers
@@ -74,7 +74,7 @@ def test_a_run_of_high_priority_gets_more_of_the_calls() -> None:
     with ScriptedJudge(slow) as judge:
         endpoint = an_endpoint(a_project(), judge.url, concurrency=12)
         low = run_on(endpoint, 400)
-        high = run_on(endpoint, 400, models=("urgent",), manner=Manner(priority=Priority.HIGH))
+        high = run_on(endpoint, 400, models=("urgent",), manner=RunOptions(priority=Priority.HIGH))
         threads = [at_work_on_all()]
         wait_until(lambda: len(judge.requests) > 300)
         for run in (low, high):
@@ -124,7 +124,7 @@ def test_programs_that_ask_nobody_take_turns_between_projects() -> None:
     assert ended[0] < min(ended[1:])
 
 
-@pytest.mark.parametrize("stop", [stopping.run_pause, stopping.run_cancel, run_settle])
+@pytest.mark.parametrize("stop", [stopping.run_pause, stopping.run_cancel, run_end_early])
 def test_a_run_whose_last_replies_come_after_it_was_stopped_is_finished(
     project: Project, stop: Callable[[Run], bool]
 ) -> None:

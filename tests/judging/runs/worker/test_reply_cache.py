@@ -10,7 +10,7 @@ from evalsite.accounts.models import User
 from judging.core.judges import scripted
 from judging.core.judges.scripted import ScriptedJudge
 from judging.runs.models import JudgeReply, Run
-from judging.runs.services import Manner
+from judging.runs.services import RunOptions
 from judging.runs.worker.reply_cache import digest_of
 from tests.conftest import ClientOf
 from tests.judging.working import work
@@ -18,7 +18,7 @@ from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COLD = {"params": {"temperature": 0}}
-REUSE = {"manner": Manner(reuse_replies=True)}
+REUSE = {"manner": RunOptions(reuse_replies=True)}
 
 
 def test_a_second_run_asks_nothing_that_the_first_has_asked() -> None:
@@ -60,7 +60,7 @@ def test_what_may_be_answered_otherwise_is_asked_again(
 def test_where_it_is_asked_for_any_temperature_counts() -> None:
     with ScriptedJudge("[[8]]") as judge:
         version, warm = a_version(a_project()), a_metric(judge.url, params={"temperature": 0.7})
-        options = {"manner": Manner(reuse_any=True)}
+        options = {"manner": RunOptions(reuse_any=True)}
         assert [work(a_run(version, warm, **options)).reused for _ in range(2)] == [0, 6]
         assert len(judge.requests) == 6
 
@@ -108,7 +108,7 @@ def test_any_difference_is_another_request() -> None:
 
 
 def test_a_command_asks_every_time() -> None:
-    assert Run._meta.get_field("reuse_replies").default is Manner().reuse_replies is False
+    assert Run._meta.get_field("reuse_replies").default is RunOptions().reuse_replies is False
 
 
 def test_the_judgements_page_says_where_the_reply_comes_from(olga: User, client_of: ClientOf) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from datasets.models import Candidate
 from judging.core.judges.scripted import ScriptedJudge
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.runs.export import jsonl_lines, records, table_columns, table_rows
 from judging.runs.models import JudgeReply, Run, RunState
 from judging.runs.selectors import MetricChoice, cost_of

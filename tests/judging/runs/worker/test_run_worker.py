@@ -9,7 +9,8 @@ from msgspec import structs
 
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.core.pipeline import MetricDefinition, Story
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import JudgementResult
 from judging.core.values import Outcome
 from judging.runs import services, stopping
 from judging.runs.export import jsonl_lines
@@ -219,7 +220,9 @@ def test_a_writer_that_lost_its_lease_writes_nothing() -> None:
         assert leased is not None
         items = store.load(leased, "judge_only")
         Chunk.objects.update(owner="two:2:2")
-        store.write([store.Judged(items[0], Story(Outcome("scored", 5)))], {leased.chunk}, "one:1:1")
+        store.write(
+            [store.Judged(items[0], JudgementResult(Outcome("scored", 5)))], {leased.chunk}, "one:1:1"
+        )
     assert Judgement.objects.filter(state="scored").count() == 0
 
 
