@@ -18,7 +18,8 @@ from evalsite.secrets import Undecryptable, decrypt
 from evalsite.tasks.backoff import Backoff
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import JudgeSettings, Timeouts, chat_url
-from judging.core.pipeline import Failure, JudgeModel
+from judging.core.metric_definition import JudgeModel
+from judging.core.results import Failure
 from judging.endpoints import limiter
 from judging.endpoints.client import AGREE_SECONDS, LOOK_SECONDS, EndpointClient, RunInThread
 from judging.endpoints.limiter import endpoint_key

@@ -23,7 +23,7 @@ from judging.core.judges.concurrency_limiter import (
     fair_shares,
 )
 from judging.core.judges.rate_limiter import RateLimits, starts
-from judging.core.story import JudgeModel
+from judging.core.metric_definition import JudgeModel
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 
 SHARE_SECONDS = 15.0  # how long a share is held without a sign of life

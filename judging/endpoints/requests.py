@@ -16,7 +16,7 @@ from judging.core.judges.errors import MAYBE_SETTING_CODES, SETTING_CODES, Judge
 from judging.core.judges.replies import Reply
 from judging.core.judges.retry import AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import Request
-from judging.core.pipeline import Failure
+from judging.core.results import Failure
 from judging.endpoints.client import EndpointClient
 from judging.endpoints.client_pool import ModelConnection
 

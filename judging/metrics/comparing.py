@@ -11,8 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
+from judging.core.metric_definition import MetricDefinition
 from judging.core.metric_difference import Part, TextChange, as_text, difference
-from judging.core.pipeline import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics import selectors
 from judging.metrics.access import get_metric

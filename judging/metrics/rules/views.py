@@ -17,7 +17,7 @@ from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.rules import words
 from judging.core.rules.functions import FUNCTIONS
 from judging.metrics import editing, samples, services
