@@ -19,21 +19,21 @@ from datasets.core.formats.names import Format
 from datasets.core.variables import row_and_response, row_data
 from datasets.models import Candidate, Response, Row, Version
 from evalsite import engine
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import Jail, JailRefused
 from judging.core.lint.findings import Lint
 from judging.core.lint.run import lint
 from judging.core.lint.subjects import Answer, subjects
-from judging.jails import make_jail
+from judging.core.sandbox.pool import Sandbox, SandboxRefused
+from judging.core.sandbox.supervisor import SandboxBroken
 from judging.metrics import tasks
 from judging.metrics.models import TemplateLint
-from judging.metrics.preview import shared_jail
+from judging.metrics.preview import preview_sandbox
 from judging.metrics.rules import linting as rule_linting
+from judging.sandboxes import make_sandbox
 
 AT_ONCE = 2_000  # responses that a page may wait for
 _ROWS = 500  # read at a time
 _KEPT = 500  # results; the oldest go
-JailOf = Callable[[], AbstractContextManager[Jail]]
+SandboxOf = Callable[[], AbstractContextManager[Sandbox]]
 Kind = TemplateLint.Kind
 _to_json, _from_json = msgspec.json.encode, msgspec.json.Decoder(Lint).decode
 
@@ -84,7 +84,7 @@ def begin(version: Version, template: str, preprocess: str, kind: Kind = Kind.TE
     if found.result:
         return found
     if is_quick(version, kind):
-        work(found.pk, engine.owner(), jail_of=_shared)
+        work(found.pk, engine.owner(), sandbox_of=_shared)
     else:
         engine.wake(tasks.lint_template, lint_id=found.pk)
     found.refresh_from_db()
@@ -106,22 +106,24 @@ def _forget_oldest() -> None:
 
 
 @contextmanager
-def _shared() -> Iterator[Jail]:
-    yield shared_jail()
+def _shared() -> Iterator[Sandbox]:
+    yield preview_sandbox()
 
 
 @contextmanager
-def _own() -> Iterator[Jail]:
-    jail = make_jail()
+def _own() -> Iterator[Sandbox]:
+    sandbox = make_sandbox()
     try:
-        yield jail
+        yield sandbox
     finally:
-        jail.close()
+        sandbox.close()
 
 
 @engine.works_on(TemplateLint)
-def work(lint_id: int, owner: str, *, stop: threading.Event | None = None, jail_of: JailOf = _own) -> None:
-    """Find it out, unless somebody else does; `stop` gives it back. `jail_of` opens a jail where one is needed."""
+def work(
+    lint_id: int, owner: str, *, stop: threading.Event | None = None, sandbox_of: SandboxOf = _own
+) -> None:
+    """Run it, unless another process already does. `stop` gives it back; `sandbox_of` opens a sandbox if needed."""
     mine = TemplateLint.objects.filter(pk=lint_id, result="", problem="")
     if not mine.filter(owner="").update(owner=owner, subjects_done=0):
         return
@@ -129,30 +131,30 @@ def work(lint_id: int, owner: str, *, stop: threading.Event | None = None, jail_
     mine = mine.filter(owner=owner)
     look = _look_at_rules if task.kind == Kind.RULES else _look_at_template
     try:
-        found = look(task, jail_of, stop)
+        found = look(task, sandbox_of, stop)
     except _Stopped:
         mine.update(owner="")
-    except (JailRefused, JailBroken):
+    except (SandboxRefused, SandboxBroken):
         mine.update(owner="", problem="prompt_refused")
     else:
         mine.update(owner="", result=found, template="", preprocess="")
 
 
-def _look_at_template(task: TemplateLint, jail_of: JailOf, stop: threading.Event | None) -> str:
-    with jail_of() as jail:
+def _look_at_template(task: TemplateLint, sandbox_of: SandboxOf, stop: threading.Event | None) -> str:
+    with sandbox_of() as sandbox:
         counted = _counted(task, answers_of(task.version), stop)
-        return _to_json(lint(jail, task.template, subjects(jail, counted, task.preprocess))).decode()
+        return _to_json(lint(sandbox, task.template, subjects(sandbox, counted, task.preprocess))).decode()
 
 
-def _look_at_rules(task: TemplateLint, jail_of: JailOf, stop: threading.Event | None) -> str:
+def _look_at_rules(task: TemplateLint, sandbox_of: SandboxOf, stop: threading.Event | None) -> str:
     def progress(done: int) -> None:
         _note_progress(task, done, stop)
 
     look = partial(rule_linting.lint_references, task.version, task.template, task.preprocess)
-    if not rule_linting.needs_jail(task.template, task.preprocess):
+    if not rule_linting.needs_sandbox(task.template, task.preprocess):
         return rule_linting.to_json(look(progress=progress))
-    with jail_of() as jail:
-        return rule_linting.to_json(look(jail, progress=progress))
+    with sandbox_of() as sandbox:
+        return rule_linting.to_json(look(sandbox, progress=progress))
 
 
 def _counted(task: TemplateLint, answers: Iterator[Answer], stop: threading.Event | None) -> Iterator[Answer]:

@@ -1,4 +1,4 @@
-"""A prompt as one sample row makes it, rendered in the jail within limits fit for typing."""
+"""A prompt as one sample row makes it, rendered in the sandbox within limits fit for typing."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import atexit
 import threading
 from dataclasses import dataclass
 
-from judging.core.jail.job import Failure
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import Jail, JailRefused
 from judging.core.pipeline import Context, Item, MetricDefinition, with_changes
 from judging.core.prompts import Piece, Preview, names_used, preview
+from judging.core.sandbox.job import Failure
+from judging.core.sandbox.pool import Sandbox, SandboxRefused
+from judging.core.sandbox.supervisor import SandboxBroken
 from judging.core.scripts import ScriptKind, ScriptOutcome, load_failure, run_preprocess
 from judging.core.tokens import estimated_tokens
-from judging.jails import make_jail
 from judging.runs.tools import render_item
+from judging.sandboxes import make_sandbox
 
 SECONDS = 2.0  # of processor time: somebody waits
 MAX_SHOWN = 100_000  # characters of a prompt that the page shows
 
 _starting = threading.Lock()
-_jail: Jail | None = None
+_sandbox: Sandbox | None = None
 
 
-def shared_jail() -> Jail:
-    """This process's jail for previews, shared by its threads; started at first use."""
-    global _jail
+def preview_sandbox() -> Sandbox:
+    """This process's sandbox for previews, shared by its threads; started at first use."""
+    global _sandbox
     with _starting:
-        if _jail is None:
-            _jail = make_jail(seconds=SECONDS)
-            atexit.register(_jail.close)
-        return _jail
+        if _sandbox is None:
+            _sandbox = make_sandbox(seconds=SECONDS)
+            atexit.register(_sandbox.close)
+        return _sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +60,19 @@ def preview_prompt(definition: MetricDefinition, judge: int, item: Item) -> Prom
     """The prompt of one judge model for an item. Whatever goes wrong is in the result."""
     try:
         return _prompt(definition, judge, item)
-    except (JailRefused, JailBroken) as error:
+    except (SandboxRefused, SandboxBroken) as error:
         return Prompt(Preview((), error=Failure("refused", str(error))), (), None, item)
 
 
 def _prompt(definition: MetricDefinition, judge: int, item: Item) -> Prompt:
-    jail, before = shared_jail(), None
+    sandbox, before = preview_sandbox(), None
     context = Context(item)
     if definition.preprocess.strip():
-        (before,) = run_preprocess(jail, definition.preprocess, [(item.data, item.response)])
+        (before,) = run_preprocess(sandbox, definition.preprocess, [(item.data, item.response)])
         if before.failure is not None:
             return Prompt(Preview(()), (), before, item)
         context = Context(with_changes(item, before.changed), before.result)
-    shown = preview(jail, definition.judges[judge].template, render_item(context, definition))
+    shown = preview(sandbox, definition.judges[judge].template, render_item(context, definition))
     pieces, was_cut = _cut(shown.pieces)
     return Prompt(shown, pieces, before, context.item, was_cut)
 
@@ -89,16 +89,16 @@ def _cut(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], bool]:
 
 
 def template_failure(source: str) -> Failure | None:
-    """The template's syntax error, found in the jail, since compiling is a hostile program's work too."""
+    """The template's syntax error, found in the sandbox, since compiling is a hostile program's work too."""
     try:
-        return names_used(shared_jail(), source)[1]
-    except (JailRefused, JailBroken) as error:
+        return names_used(preview_sandbox(), source)[1]
+    except (SandboxRefused, SandboxBroken) as error:
         return Failure("refused", str(error))
 
 
 def script_failure(kind: ScriptKind, source: str) -> Failure | None:
     """Why a script cannot be loaded; what it does with items is not looked at."""
     try:
-        return load_failure(shared_jail(), kind, source)
-    except (JailRefused, JailBroken) as error:
+        return load_failure(preview_sandbox(), kind, source)
+    except (SandboxRefused, SandboxBroken) as error:
         return Failure("refused", str(error))

@@ -10,12 +10,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import JailRefused
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.pasted import Repair, repaired
 from judging.core.pipeline import AskedJudge, Context, MetricDefinition, with_changes
 from judging.core.prompts import render
+from judging.core.sandbox.pool import SandboxRefused
+from judging.core.sandbox.supervisor import SandboxBroken
 from judging.core.scripts import KINDS, ScriptKind, ScriptOutcome, run_postprocess, run_preprocess
 from judging.messages import reason_sentence
 from judging.metrics import preview, samples
@@ -64,7 +64,7 @@ def script_runs(
     try:
         runs = _runs(definition, sample, metric, typed_reply)
         return {kind: replace(run, repair=repaired(getattr(definition, kind))) for kind, run in runs.items()}
-    except (JailRefused, JailBroken):
+    except (SandboxRefused, SandboxBroken):
         sentence = reason_sentence("script_refused")
         kinds = [kind for kind in KINDS if getattr(definition, kind).strip()]
         return {kind: ScriptRun(kind, sentence) for kind in kinds}
@@ -81,7 +81,9 @@ def _runs(
     context = Context(sample.item)
     if definition.preprocess.strip():
         item = sample.item
-        (before,) = run_preprocess(preview.shared_jail(), definition.preprocess, [(item.data, item.response)])
+        (before,) = run_preprocess(
+            preview.preview_sandbox(), definition.preprocess, [(item.data, item.response)]
+        )
         found["preprocess"] = _shown("preprocess", before)
         if before.failure is None:
             context = Context(with_changes(item, before.changed), before.result)
@@ -89,7 +91,7 @@ def _runs(
         reply, reply_from = _reply(definition, sample, metric, typed_reply)
         context = replace(context, asked=_asked(definition, context, reply))
         arguments = postprocess_arguments(definition, context)
-        (after,) = run_postprocess(preview.shared_jail(), definition.postprocess, [arguments])
+        (after,) = run_postprocess(preview.preview_sandbox(), definition.postprocess, [arguments])
         found["postprocess"] = replace(_shown("postprocess", after), reply=reply, reply_from=reply_from)
     return found
 
@@ -147,5 +149,5 @@ def _asked(definition: MetricDefinition, context: Context, reply: str) -> tuple[
 
 def _prompt(definition: MetricDefinition, number: int, context: Context) -> str:
     item = render_item(context, definition)
-    (rendered,) = render(preview.shared_jail(), definition.judges[number].template, [item], "lenient")
+    (rendered,) = render(preview.preview_sandbox(), definition.judges[number].template, [item], "lenient")
     return rendered.text or ""

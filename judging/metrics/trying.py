@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalsite.secrets import Undecryptable
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import JailRefused
 from judging.core.judges.client import open_client
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.patience import Asked, RetryPolicy, Watch, ask_patiently
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed, Parser, make_parser, why_unread
+from judging.core.sandbox.pool import SandboxRefused
+from judging.core.sandbox.supervisor import SandboxBroken
 from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.metrics.models import Endpoint
-from judging.metrics.preview import shared_jail
+from judging.metrics.preview import preview_sandbox
 from judging.runs.lanes import default_concurrency, judge_settings, way_key
 from judging.runs.trials import Say, Turn, Waits, Work
 from judging.runs.trials import Trial as Calls
@@ -147,21 +147,21 @@ def concluded(
 
 
 def read_reply(metric: MetricDefinition, judge: JudgeModel, content: str) -> Parsed:
-    """The score in a reply; a user's regular expression is searched for in the jail."""
+    """The score in a reply; a user's regular expression is searched for in the sandbox."""
     (parsed,) = read_replies(make_parser(judge.parse, metric.min_score, metric.max_score), [content])
     return parsed
 
 
 def read_replies(parser: Parser, contents: Sequence[str]) -> list[Parsed]:
     """The scores in several replies, one each."""
-    if not parser.jail_script:
+    if not parser.sandbox_script:
         return [parser(content) for content in contents]
     items: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {"content": parser.readable(content)}) for content in contents
     ]
     try:
-        found = run_preprocess(shared_jail(), parser.jail_script, items)
-    except (JailRefused, JailBroken):
+        found = run_preprocess(preview_sandbox(), parser.sandbox_script, items)
+    except (SandboxRefused, SandboxBroken):
         return [Parsed(None, "script_refused")] * len(items)
     return [_concluded(parser, one) for one in found]
 

@@ -3,7 +3,7 @@
     chunks ──lease──▶ items ──a task each──▶ stories (core.pipeline.tell) ──▶ done ──flush──▶ the tables
 
 One event loop talks to the judges; one thread does all database work, so it owns one connection; another runs
-the jail. The loop never waits for either: a slow disk slows the flush, not the asking.
+the sandbox. The loop never waits for either: a slow disk slows the flush, not the asking.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from django.db import DatabaseError, connections
 from datasets.core.formats.names import Format
 from evalsite import engine
 from evalsite.backoff import Backoff
-from judging.core.jail.keeper import JailBroken
 from judging.core.judges.client import Clients
 from judging.core.judges.patience import RetryPolicy
 from judging.core.pipeline import Story, tell
+from judging.core.sandbox.supervisor import SandboxBroken
 from judging.core.values import Outcome
-from judging.jails import make_jail, minimum_level
 from judging.runs import planning, store
 from judging.runs.active import (
     WEIGHTS,
@@ -53,6 +52,7 @@ from judging.runs.services import budget_of, spent_by
 from judging.runs.settling import Settling
 from judging.runs.threads import inside
 from judging.runs.tools import MetricTools
+from judging.sandboxes import make_sandbox, minimum_level
 
 log = logging.getLogger("judging.pump")
 
@@ -85,7 +85,7 @@ class Pump:
         self.policy = policy
         self.runs: dict[int, ActiveRun] = {}
         self.database = ThreadPoolExecutor(1, "pump-database")
-        self.scripts = ThreadPoolExecutor(2, "pump-jail")
+        self.scripts = ThreadPoolExecutor(2, "pump-sandbox")
         # Looking must not wait for those who write, and agreeing on limits not for the flush.
         self.watching = ThreadPoolExecutor(1, "pump-watch")
         self.agreeing = ThreadPoolExecutor(1, "pump-agree")
@@ -93,7 +93,7 @@ class Pump:
         self._in_watching = inside(self.watching)
         self.clients = Clients()
         self.lanes = Lanes(owner, reads=self._in_watching, writes=inside(self.agreeing))
-        self.jail = make_jail()
+        self.sandbox = make_sandbox()
         self.journal = Journal(owner)
         self.outbox = Outbox(owner, self._in_database, self.journal)
 
@@ -123,9 +123,9 @@ class Pump:
                 await asyncio.sleep(backoff.failed())
 
     def _warm_up(self) -> None:
-        """Start the jail while the run is planned; if it cannot start, taking up a run says so."""
-        with contextlib.suppress(JailBroken):
-            _ = self.jail.level
+        """Start the sandbox while the run is planned; if it cannot start, taking up a run says so."""
+        with contextlib.suppress(SandboxBroken):
+            _ = self.sandbox.level
 
     def _over(self) -> bool:
         return self.stop.is_set() or time.monotonic() > self.ends
@@ -189,8 +189,8 @@ class Pump:
         if not run.chunks.filter(done=False, owner="").exists():
             return None
         try:
-            level = self.jail.level
-        except JailBroken as error:
+            level = self.sandbox.level
+        except SandboxBroken as error:
             refuse(run, "sandbox_broken", str(error))
             return None
         if level < minimum_level():
@@ -225,7 +225,7 @@ class Pump:
         if key not in run.tools:
             metric = store.definition(key)
             lanes = [self.lanes.of(judge) for judge in metric.judges]
-            run.tools[key] = MetricTools(metric, lanes, run.caller, self.jail, self.scripts, run.cache)
+            run.tools[key] = MetricTools(metric, lanes, run.caller, self.sandbox, self.scripts, run.cache)
         return run.tools[key]
 
     async def _feed_all(self) -> None:
@@ -348,7 +348,7 @@ class Pump:
             await inside(threads)(connections.close_all)
             threads.shutdown()
         self.scripts.shutdown()
-        self.jail.close()
+        self.sandbox.close()
 
 
 def at_once(item: store.ToJudge, rules: RuleTools) -> store.Judged:

@@ -17,8 +17,8 @@ from evalsite import engine
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.core.candidates import CandidateModel
-from judging.core.jail.job import Failure
 from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.sandbox.job import Failure
 from judging.core.scripts import KINDS, ScriptKind
 from judging.metrics.judge_forms import script_sentence
 from judging.metrics.models import Endpoint, MetricVersion

@@ -1,4 +1,4 @@
-"""The effects of a story, batched: rendering and scripts in the jail, asking through an endpoint's slots."""
+"""The effects of a story, batched: rendering and scripts in the sandbox, asking through an endpoint's slots."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from judging.core.jail.job import Failure as JailFailure
-from judging.core.jail.pool import Jail
 from judging.core.judges.patience import Asked, Call
 from judging.core.judges.replying import Reply
 from judging.core.judges.settings import build_request
@@ -27,6 +25,8 @@ from judging.core.pipeline import (
 from judging.core.planted import planted_verdict
 from judging.core.prompts import Rendered, RenderItem, names_of, render
 from judging.core.replies import Parser, make_parser
+from judging.core.sandbox.job import Failure as SandboxFailure
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptKind, ScriptOutcome, failure_detail, run_postprocess, run_preprocess
 from judging.core.values import Value
 from judging.runs.batcher import Batcher
@@ -49,7 +49,7 @@ class MetricTools:
         metric: MetricDefinition,
         lanes: list[Lane],
         caller: Caller,
-        jail: Jail,
+        sandbox: Sandbox,
         threads: ThreadPoolExecutor,
         cache: ReplyCache | None = None,
     ) -> None:
@@ -57,7 +57,7 @@ class MetricTools:
         self.cache = cache
         self.lanes = lanes
         self.caller = caller
-        self.jail = jail
+        self.sandbox = sandbox
         self.threads = threads
         self._builds: tuple[bool, ...] | None = None
         self._renders = [self._batched(self._render(number)) for number in range(len(metric.judges))]
@@ -70,7 +70,7 @@ class MetricTools:
         reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
         self._shown = ("content", "reasoning_content") if reasoning else ("content",)
         ask = self.ask if metric.judges else None
-        self.rules = RuleTools(metric, jail, threads, ask) if metric.rules else None
+        self.rules = RuleTools(metric, sandbox, threads, ask) if metric.rules else None
 
     @property
     def alone(self) -> RuleTools | None:
@@ -104,7 +104,7 @@ class MetricTools:
 
     def _find_builds(self) -> tuple[bool, ...]:
         """A template that has no names because it has a syntax error is told of when it is rendered."""
-        found = (names_of(self.jail, judge.template)[0].used for judge in self.metric.judges)
+        found = (names_of(self.sandbox, judge.template)[0].used for judge in self.metric.judges)
         return tuple(any(one.path[0] in _OF_OTHERS for one in used) for used in found)
 
     async def ask(self, questions: Sequence[Question]) -> list[AskedJudge]:
@@ -147,12 +147,12 @@ class MetricTools:
 
     async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
         parser = self._parsers[judge]
-        if not parser.jail_script:
+        if not parser.sandbox_script:
             parsed = parser(content)
             return parsed.value, parsed.reason
         found = await self._searches[judge](parser.readable(content))
         if found.failure is not None:
-            return None, jail_failure(found.failure, "parser").code
+            return None, sandbox_failure(found.failure, "parser").code
         parsed = parser.conclude(found.result if isinstance(found.result, str) else None)
         return parsed.value, parsed.reason
 
@@ -174,7 +174,7 @@ class MetricTools:
         def work(contexts: list[Context]) -> list[str | Failure]:
             items = [render_item(context, self.metric) for context in contexts]
             return [
-                prompt_or_failure(one) for one in render(self.jail, template, items, self.metric.undefined)
+                prompt_or_failure(one) for one in render(self.sandbox, template, items, self.metric.undefined)
             ]
 
         return work
@@ -183,7 +183,9 @@ class MetricTools:
         """A user's regular expression, which may take for ever, runs where scripts run."""
 
         def work(texts: list[str]) -> list[ScriptOutcome]:
-            return run_preprocess(self.jail, parser.jail_script, [({}, {"content": text}) for text in texts])
+            return run_preprocess(
+                self.sandbox, parser.sandbox_script, [({}, {"content": text}) for text in texts]
+            )
 
         return work
 
@@ -192,7 +194,7 @@ class MetricTools:
         alone = self.metric.sandbox == "item"
         return [
             script_result("preprocess", one)
-            for one in run_preprocess(self.jail, self.metric.preprocess, items, each_alone=alone)
+            for one in run_preprocess(self.sandbox, self.metric.preprocess, items, each_alone=alone)
         ]
 
     def _postprocess(self, contexts: list[Context]) -> list[ScriptResult]:
@@ -200,7 +202,7 @@ class MetricTools:
         alone = self.metric.sandbox == "item"
         return [
             script_result("postprocess", one)
-            for one in run_postprocess(self.jail, self.metric.postprocess, items, each_alone=alone)
+            for one in run_postprocess(self.sandbox, self.metric.postprocess, items, each_alone=alone)
         ]
 
 
@@ -241,12 +243,12 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
 
 def prompt_or_failure(rendered: Rendered) -> str | Failure:
     if rendered.error is not None:
-        return jail_failure(rendered.error, "prompt")
+        return sandbox_failure(rendered.error, "prompt")
     assert rendered.text is not None
     return rendered.text
 
 
-def jail_failure(failure: JailFailure, what: str) -> Failure:
+def sandbox_failure(failure: SandboxFailure, what: str) -> Failure:
     """Codes such as prompt_undefined or script_timeout; the detail names the line of the user's own source."""
     place = f" (line {failure.line})" if failure.line else ""
     return Failure(f"{what}_{failure.code}", failure.message + place)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from judging.core.jail.paths import Path, dotted
 from judging.core.prompts import Names, RenderItem
+from judging.core.sandbox.wire import Path, dotted
 
 ROOTS = (
     "data",

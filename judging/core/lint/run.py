@@ -5,11 +5,11 @@ from itertools import islice
 from typing import TypeVar
 
 from datasets.core.variables import is_reference
-from judging.core.jail.job import Failure
-from judging.core.jail.pool import Jail
 from judging.core.lint.findings import Code, Finding, Lint, Longest, Met, Rows
 from judging.core.lint.known import LATE, KnownNames
 from judging.core.prompts import NameAt, Names, Rendered, RenderItem, names_of, render
+from judging.core.sandbox.job import Failure
+from judging.core.sandbox.pool import Sandbox
 from judging.core.tokens import estimated_tokens
 
 Subject = tuple[int, RenderItem | Failure]
@@ -17,19 +17,19 @@ _BATCH = 500
 _REFERENCE = ("data", "ref_answer")
 
 
-def lint(jail: Jail, template: str, subjects: Iterable[Subject]) -> Lint:
+def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
     """What is wrong with a template, over all subjects: a row's line with what a render of it sees.
 
     A row's subjects (its answers) follow each other; a Failure stands for a preprocess that failed. Memory does not
-    grow with their number. JailRefused, JailBroken as ``Jail.run``.
+    grow with their number. SandboxRefused, SandboxBroken as ``Sandbox.run``.
     """
-    names, broken = names_of(jail, template)
+    names, broken = names_of(sandbox, template)
     if broken:
         return Lint((Met(broken.line, broken.message).finding(_code(broken)),))
     linting = _Linting(names)
     for batch in _batches(subjects):
         items = [item for _, item in batch if isinstance(item, RenderItem)]
-        rendered = iter(render(jail, template, items, "lenient"))
+        rendered = iter(render(sandbox, template, items, "lenient"))
         for line, item in batch:
             if isinstance(item, Failure):
                 linting.add_failed_script(line, item)

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from judging.core.jail.job import Failure
-from judging.core.jail.pool import Jail
 from judging.core.lint.run import Subject
 from judging.core.prompts import RenderItem
+from judging.core.sandbox.job import Failure
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome, run_preprocess
 
 Answer = tuple[
@@ -17,7 +17,7 @@ Answer = tuple[
 _SCRIPT_BATCH = 500
 
 
-def subjects(jail: Jail, answers: Iterable[Answer], script: str | None) -> Iterator[Subject]:
+def subjects(sandbox: Sandbox, answers: Iterable[Answer], script: str | None) -> Iterator[Subject]:
     """What the template sees of each answer, after the preprocess script if there is one."""
     rest = iter(answers)
     if not script:
@@ -25,7 +25,7 @@ def subjects(jail: Jail, answers: Iterable[Answer], script: str | None) -> Itera
             yield line, RenderItem(data, response)
         return
     while batch := list(islice(rest, _SCRIPT_BATCH)):
-        ran = run_preprocess(jail, script, [(data, response or {}) for _line, data, response in batch])
+        ran = run_preprocess(sandbox, script, [(data, response or {}) for _line, data, response in batch])
         for (line, data, response), outcome in zip(batch, ran, strict=True):
             yield line, _after(outcome, data, response)
 

@@ -1,4 +1,4 @@
-"""The scoring-rule language (`# DSL`): text → lines → sheet → program → evaluation. No Django, no judge, no jail.
+"""The scoring-rule language (`# DSL`): text → lines → sheet → program → evaluation. No Django, no judge, no sandbox.
 
     reading = read_program(text)                         check.py: a program, or every error with its place
     evaluation = plan(reading.program, answer, reference)      plan.py: mechanical lines at once, the rest as questions
@@ -13,7 +13,7 @@
 | `values.py`, `formats.py`, `fields.py` | exact values, JSON and XML read safely, a field found by its name |
 | `scoring.py` | the mechanical functions |
 | `plan.py`, `conclude.py`, `aggregate.py` | scoring one answer |
-| `asking.py`, `code.py` | prompts for the judge model and its replies; Python blocks in the jail |
+| `asking.py`, `code.py` | prompts for the judge model and its replies; Python blocks in the sandbox |
 | `lint.py` | a reference held against the program |
 | `write.py` | program → text |
 """

@@ -1,14 +1,14 @@
-"""Python blocks, run in the jail as preprocess scripts are: many calls of one block go in one batch."""
+"""Python blocks, run in the sandbox as preprocess scripts are: many calls of one block go in one batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging.core.jail.job import Failure
-from judging.core.jail.pool import Jail
 from judging.core.rules.plan import Call
 from judging.core.rules.program import Code
 from judging.core.rules.scoring import BEST, WORST, Reason, Scored
+from judging.core.sandbox.job import Failure
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome, run_preprocess
 
 FAILED, NO_SCORE = "code.failed", "code.result"
@@ -34,11 +34,11 @@ def preprocess(data, resp):
 
 
 def run_code(
-    jail: Jail, code: Code, calls: Sequence[Call], *, each_alone: bool = False
+    sandbox: Sandbox, code: Code, calls: Sequence[Call], *, each_alone: bool = False
 ) -> list[Scored | Reason]:
     """For each call of this block its score, or why there is none (`code.failed`, `code.result`), in order."""
     items = [({"arguments": call.arguments}, {"content": ""}) for call in calls]
-    outcomes = run_preprocess(jail, script_for(code), items, each_alone=each_alone)
+    outcomes = run_preprocess(sandbox, script_for(code), items, each_alone=each_alone)
     return [_found(outcome, code) for outcome in outcomes]
 
 

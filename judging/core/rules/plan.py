@@ -33,7 +33,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A Python block to be run in the jail. `arguments`: JSON text of its two parameters."""
+    """A Python block to be run in the sandbox. `arguments`: JSON text of its two parameters."""
 
     line: int
     code: Code

@@ -1,6 +1,6 @@
 """A rule metric's part of one response's story: plan → Python blocks → the judge model's lines → conclude.
 
-Pure but for two callables: one runs a Python block in the jail, one asks the metric's judge model.
+Pure but for two callables: one runs a Python block in the sandbox, one asks the metric's judge model.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ from django.utils.translation import gettext as _
 from datasets.management.commands.validate import terminal_language
 from evalsite import data_dir
 from evalsite.secrets import Undecryptable
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import JailRefused
 from judging.core.judges.client import Clients
 from judging.core.judges.patience import Asked, ask_patiently
 from judging.core.judges.settings import JudgeSettings, build_request
@@ -27,9 +25,11 @@ from judging.core.rules.plan import Evaluation, Question, plan
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason, Scored
 from judging.core.rules.values import from_python, json_text
-from judging.jails import make_jail
+from judging.core.sandbox.pool import SandboxRefused
+from judging.core.sandbox.supervisor import SandboxBroken
 from judging.messages import reason_sentence as judge_sentence
 from judging.rule_messages import problem_sentence, reason_sentence
+from judging.sandboxes import make_sandbox
 
 HAS_ERRORS, WRONG_USAGE = 1, 2
 
@@ -154,13 +154,13 @@ def score_document(result: Result) -> Document:
 
 
 def found_for(evaluation: Evaluation, settings: JudgeSettings | None) -> dict[int, Scored | Reason]:
-    """What the jail and the judge model say of the lines that are not scored mechanically."""
+    """What the sandbox and the judge model say of the lines that are not scored mechanically."""
     found: dict[int, Scored | Reason] = {}
     try:
-        with make_jail() as jail:
+        with make_sandbox() as sandbox:
             for call in evaluation.calls:
-                (found[call.line],) = run_code(jail, call.code, [call])
-    except (JailBroken, JailRefused) as error:
+                (found[call.line],) = run_code(sandbox, call.code, [call])
+    except (SandboxBroken, SandboxRefused) as error:
         raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
     if any(isinstance(one, Reason) for one in found.values()):
         return found  # the judge model could not save it

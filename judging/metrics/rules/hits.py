@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import Jail, JailRefused
 from judging.core.rules.code import run_code
 from judging.core.rules.plan import Call, Evaluation
 from judging.core.rules.scoring import WORST, Reason, Scored
+from judging.core.sandbox.pool import Sandbox, SandboxRefused
+from judging.core.sandbox.supervisor import SandboxBroken
 
 SECONDS = 1.0  # for all blocks of a program
 ENDED = ("timeout", "memory", "killed", "load", "syntax")  # failures that other rows would meet too
@@ -30,8 +30,8 @@ class Hits:
     lines: dict[Key, tuple[int, int]]  # (gave 1, scored)
 
 
-def count_hits(evaluations: list[Evaluation], jail: Jail | None) -> Hits:
-    """`jail` runs the Python blocks; without one they are not counted."""
+def count_hits(evaluations: list[Evaluation], sandbox: Sandbox | None) -> Hits:
+    """`sandbox` runs the Python blocks; without one they are not counted."""
     lines: dict[Key, tuple[int, int]] = {}
 
     def count(key: Key, score: float) -> None:
@@ -42,13 +42,13 @@ def count_hits(evaluations: list[Evaluation], jail: Jail | None) -> Hits:
         for line in evaluation.lines:
             if line.score is not None:
                 count((line.rule.place.line, line.name), line.score)
-    for key, score in _by_blocks(evaluations, jail) if jail else ():
+    for key, score in _by_blocks(evaluations, sandbox) if sandbox else ():
         count(key, score)
     without = sum(evaluation.failure is not None for evaluation in evaluations)
     return Hits(len(evaluations), without, lines)
 
 
-def _by_blocks(evaluations: list[Evaluation], jail: Jail) -> Iterator[tuple[Key, float]]:
+def _by_blocks(evaluations: list[Evaluation], sandbox: Sandbox) -> Iterator[tuple[Key, float]]:
     """What the program's Python blocks give, a block after the other; who fails is left out."""
     waiting: dict[str, list[tuple[Key, Call]]] = {}
     for evaluation in evaluations:
@@ -58,22 +58,22 @@ def _by_blocks(evaluations: list[Evaluation], jail: Jail) -> Iterator[tuple[Key,
     for calls in waiting.values():
         keys, results = (
             [key for key, _call in calls],
-            _in_time(jail, [call for _key, call in calls], len(waiting)),
+            _in_time(sandbox, [call for _key, call in calls], len(waiting)),
         )
         yield from (
             (key, one.score) for key, one in zip(keys, results, strict=False) if isinstance(one, Scored)
         )
 
 
-def _in_time(jail: Jail, calls: list[Call], blocks: int) -> list[Scored | Reason]:
+def _in_time(sandbox: Sandbox, calls: list[Call], blocks: int) -> list[Scored | Reason]:
     """Results of the first calls of one block: more at a time while they are quick, none after one that hangs."""
     found: list[Scored | Reason] = []
     began, size = time.monotonic(), 1
     while size and len(found) < len(calls):
         batch = calls[len(found) : len(found) + size]
         try:
-            results = run_code(jail, batch[0].code, batch)
-        except (JailBroken, JailRefused):
+            results = run_code(sandbox, batch[0].code, batch)
+        except (SandboxBroken, SandboxRefused):
             break
         found += results
         if any(isinstance(one, Reason) and one.params.get("why") in ENDED for one in results):

@@ -12,8 +12,6 @@ from django.utils.translation import gettext as _
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import JailRefused
 from judging.core.pipeline import Item, MetricDefinition, with_changes
 from judging.core.rules import words
 from judging.core.rules.check import Reading, read_program
@@ -25,10 +23,12 @@ from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason, Scored
 from judging.core.rules.story import evaluate, reference_for
 from judging.core.rules.values import from_python, text_of
+from judging.core.sandbox.pool import SandboxRefused
+from judging.core.sandbox.supervisor import SandboxBroken
 from judging.core.scripts import run_preprocess
 from judging.metrics import samples
 from judging.metrics.judge_forms import script_sentence, unified
-from judging.metrics.preview import shared_jail
+from judging.metrics.preview import preview_sandbox
 from judging.metrics.rules.hits import ENDED, Hits, count_hits
 from judging.metrics.rules.rows import fields_seen, items_of, references_of
 from judging.metrics.samples import Sample
@@ -138,7 +138,9 @@ class RuleLook:
         items = items_of(self.sample.version, self.sample.response.candidate, most)
         if self.preprocess.strip():
             items, _why = after_preprocess(self.preprocess, items)
-        return count_hits([evaluate(program, item) for item in items], None if self.hangs else shared_jail())
+        return count_hits(
+            [evaluate(program, item) for item in items], None if self.hangs else preview_sandbox()
+        )
 
     @property
     def hangs(self) -> bool:
@@ -177,8 +179,8 @@ def look(project: Project, before: MetricDefinition, typed: QueryDict) -> RuleLo
 def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
     """The items as preprocess leaves them; those on which it fails are left out, the first failure is told."""
     try:
-        outcomes = run_preprocess(shared_jail(), source, [(item.data, item.response) for item in items])
-    except (JailBroken, JailRefused) as error:
+        outcomes = run_preprocess(preview_sandbox(), source, [(item.data, item.response) for item in items])
+    except (SandboxBroken, SandboxRefused) as error:
         return [], str(error)
     failures = [outcome.failure for outcome in outcomes if outcome.failure]
     prepared = [
@@ -194,8 +196,8 @@ def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
     found: dict[int, Scored | Reason] = {}
     try:
         for call in evaluation.calls:
-            (found[call.line],) = run_code(shared_jail(), call.code, [call])
-    except (JailBroken, JailRefused):
+            (found[call.line],) = run_code(preview_sandbox(), call.code, [call])
+    except (SandboxBroken, SandboxRefused):
         return found
     return found
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from judging.core.jail.pool import Jail
 from judging.core.pasted import repaired, repaired_pattern
 from judging.core.recommended import RECOMMENDED
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_postprocess
 
 PASTED = r"""import re
@@ -38,17 +38,17 @@ return ans_map.get(last_comparison)
 
 
 @pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    with Jail() as jail:
-        yield jail
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as sandbox:
+        yield sandbox
 
 
-def test_a_script_whose_backslashes_and_indentation_were_lost_works_again(jail: Jail) -> None:
+def test_a_script_whose_backslashes_and_indentation_were_lost_works_again(sandbox: Sandbox) -> None:
     repair = repaired(PASTED)
     assert repair is not None
     assert repair.found == ("backslashes", "indentation")
     item = {"judge_resps": [{"content": "[[A=B]], no: [[B>A]]"}], "data": {}, "resp": {}}
-    (outcome,) = run_postprocess(jail, repair.source, [item])
+    (outcome,) = run_postprocess(sandbox, repair.source, [item])
     assert (outcome.result, outcome.failure) == (4, None)
 
 

@@ -7,26 +7,26 @@ from typing import Any
 
 import pytest
 
-from judging.core.jail.pool import Jail
 from judging.core.recommended import RECOMMENDED
 from judging.core.replies import VERDICTS
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import load_failure, run_postprocess, run_preprocess
 
 
 @pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    with Jail() as jail:
-        yield jail
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as sandbox:
+        yield sandbox
 
 
-def before(jail: Jail, name: str, content: str) -> tuple[Any, Any]:
+def before(sandbox: Sandbox, name: str, content: str) -> tuple[Any, Any]:
     """What it returns, and the answer that the judge sees."""
-    (outcome,) = run_preprocess(jail, RECOMMENDED[name].source, [({}, {"content": content})])
+    (outcome,) = run_preprocess(sandbox, RECOMMENDED[name].source, [({}, {"content": content})])
     assert outcome.failure is None, outcome.failure
     return outcome.result, outcome.changed.get("response", {}).get("content", content)
 
 
-def after(jail: Jail, name: str, *replies: str | None) -> Any:
+def after(sandbox: Sandbox, name: str, *replies: str | None) -> Any:
     asked = {
         "judge_reqs": [{"messages": []} for _ in replies],
         "judge_resps": [
@@ -35,15 +35,15 @@ def after(jail: Jail, name: str, *replies: str | None) -> Any:
         ],
         "judge_models": [{"name": "judge"} for _ in replies],
     }
-    (outcome,) = run_postprocess(jail, RECOMMENDED[name].source, [{**asked, "data": {}, "resp": {}}])
+    (outcome,) = run_postprocess(sandbox, RECOMMENDED[name].source, [{**asked, "data": {}, "resp": {}}])
     assert outcome.failure is None, outcome.failure
     return outcome.result
 
 
 @pytest.mark.parametrize("name", RECOMMENDED)
-def test_it_loads(name: str, jail: Jail) -> None:
+def test_it_loads(name: str, sandbox: Sandbox) -> None:
     one = RECOMMENDED[name]
-    assert load_failure(jail, one.kind, one.source) is None
+    assert load_failure(sandbox, one.kind, one.source) is None
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_it_loads(name: str, jail: Jail) -> None:
         ("5", "5"),
     ],
 )
-def test_thinking_is_taken_out_of_the_answer(content: str, left: str, jail: Jail) -> None:
-    assert before(jail, "strip_think", content)[1] == left
+def test_thinking_is_taken_out_of_the_answer(content: str, left: str, sandbox: Sandbox) -> None:
+    assert before(sandbox, "strip_think", content)[1] == left
 
 
 @pytest.mark.parametrize(
@@ -70,21 +70,21 @@ def test_thinking_is_taken_out_of_the_answer(content: str, left: str, jail: Jail
         ("[1]", "[1]"),
     ],
 )
-def test_a_field_of_a_json_answer_is_judged_alone(content: str, left: str, jail: Jail) -> None:
-    assert before(jail, "json_field", content)[1] == left
+def test_a_field_of_a_json_answer_is_judged_alone(content: str, left: str, sandbox: Sandbox) -> None:
+    assert before(sandbox, "json_field", content)[1] == left
 
 
-def test_the_length_is_a_number_of_characters(jail: Jail) -> None:
-    assert before(jail, "length", " 你好 \n") == (2, " 你好 \n")
+def test_the_length_is_a_number_of_characters(sandbox: Sandbox) -> None:
+    assert before(sandbox, "length", " 你好 \n") == (2, " 你好 \n")
 
 
 @pytest.mark.parametrize(("verdict", "score"), VERDICTS.items())
-def test_the_last_verdict_of_the_last_judge_counts(verdict: str, score: int, jail: Jail) -> None:
-    assert after(jail, "comparison", "[[A=B]]", f"first [[A>>B]], then [[ {verdict} ]]") == score
+def test_the_last_verdict_of_the_last_judge_counts(verdict: str, score: int, sandbox: Sandbox) -> None:
+    assert after(sandbox, "comparison", "[[A=B]]", f"first [[A>>B]], then [[ {verdict} ]]") == score
 
 
-def test_without_a_verdict_there_is_no_score(jail: Jail) -> None:
-    assert [after(jail, "comparison", reply) for reply in ("A is better", None)] == [None, None]
+def test_without_a_verdict_there_is_no_score(sandbox: Sandbox) -> None:
+    assert [after(sandbox, "comparison", reply) for reply in ("A is better", None)] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,6 @@ def test_without_a_verdict_there_is_no_score(jail: Jail) -> None:
     ],
 )
 def test_judges_are_combined(
-    replies: tuple[str | None, ...], mean: float | None, majority: float | None, jail: Jail
+    replies: tuple[str | None, ...], mean: float | None, majority: float | None, sandbox: Sandbox
 ) -> None:
-    assert (after(jail, "mean", *replies), after(jail, "majority", *replies)) == (mean, majority)
+    assert (after(sandbox, "mean", *replies), after(sandbox, "majority", *replies)) == (mean, majority)

@@ -1,4 +1,4 @@
-"""The live preview and the trial: a real row, a real jail, a real server."""
+"""The live preview and the trial: a real row, a real sandbox, a real server."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_a_trial_says_why_there_is_no_score(
     assert says in typist.tries("t")[-1]["html"]
 
 
-def test_a_regular_expression_is_searched_for_in_the_jail(typist: Typist, server: ScriptedJudge) -> None:
+def test_a_regular_expression_is_searched_for_in_the_sandbox(typist: Typist, server: ScriptedJudge) -> None:
     more = {"judge-0-parse": "regex", "judge-0-pattern": r"mark (\d+)"}
     server.server.script = lambda _: "mark 4"
     assert '<span class="score">4</span>' in typist.tries("t", **more)[-1]["html"]

@@ -10,8 +10,8 @@ from datasets.models import Response
 from judging.core.judges.scripted import ScriptedJudge
 from judging.runs import pump
 from judging.runs.models import Run, RunState
-from tests.judging.core.jail.scripting import OUTSIDE, script
-from tests.judging.core.jail.test_batches import FORGE
+from tests.judging.core.sandbox.scripting import OUTSIDE, script
+from tests.judging.core.sandbox.test_batches import FORGE
 from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,11 +1,11 @@
-"""Python blocks in a real jail."""
+"""Python blocks in a real sandbox."""
 
 import pytest
 
-from judging.core.jail.pool import Jail
 from judging.core.rules.code import run_code
 from judging.core.rules.plan import Call
 from judging.core.rules.scoring import Reason, Scored
+from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.rules.programs import planned, with_lines
 
 
@@ -14,21 +14,21 @@ def calls(block: str, answer: str, reference: str) -> tuple[Call, ...]:
     return planned(text, f'{{"a": {answer}}}', f'{{"a": {reference}}}').calls
 
 
-def ran(jail: Jail, block: str, answer: str = "1", reference: str = "1") -> Scored | Reason:
+def ran(sandbox: Sandbox, block: str, answer: str = "1", reference: str = "1") -> Scored | Reason:
     (call,) = calls(block, answer, reference)
-    return run_code(jail, call.code, [call])[0]
+    return run_code(sandbox, call.code, [call])[0]
 
 
-def returned(jail: Jail, expression: str, answer: str = "1", reference: str = "1") -> object:
-    found = ran(jail, f"def f(ref_answer, model_answer):\n    return {expression}", answer, reference)
+def returned(sandbox: Sandbox, expression: str, answer: str = "1", reference: str = "1") -> object:
+    found = ran(sandbox, f"def f(ref_answer, model_answer):\n    return {expression}", answer, reference)
     return found.score if isinstance(found, Scored) else found.code
 
 
 @pytest.mark.parametrize(
     ("expression", "score"), [("5", 5), ("1", 1), ("2.5", 2.5), ("round(3.7)", 4), ("5.0", 5.0)]
 )
-def test_a_number_from_1_to_5_is_the_score(jail: Jail, expression: str, score: float) -> None:
-    assert returned(jail, expression) == score
+def test_a_number_from_1_to_5_is_the_score(sandbox: Sandbox, expression: str, score: float) -> None:
+    assert returned(sandbox, expression) == score
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,10 @@ def test_a_number_from_1_to_5_is_the_score(jail: Jail, expression: str, score: f
     [("fractions", "Fraction(7, 2)", 3.5), ("decimal", "Decimal(4)", 4), ("decimal", "Decimal('4.5')", 4.5)],
 )
 def test_exact_numbers_of_the_standard_library_are_numbers(
-    jail: Jail, kind: str, expression: str, score: float
+    sandbox: Sandbox, kind: str, expression: str, score: float
 ) -> None:
     head = f"from {kind} import *\ndef f(ref_answer, model_answer):"
-    assert ran(jail, f"{head}\n    return {expression}") == Scored(
+    assert ran(sandbox, f"{head}\n    return {expression}") == Scored(
         score, Reason("code_returned", {"label": "代码1", "score": f"{score:g}"})
     )
 
@@ -60,21 +60,21 @@ def test_exact_numbers_of_the_standard_library_are_numbers(
         "'\\0'",
     ],
 )
-def test_anything_else_is_an_error(jail: Jail, expression: str) -> None:
-    assert returned(jail, expression) == "code.result"
+def test_anything_else_is_an_error(sandbox: Sandbox, expression: str) -> None:
+    assert returned(sandbox, expression) == "code.result"
 
 
-def test_the_error_says_what_came_back(jail: Jail) -> None:
-    found = ran(jail, "def f(ref_answer, model_answer):\n    return ref_answer == model_answer")
+def test_the_error_says_what_came_back(sandbox: Sandbox) -> None:
+    found = ran(sandbox, "def f(ref_answer, model_answer):\n    return ref_answer == model_answer")
     assert found == Reason("code.result", {"label": "代码1", "met": "bool True"})
 
 
 @pytest.mark.parametrize(
     "head", ["ref_answer, model_answer", "model_answer, ref_answer", "*, ref_answer, model_answer"]
 )
-def test_the_values_go_to_the_parameters_of_their_names(jail: Jail, head: str) -> None:
+def test_the_values_go_to_the_parameters_of_their_names(sandbox: Sandbox, head: str) -> None:
     block = f"def f({head}):\n    return 5 if (ref_answer, model_answer) == ('r', 'a') else 1"
-    assert ran(jail, block, '"a"', '"r"') == Scored(
+    assert ran(sandbox, block, '"a"', '"r"') == Scored(
         5, Reason("code_returned", {"label": "代码1", "score": "5"})
     )
 
@@ -89,21 +89,21 @@ def test_the_values_go_to_the_parameters_of_their_names(jail: Jail, head: str) -
         ('{"b": [1, "二"]}', "model_answer == {'b': [1, '二']} and type(model_answer) is dict"),
     ],
 )
-def test_values_are_python_values(jail: Jail, value: str, expression: str) -> None:
-    assert returned(jail, f"5 if {expression} else 1", value, "0") == 5
+def test_values_are_python_values(sandbox: Sandbox, value: str, expression: str) -> None:
+    assert returned(sandbox, f"5 if {expression} else 1", value, "0") == 5
 
 
-def test_a_block_keeps_its_own_names(jail: Jail) -> None:
+def test_a_block_keeps_its_own_names(sandbox: Sandbox) -> None:
     block = (
         "from __future__ import annotations\nimport json\ndef preprocess(x): return x + 3\n"
         "def _score(x): return preprocess(x)\ndef f(ref_answer, model_answer): return _score(ref_answer)"
     )
-    assert isinstance(found := ran(jail, block), Scored)
+    assert isinstance(found := ran(sandbox, block), Scored)
     assert found.score == 4
 
 
-def test_a_failure_names_the_programs_line(jail: Jail) -> None:
-    found = ran(jail, "\ndef f(ref_answer, model_answer):\n    return int(model_answer)", '"x"')
+def test_a_failure_names_the_programs_line(sandbox: Sandbox) -> None:
+    found = ran(sandbox, "\ndef f(ref_answer, model_answer):\n    return int(model_answer)", '"x"')
     assert isinstance(found, Reason)
     assert (found.code, found.params["code_line"]) == ("code.failed", "8")
     assert found.params["detail"].startswith("ValueError: invalid literal")
@@ -117,20 +117,20 @@ def test_a_failure_names_the_programs_line(jail: Jail) -> None:
         ("max(iter(int, 1))", "timeout"),
     ],
 )
-def test_a_block_is_locked_up(jail: Jail, expression: str, why: str) -> None:
-    found = ran(jail, f"def f(ref_answer, model_answer):\n    return {expression}")
+def test_a_block_is_locked_up(sandbox: Sandbox, expression: str, why: str) -> None:
+    found = ran(sandbox, f"def f(ref_answer, model_answer):\n    return {expression}")
     assert isinstance(found, Reason)
     assert (found.code, found.params["why"]) == ("code.failed", why)
 
 
-def test_a_block_that_does_not_load_fails_with_its_reason(jail: Jail) -> None:
-    found = ran(jail, "import socket\ndef f(ref_answer, model_answer): return 5")
+def test_a_block_that_does_not_load_fails_with_its_reason(sandbox: Sandbox) -> None:
+    found = ran(sandbox, "import socket\ndef f(ref_answer, model_answer): return 5")
     assert isinstance(found, Reason)
     assert "'socket' can't be imported" in found.params["detail"]
 
 
-def test_calls_of_one_block_go_in_one_batch(jail: Jail) -> None:
+def test_calls_of_one_block_go_in_one_batch(sandbox: Sandbox) -> None:
     block = "def f(ref_answer, model_answer): return model_answer"
     batch = [calls(block, str(number), "0")[0] for number in (1, 2, 9)]
-    found = run_code(jail, batch[0].code, batch)
+    found = run_code(sandbox, batch[0].code, batch)
     assert [one.score if isinstance(one, Scored) else one.code for one in found] == [1, 2, "code.result"]
