@@ -21,7 +21,7 @@ from datasets.core.variables import reference_in, response_data, row_data
 from datasets.models import Candidate
 from evalsite.cells import MARK, cell
 from judging.core.pipeline import MetricDefinition
-from judging.core.rules.scoring import Reason
+from judging.core.rules.program import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
 from judging.runs.filters import ANYTHING, Filters, matching, overridden_states

@@ -10,11 +10,9 @@ from typing import Any
 
 from judging.core.pipeline import AskedJudge, Item, MetricDefinition, Question, Ruled, Story, story_by_rules
 from judging.core.rules.check import read_program
-from judging.core.rules.code import run_code
-from judging.core.rules.plan import Call
-from judging.core.rules.program import Code
-from judging.core.rules.scoring import Reason, Scored
-from judging.core.rules.story import Ask, evaluate, rule_on, ruled
+from judging.core.rules.evaluate import Ask, evaluate, judge_by_rules, ruled
+from judging.core.rules.program import Call, Code, Reason, Scored
+from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox
 from judging.core.values import Outcome
 from judging.runs.batcher import Batcher
@@ -54,7 +52,7 @@ class RuleTools:
         if self.program is None:
             return Ruled(Outcome.error(BROKEN, self.broken))
         ask = self.ask if heard is None else _from(heard)
-        return await rule_on(self.program, item, self._run, ask)
+        return await judge_by_rules(self.program, item, self._run, ask)
 
     async def _run(self, call: Call) -> Scored | Reason:
         label = call.code.label

@@ -7,20 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judging.core.rules.conclude import conclude
-from judging.core.rules.formats import NotInFormat, check_depth
-from judging.core.rules.plan import (
+from judging.core.rules.evaluate import (
     ANSWER_LACKS,
     FIELD_MISSING,
     PENDING,
     REFERENCE_FORMAT,
-    Call,
     Evaluation,
     Line,
+    conclude,
     plan,
 )
-from judging.core.rules.program import Code, Program, Rule
-from judging.core.rules.scoring import BEST, Reason, Scored
+from judging.core.rules.formats import NotInFormat, check_depth
+from judging.core.rules.program import BEST, Call, Code, Program, Reason, Rule, Scored
 from judging.core.rules.values import Number, Value, from_python, text_of
 
 BREAKS_RULE, OTHER_TYPE = "reference.breaks_rule", "reference.other_type"

@@ -17,13 +17,19 @@ from evalsite.secrets import Undecryptable
 from judging.core.judges.client import Clients
 from judging.core.judges.patience import Asked, ask_patiently
 from judging.core.judges.settings import JudgeSettings, build_request
-from judging.core.rules.asking import read_reply
+from judging.core.rules.ask import read_reply
 from judging.core.rules.check import Reading, read_program
-from judging.core.rules.code import run_code
-from judging.core.rules.conclude import NO_JUDGE, Result, conclude, needs_answers
-from judging.core.rules.plan import Evaluation, Question, plan
-from judging.core.rules.program import Problem
-from judging.core.rules.scoring import Reason, Scored
+from judging.core.rules.evaluate import (
+    NO_JUDGE,
+    Evaluation,
+    LineQuestion,
+    Result,
+    conclude,
+    needs_answers,
+    plan,
+)
+from judging.core.rules.program import Problem, Reason, Scored
+from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import from_python, json_text
 from judging.core.sandbox.pool import SandboxRefused
 from judging.core.sandbox.supervisor import SandboxBroken
@@ -169,7 +175,7 @@ def found_for(evaluation: Evaluation, settings: JudgeSettings | None) -> dict[in
     return found | asyncio.run(asked(evaluation.questions, settings))
 
 
-async def asked(questions: tuple[Question, ...], settings: JudgeSettings) -> dict[int, Scored | Reason]:
+async def asked(questions: tuple[LineQuestion, ...], settings: JudgeSettings) -> dict[int, Scored | Reason]:
     """Every question to the judge model at once."""
     async with Clients() as clients:
         client = clients.of(settings)

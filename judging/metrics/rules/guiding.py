@@ -8,11 +8,11 @@ from itertools import zip_longest
 from django.http import QueryDict
 
 from datasets.models import Version
-from judging.core.rules import words
-from judging.core.rules.arguments import write_format
+from judging.core.rules import keywords
 from judging.core.rules.check import read_program
-from judging.core.rules.functions import FUNCTIONS, Function
-from judging.core.rules.program import Format
+from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.program import Format, Function
+from judging.core.rules.write import write_format
 from judging.metrics.rules.rows import Seen, fields_seen, guessed_format, references_of
 from judging.rule_messages import spoken
 
@@ -29,7 +29,7 @@ _BLOCKS = {
         "en": "def score(ref_answer, model_answer):\n    return 5 if model_answer == ref_answer else 1",
     },
 }
-_LABELS = {"rule": words.RULE_LABEL, "code": words.CODE_LABEL}
+_LABELS = {"rule": keywords.RULE_LABEL, "code": keywords.CODE_LABEL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def field_rules(guide: Guide, typed: QueryDict) -> list[FieldRules]:
 
 def chosen_lines(fields: list[FieldRules], language: str) -> list[Chosen]:
     """The lines that the form asks for: those with a function."""
-    whole = words.WHOLE.in_language(language)
+    whole = keywords.WHOLE.in_language(language)
     return [
         Chosen(field.name or whole, function, argument.strip())
         for field in fields
@@ -130,7 +130,7 @@ def chosen_lines(fields: list[FieldRules], language: str) -> list[Chosen]:
 
 def program_text(lines: list[Chosen], aggregate: str, form: Format, language: str) -> str:
     """The program; lines that need a block get one with a beginning in it."""
-    header, blocks = [words.HEADER], []
+    header, blocks = [keywords.HEADER], []
     counts: dict[str, int] = {}
     for line in lines:
         function = BY_CODE.get(line.function)
@@ -143,8 +143,8 @@ def program_text(lines: list[Chosen], aggregate: str, form: Format, language: st
             argument = f"{_LABELS[kind].in_language(language)}{counts[kind]}"
             blocks.append(f"<{argument}>\n{_BLOCKS[kind][language]}\n</{argument}>")
         header.append(_line(line.name, function, argument, language))
-    header.append(f"{words.AGGREGATE.in_language(language)}:{aggregate}")
-    header.append(f"{words.FORMAT.in_language(language)}:{write_format(form, language)}")
+    header.append(f"{keywords.AGGREGATE.in_language(language)}:{aggregate}")
+    header.append(f"{keywords.FORMAT.in_language(language)}:{write_format(form, language)}")
     return "\n".join([*header, *blocks]) + "\n"
 
 

@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from judging.core.rules.code import run_code
-from judging.core.rules.plan import Call, Evaluation
-from judging.core.rules.scoring import WORST, Reason, Scored
+from judging.core.rules.evaluate import Evaluation
+from judging.core.rules.program import WORST, Call, Reason, Scored
+from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox, SandboxRefused
 from judging.core.sandbox.supervisor import SandboxBroken
 

@@ -14,8 +14,8 @@ from datasets.core.formats.names import Format
 from datasets.core.variables import reference_data, reference_in, row_and_response, row_data
 from datasets.models import Response, Row, Version
 from judging.core.rules.check import read_program
-from judging.core.rules.code import run_code
 from judging.core.rules.lint import Lint, References
+from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import exact_json
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess

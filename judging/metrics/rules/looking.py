@@ -13,15 +13,22 @@ from django.utils.translation import gettext as _
 from datasets.models import Version
 from evalsite.accounts.models import Project
 from judging.core.pipeline import Item, MetricDefinition, with_changes
-from judging.core.rules import words
+from judging.core.rules import keywords
 from judging.core.rules.check import Reading, read_program
-from judging.core.rules.code import run_code
-from judging.core.rules.conclude import NOT_ASKED, Result, conclude, needs_answers
+from judging.core.rules.evaluate import (
+    ANSWER_LACKS,
+    NOT_ASKED,
+    Evaluation,
+    Line,
+    Result,
+    conclude,
+    evaluate,
+    needs_answers,
+    reference_for,
+)
 from judging.core.rules.functions import FUNCTIONS
-from judging.core.rules.plan import ANSWER_LACKS, Evaluation, Line
-from judging.core.rules.program import Problem
-from judging.core.rules.scoring import Reason, Scored
-from judging.core.rules.story import evaluate, reference_for
+from judging.core.rules.program import Problem, Reason, Scored
+from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import from_python, text_of
 from judging.core.sandbox.pool import SandboxRefused
 from judging.core.sandbox.supervisor import SandboxBroken
@@ -229,7 +236,7 @@ def language_words() -> dict[str, Any]:
     return {
         "functions": functions,
         "arguments": {kind: str(sentence) for kind, sentence in ARGUMENTS.items()},
-        "names": [pair.both() for pair in words.OWN_NAMES],
-        "aggregates": words.AGGREGATES,
-        "formats": words.FORMATS,
+        "names": [pair.both() for pair in keywords.OWN_NAMES],
+        "aggregates": keywords.AGGREGATES,
+        "formats": keywords.FORMATS,
     }

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from judging.core.pipeline import JudgeModel
 from judging.core.replies import Parsed
-from judging.core.rules.asking import read_reply
-from judging.core.rules.plan import Line, Question
-from judging.core.rules.scoring import Reason, Scored
-from judging.core.rules.story import evaluate
+from judging.core.rules.ask import read_reply
+from judging.core.rules.evaluate import Line, LineQuestion, evaluate
+from judging.core.rules.program import Reason, Scored
 from judging.metrics import trying
 from judging.metrics.editing import Tried, cost_of
 from judging.metrics.rules.forms import RuleForm
@@ -46,7 +45,7 @@ def read_as_line(trial: Trial) -> Trial:
     return replace(trial, parsed=Parsed(None, found.code), code=found.code, detail="")
 
 
-def _question(look: RuleLook, which: str) -> tuple[Line, Question] | None:
+def _question(look: RuleLook, which: str) -> tuple[Line, LineQuestion] | None:
     item, program = look.prepared[0], look.reading.program
     if item is None or program is None or not which.isdecimal() or len(which) > 6:
         return None

@@ -18,7 +18,7 @@ from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
 from evalsite.numbers import whole
 from judging.core.pipeline import MetricDefinition
-from judging.core.rules import words
+from judging.core.rules import keywords
 from judging.core.rules.functions import FUNCTIONS
 from judging.metrics import editing, samples, services
 from judging.metrics.models import Metric, MetricVersion
@@ -46,7 +46,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     found = guide(version) if version else None
     fields = field_rules(found, request.POST) if found else []
     aggregate = request.POST.get("aggregate", "")
-    aggregate = aggregate if aggregate in words.AGGREGATES else "mean"
+    aggregate = aggregate if aggregate in keywords.AGGREGATES else "mean"
     if found and "build" in request.POST:
         program = program_text(chosen_lines(fields, spoken()), aggregate, found.form, spoken())
         return EditorPage(request, project, new_rules(program, _("Fields"))).render()
@@ -56,7 +56,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "aggregate": aggregate,
         "versions": samples.versions_offered(project),
         "functions": [(one.code, one.name.in_language(spoken()), HELP[one.code]) for one in FUNCTIONS],
-        "aggregates": words.AGGREGATES,
+        "aggregates": keywords.AGGREGATES,
     }
     return render(request, "metrics/rules_start.html", context)
 

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from judging.core.rules.code import run_code
 from judging.core.rules.lint import Lint, References, check_reference
+from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.rules.programs import program, with_lines
 

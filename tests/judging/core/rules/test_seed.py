@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from judging.core.rules.asking import read_reply
+from judging.core.rules.ask import read_reply
 from judging.core.rules.check import read_program
-from judging.core.rules.code import run_code
-from judging.core.rules.conclude import Result, conclude
-from judging.core.rules.plan import plan
-from judging.core.rules.scoring import Reason, Scored
+from judging.core.rules.evaluate import Result, conclude, plan
+from judging.core.rules.program import Reason, Scored
+from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.rules.programs import program
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from judging.core.sandbox.job import Failure, Job
-from judging.core.sandbox.session import MOST_MARKS, ProtocolError, Frames, frame, read_reply
+from judging.core.sandbox.session import MOST_MARKS, Frames, ProtocolError, frame, read_reply
 
 ANY: Job[Any] = Job("probe", "", object, {})
 TEXT: Job[str] = Job("probe", "", str, {})

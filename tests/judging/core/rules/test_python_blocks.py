@@ -2,9 +2,8 @@
 
 import pytest
 
-from judging.core.rules.code import run_code
-from judging.core.rules.plan import Call
-from judging.core.rules.scoring import Reason, Scored
+from judging.core.rules.program import Call, Reason, Scored
+from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.rules.programs import planned, with_lines
 

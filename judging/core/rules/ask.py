@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from judging.core.pipeline import AskedJudge
 from judging.core.replies import parse_score, why_unread, without_thinking
-from judging.core.rules.program import Program, Rule, RuleText
-from judging.core.rules.scoring import BEST, WORST, Reason, Scored
+from judging.core.rules.program import BEST, WORST, Program, Reason, Rule, RuleText, Scored
 from judging.core.rules.values import Value, text_of
 
 NOT_INTEGER = "not_integer"
@@ -154,3 +154,11 @@ def read_reply(content: str, finish_reason: str | None = None) -> Scored | Reaso
         return Reason(NOT_INTEGER)
     said = without_thinking(content).strip()
     return Scored(parsed.value, Reason("judge_said", {"said": said[:MOST_REASON]}))
+
+
+def read_asked(asked: AskedJudge) -> Scored | Reason:
+    """What the judge model said of a line, or why it said nothing."""
+    if asked.failure is not None:
+        return Reason(asked.failure.code, {"detail": asked.failure.detail})
+    reply = asked.reply or {}
+    return read_reply(reply.get("content") or "", reply.get("finish_reason"))

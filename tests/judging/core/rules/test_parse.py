@@ -1,7 +1,7 @@
 import pytest
 
-from judging.core.rules.functions import FUNCTIONS, Function
-from judging.core.rules.program import Format, Length, RuleText
+from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.program import Format, Function, Length, RuleText
 from tests.judging.core.rules.programs import codes, program, with_lines
 
 

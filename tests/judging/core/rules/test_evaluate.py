@@ -2,10 +2,9 @@ from typing import Any
 
 import pytest
 
-from judging.core.rules.aggregate import aggregate
-from judging.core.rules.conclude import LineError, conclude, needs_answers
-from judging.core.rules.plan import plan
-from judging.core.rules.scoring import Reason, Scored
+from judging.core.rules.evaluate import LineError, conclude, needs_answers, plan
+from judging.core.rules.functions import aggregate
+from judging.core.rules.program import Reason, Scored
 from tests.judging.core.rules.programs import planned, program, result, scores, with_lines
 
 RULE = "\n<规则1>\n相近得 5 分\n</规则1>"

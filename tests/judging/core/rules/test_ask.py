@@ -1,8 +1,8 @@
 import pytest
 
 from judging.core.judges.demo import read_prompt
-from judging.core.rules.asking import read_reply
-from judging.core.rules.scoring import Reason, Scored
+from judging.core.rules.ask import read_reply
+from judging.core.rules.program import Reason, Scored
 from tests.judging.core.rules.programs import planned, with_lines
 
 RULE = "\n<规则1>\n1. 相近得 5 分\n2. {other}\n</规则1>"
