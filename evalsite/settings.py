@@ -147,7 +147,7 @@ RECONCILERS = [
     "datasets.attaching.reconcile",
     "datasets.searching.reconcile",
     "judging.runs.reconcile.reconcile",
-    "judging.metrics.linting.reconcile",
+    "judging.metrics.lint.reconcile",
     "judging.people.importing.reconcile",
     "evalsite.accounts.housekeeping.reconcile",
 ]

@@ -6,7 +6,10 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         from judging import checks  # noqa: F401 - registers itself
+        from judging.metrics.editor import reply_history
         from judging.people.exporting import people_of
         from judging.runs.export import people_columns
+        from judging.runs.past_replies import RunReplies
 
         people_columns.append(people_of)
+        reply_history.register(RunReplies())

@@ -1,7 +1,8 @@
-"""The sandbox as this site's settings want it."""
+"""Sandboxes with the limits of this site's settings, and how much isolation this machine offers."""
 
 from __future__ import annotations
 
+import atexit
 import threading
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,9 +10,8 @@ from datetime import datetime
 from django.conf import settings
 from django.utils import timezone
 
-from judging.core.sandbox.job import Layer, Limits
+from judging.core.sandbox.job import Layer, Limits, SandboxBroken
 from judging.core.sandbox.pool import Sandbox
-from judging.core.sandbox.supervisor import SandboxBroken
 
 
 def make_sandbox(*, seconds: float | None = None) -> Sandbox:
@@ -25,6 +25,22 @@ def minimum_level() -> int:
     """Below this level of isolation nothing that users wrote is run. None at all is for developing only."""
     config = settings.CONFIG
     return 0 if config.sandbox_allow_unsafe and settings.DEBUG else max(1, int(config.sandbox_minimum_level))
+
+
+PREVIEW_SECONDS = 2.0  # of processor time an item: somebody is waiting
+
+_preview_lock = threading.Lock()
+_preview: Sandbox | None = None
+
+
+def preview_sandbox() -> Sandbox:
+    """This process's sandbox for previews, shared by its threads; started at its first use."""
+    global _preview
+    with _preview_lock:
+        if _preview is None:
+            _preview = make_sandbox(seconds=PREVIEW_SECONDS)
+            atexit.register(_preview.close)
+        return _preview
 
 
 @dataclass(frozen=True, slots=True)

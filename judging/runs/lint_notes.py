@@ -9,7 +9,7 @@ from datasets.models import Version
 from evalsite import engine
 from judging.core.lint.findings import Lint
 from judging.lint_messages import sentence
-from judging.metrics import linting
+from judging.metrics import lint
 from judging.runs.selectors import MetricChoice
 
 _SENTENCES = 3
@@ -37,8 +37,8 @@ def lint_notes(version: Version, choices: Sequence[MetricChoice]) -> list[LintNo
 def _note(version: Version, choice: MetricChoice) -> LintNote:
     preprocess = choice.definition.preprocess
     asked = dict.fromkeys(judge.template for judge in choice.definition.judges)
-    found = [linting.begin(version, template, preprocess if preprocess.strip() else "") for template in asked]
-    done: list[Lint] = [result for one in found if (result := linting.result_of(one)) is not None]
+    found = [lint.begin(version, template, preprocess if preprocess.strip() else "") for template in asked]
+    done: list[Lint] = [result for one in found if (result := lint.result_of(one)) is not None]
     errors = [finding for one in done for finding in one.errors]
     warnings = [finding for one in done for finding in one.warnings]
     waits = any(not one.result and not one.problem for one in found)

@@ -26,7 +26,7 @@ from evalsite.backoff import Backoff
 from judging.core.judges.client import Clients
 from judging.core.judges.patience import RetryPolicy
 from judging.core.pipeline import Story, tell
-from judging.core.sandbox.supervisor import SandboxBroken
+from judging.core.sandbox.job import SandboxBroken
 from judging.core.values import Outcome
 from judging.runs import planning, store
 from judging.runs.active import (

@@ -18,7 +18,7 @@ from evalsite.numbers import whole
 from judging.core.candidates import CandidateModel
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.metrics.models import Endpoint, MetricVersion
-from judging.metrics.rules.rows import mean_fields
+from judging.metrics.rule_editor.sample_rows import mean_fields
 from judging.runs.models import PEOPLE, Run, RunMetric, RunState
 
 RUNS_PER_PAGE = 50

@@ -20,9 +20,8 @@ from judging.core.candidates import CandidateModel
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.sandbox.job import Failure
 from judging.core.scripts import KINDS, ScriptKind
-from judging.metrics.judge_forms import script_sentence
+from judging.metrics.editor.scripts import script_failure, script_sentence
 from judging.metrics.models import Endpoint, MetricVersion
-from judging.metrics.preview import script_failure
 from judging.runs import planning, store, tasks
 from judging.runs.asking import Trouble
 from judging.runs.budget import Budget, Spent

@@ -23,11 +23,12 @@ from judging.core.pipeline import (
     ScriptResult,
 )
 from judging.core.planted import planted_verdict
-from judging.core.prompts import Rendered, RenderItem, names_of, render
+from judging.core.prompts import Rendered, names_of, render
 from judging.core.replies import Parser, make_parser
 from judging.core.sandbox.job import Failure as SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptKind, ScriptOutcome, failure_detail, run_postprocess, run_preprocess
+from judging.core.template_context import postprocess_arguments, render_item
 from judging.core.values import Value
 from judging.runs.batcher import Batcher
 from judging.runs.calling import Caller
@@ -204,41 +205,6 @@ class MetricTools:
             script_result("postprocess", one)
             for one in run_postprocess(self.sandbox, self.metric.postprocess, items, each_alone=alone)
         ]
-
-
-def postprocess_arguments(metric: MetricDefinition, context: Context) -> dict[str, Any]:
-    """spec: scripts, the five parameters of `postprocess`."""
-    return {
-        "judge_reqs": [asked.request for asked in context.asked],
-        "judge_resps": [asked.as_seen() for asked in context.asked],
-        "judge_models": [judge_model_seen(metric, asked.judge) for asked in context.asked],
-        "data": context.item.data,
-        "resp": context.item.response,
-    }
-
-
-def judge_model_seen(metric: MetricDefinition, number: int) -> dict[str, Any]:
-    """A judge model as postprocess sees it."""
-    judge = metric.judges[number]
-    seen: dict[str, Any] = {"name": judge.name, "judge_template_content": judge.template}
-    if judge.params:
-        seen["generation_params"] = judge.params
-    if judge.system_prompt:
-        seen["system_prompt"] = judge.system_prompt
-    return seen
-
-
-def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
-    """What a template sees of an item so far."""
-    return RenderItem(
-        data=context.item.data,
-        response=context.item.response,
-        preprocess_result=context.preprocess_result,
-        judge_resps=tuple(asked.as_seen() for asked in context.asked),
-        judge_reqs=tuple(asked.request for asked in context.asked),
-        min_score=metric.min_score,
-        max_score=metric.max_score,
-    )
 
 
 def prompt_or_failure(rendered: Rendered) -> str | Failure:

@@ -12,7 +12,7 @@ from judging.core.sandbox.job import Limits
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import failure_detail, load_failure, run_preprocess
 from judging.messages import reason_sentence
-from judging.metrics.judge_forms import script_sentence
+from judging.metrics.editor.scripts import script_sentence
 from judging.sandbox_messages import localized
 
 ITEM = ({"x": 1}, {"content": "an answer"})

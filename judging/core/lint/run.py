@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from datasets.core.variables import is_reference
 from judging.core.lint.findings import Code, Finding, Lint, Longest, Met, Rows
-from judging.core.lint.known import LATE, KnownNames
+from judging.core.lint.known_names import LATE, KnownNames
 from judging.core.prompts import NameAt, Names, Rendered, RenderItem, names_of, render
 from judging.core.sandbox.job import Failure
 from judging.core.sandbox.pool import Sandbox
+from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.core.tokens import estimated_tokens
 
-Subject = tuple[int, RenderItem | Failure]
+Subject = tuple[int, RenderItem | Failure]  # a row's line, and what the template sees of one of its answers
+Answer = tuple[
+    int, dict[str, Any], dict[str, Any] | None
+]  # a row's line, its data, one of its answers or None
 _BATCH = 500
 _REFERENCE = ("data", "ref_answer")
 
@@ -143,3 +147,26 @@ def _tells(note: NameAt, item: RenderItem) -> bool:
     root = _root(note.name)
     has_no_value_yet = root in LATE or (root == "response" and item.response is None)
     return note.name not in ("", "data", "response") and not has_no_value_yet
+
+
+def subjects(sandbox: Sandbox, answers: Iterable[Answer], script: str | None) -> Iterator[Subject]:
+    """What the template sees of each answer, after the preprocess script if there is one."""
+    rest = iter(answers)
+    if not script:
+        for line, data, response in rest:
+            yield line, RenderItem(data, response)
+        return
+    while batch := list(islice(rest, _BATCH)):
+        ran = run_preprocess(sandbox, script, [(data, response or {}) for _line, data, response in batch])
+        for (line, data, response), outcome in zip(batch, ran, strict=True):
+            yield line, _after(outcome, data, response)
+
+
+def _after(
+    outcome: ScriptOutcome, data: dict[str, Any], response: dict[str, Any] | None
+) -> RenderItem | Failure:
+    if outcome.failure:
+        return outcome.failure
+    added = outcome.changed["response"]
+    seen = response if response is None and not added else (response or {}) | added
+    return RenderItem(data | outcome.changed["data"], seen, outcome.result)

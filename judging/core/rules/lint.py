@@ -39,7 +39,7 @@ class Complaint:
 
 
 @dataclass(slots=True)
-class Minded:
+class ReferenceFinding:
     """A complaint of some rows: how many, the first of their lines, and the reason of the very first."""
 
     code: str
@@ -56,12 +56,12 @@ class Minded:
 
 
 @dataclass(frozen=True, slots=True)
-class Lint:
+class ReferenceLint:
     """Of `rows` references `minded` have a complaint; complaints by line of the program, the most frequent first."""
 
     rows: int
     minded: int
-    complaints: list[Minded]
+    complaints: list[ReferenceFinding]
 
 
 class References:
@@ -72,8 +72,8 @@ class References:
         self._lines = {rule.target.name: rule.place.line for rule in reversed(program.rules)}
         self._all = next((rule.place.line for rule in program.rules if rule.target.kind == "all"), 0)
         self._rows = self._minded = 0
-        self._found: dict[tuple[int, str, str], Minded] = {}
-        self._kinds: dict[tuple[str, str], Minded] = {}
+        self._found: dict[tuple[int, str, str], ReferenceFinding] = {}
+        self._kinds: dict[tuple[str, str], ReferenceFinding] = {}
         self._faultless: Counter[Kinds] = (
             Counter()
         )  # rows without another complaint, by the kinds of their fields
@@ -89,7 +89,7 @@ class References:
             else:
                 self._note(row, one, ())
 
-    def found(self) -> Lint:
+    def found(self) -> ReferenceLint:
         """What was minded so far."""
         usual = self._usual()
         odd = [
@@ -101,7 +101,7 @@ class References:
             if any(usual[name] != kind for name, kind in kinds)
         )
         every = [*self._found.values(), *odd]
-        return Lint(self._rows, minded, sorted(every, key=lambda one: (one.line, -one.rows)))
+        return ReferenceLint(self._rows, minded, sorted(every, key=lambda one: (one.line, -one.rows)))
 
     def _scored(self, evaluations: list[Evaluation]) -> Any:
         """The lines of each evaluation, Python blocks run: many calls of a block together."""
@@ -122,10 +122,12 @@ class References:
         self._rows += 1
         for one in complaints:
             key = (one.line, one.name, one.code)
-            self._found.setdefault(key, Minded(one.code, one.line, one.name, one.reason)).add(row)
+            self._found.setdefault(key, ReferenceFinding(one.code, one.line, one.name, one.reason)).add(row)
         for name, kind in kinds:
             line = self._lines.get(name, self._all)
-            self._kinds.setdefault((name, kind), Minded(OTHER_TYPE, line, name, Reason(OTHER_TYPE))).add(row)
+            self._kinds.setdefault(
+                (name, kind), ReferenceFinding(OTHER_TYPE, line, name, Reason(OTHER_TYPE))
+            ).add(row)
         if complaints:
             self._minded += 1
         else:
@@ -139,10 +141,10 @@ class References:
                 usual[name] = one.rows, kind
         return {name: kind for name, (_rows, kind) in usual.items()}
 
-    def _odd(self, name: str, kind: str, usual: str) -> Minded:
+    def _odd(self, name: str, kind: str, usual: str) -> ReferenceFinding:
         one = self._kinds[name, kind]
         reason = Reason(OTHER_TYPE, {"name": name, "met": kind, "usual": usual})
-        return Minded(OTHER_TYPE, one.line, name, reason, one.rows, one.first)
+        return ReferenceFinding(OTHER_TYPE, one.line, name, reason, one.rows, one.first)
 
 
 def check_reference(program: Program, reference: Any) -> list[Complaint]:

@@ -1,4 +1,10 @@
-"""What is asked of the sandbox, what comes back, and the bounds on both."""
+"""What the sandbox is asked, what comes back, the limits on both, and why it may not run at all.
+
+SandboxError
+├── SandboxRefused      this machine isolates less than the configured minimum
+└── SandboxBroken       its process can't be started, or ended unexpectedly: no script is to blame
+    └── TooManyFiles    this process can open no further channel; the sandbox itself is fine
+"""
 
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -10,6 +16,22 @@ Kind = Literal["render", "preview", "names", "preprocess", "postprocess", "probe
 Layer = Literal["namespaces", "landlock", "seccomp"]
 
 LAYERS: tuple[Layer, ...] = ("namespaces", "landlock", "seccomp")
+
+
+class SandboxError(Exception):
+    """The sandbox did not run; nothing is known about the script."""
+
+
+class SandboxRefused(SandboxError):
+    pass
+
+
+class SandboxBroken(SandboxError):
+    pass
+
+
+class TooManyFiles(SandboxBroken):
+    pass
 
 
 @dataclass(frozen=True, slots=True)

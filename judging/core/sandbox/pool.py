@@ -6,17 +6,24 @@ import weakref
 from types import TracebackType
 from typing import Any, Self
 
-from judging.core.sandbox.job import LAYERS, Failure, Job, Layer, Limits, Outcome, Shape
+from judging.core.sandbox.job import (
+    LAYERS,
+    Failure,
+    Job,
+    Layer,
+    Limits,
+    Outcome,
+    SandboxBroken,
+    SandboxRefused,
+    Shape,
+    TooManyFiles,
+)
 from judging.core.sandbox.session import GRACE_SECONDS, Answered, NeverBegan, WorkerSession, frame
-from judging.core.sandbox.supervisor import SandboxBroken, Supervisor, TooManyFiles
+from judging.core.sandbox.supervisor import Supervisor
 
 _MOST_BATCH_BYTES = 32 << 20
 _MOST_BATCH_ITEMS = 1000
 _MOST_STARTS = 4  # of workers for one batch, when somebody else ends them or their zygote
-
-
-class SandboxRefused(Exception):
-    """This machine's walls are fewer than the sandbox was asked to have at least."""
 
 
 class Sandbox:

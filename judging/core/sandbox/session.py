@@ -21,8 +21,8 @@ from typing import Annotated, Any, Literal, NoReturn, cast
 import msgspec
 
 from judging.core.json_size import TooLarge, check_json_size
-from judging.core.sandbox.job import Failure, Job, Limits, Outcome
-from judging.core.sandbox.supervisor import SandboxBroken, Supervisor
+from judging.core.sandbox.job import Failure, Job, Limits, Outcome, SandboxBroken
+from judging.core.sandbox.supervisor import Supervisor
 
 MOST_DEPTH = 200
 MOST_REPLY_BYTES = 64 << 20  # also of all replies of one worker together, but for the last

@@ -10,21 +10,13 @@ import sys
 import threading
 from pathlib import Path
 
-from judging.core.sandbox.job import Layer, Limits
+from judging.core.sandbox.job import Layer, Limits, SandboxBroken, TooManyFiles
 
 _REQUEST = struct.Struct("<cq")
 _ANSWER = struct.Struct("<qd")
 _START_SECONDS = 60.0
 _NICER = 5  # workers give way to the pages
 _HERE = Path(__file__).resolve()
-
-
-class SandboxBroken(Exception):
-    """The sandbox's own process can't be started, or ended unexpectedly: nobody's script is to blame."""
-
-
-class TooManyFiles(SandboxBroken):
-    """This process can open no further channel; its sandbox is well."""
 
 
 def _import_places() -> list[str]:

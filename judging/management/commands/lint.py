@@ -17,10 +17,8 @@ from datasets.core.reader import Progress, Reading, read
 from datasets.core.variables import row_and_response, row_data
 from datasets.management.commands.validate import terminal_language
 from judging.core.lint.findings import Finding, Lint
-from judging.core.lint.run import lint
-from judging.core.lint.subjects import Answer, subjects
-from judging.core.sandbox.pool import SandboxRefused
-from judging.core.sandbox.supervisor import SandboxBroken
+from judging.core.lint.run import Answer, lint, subjects
+from judging.core.sandbox.job import SandboxError
 from judging.lint_messages import sentence
 from judging.management.commands.render import text_of
 from judging.sandboxes import make_sandbox
@@ -60,7 +58,7 @@ def linted(file: Path, source: str, script: str | None) -> Lint:
             return lint(sandbox, source, subjects(sandbox, answers(file, reading), script))
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}", returncode=WRONG_USAGE) from None
-    except (SandboxBroken, SandboxRefused) as error:
+    except SandboxError as error:
         raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
 
 

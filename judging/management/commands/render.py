@@ -12,9 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from datasets.core.reader import RawRow, read
 from datasets.core.variables import row_and_response, row_data
 from judging.core.prompts import RenderItem, render
-from judging.core.sandbox.job import Failure
-from judging.core.sandbox.pool import Sandbox, SandboxRefused
-from judging.core.sandbox.supervisor import SandboxBroken
+from judging.core.sandbox.job import Failure, SandboxError
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess
 from judging.sandboxes import make_sandbox
 
@@ -44,7 +43,7 @@ class Command(BaseCommand):
         try:
             with make_sandbox() as sandbox:
                 document = rendered(sandbox, source, script, pair, scale)
-        except (SandboxBroken, SandboxRefused) as error:
+        except SandboxError as error:
             raise CommandError(f"The sandbox can't be used: {error}", returncode=2) from None
         if options["json"]:
             self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))

@@ -31,8 +31,7 @@ from judging.core.rules.evaluate import (
 from judging.core.rules.program import Problem, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import from_python, json_text
-from judging.core.sandbox.pool import SandboxRefused
-from judging.core.sandbox.supervisor import SandboxBroken
+from judging.core.sandbox.job import SandboxError
 from judging.messages import reason_sentence as judge_sentence
 from judging.rule_messages import problem_sentence, reason_sentence
 from judging.sandboxes import make_sandbox
@@ -166,7 +165,7 @@ def found_for(evaluation: Evaluation, settings: JudgeSettings | None) -> dict[in
         with make_sandbox() as sandbox:
             for call in evaluation.calls:
                 (found[call.line],) = run_code(sandbox, call.code, [call])
-    except (SandboxBroken, SandboxRefused) as error:
+    except SandboxError as error:
         raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
     if any(isinstance(one, Reason) for one in found.values()):
         return found  # the judge model could not save it

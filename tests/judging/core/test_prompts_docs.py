@@ -17,7 +17,7 @@ from judging.core.sandbox.allowed_imports import IMPORTABLE
 from judging.core.sandbox.pool import Sandbox
 from judging.core.sandbox.scripts import GIVEN
 from judging.core.scripts import load_failure, run_postprocess
-from judging.metrics.judge_forms import PARSERS
+from judging.metrics.editor.judge_forms import PARSERS
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = {

@@ -14,8 +14,8 @@ from evalsite.accounts.models import User
 from judging.core.judges import scripted
 from judging.core.judges.limits import News
 from judging.core.judges.scripted import Answer, ScriptedJudge
-from judging.metrics import trying
 from judging.metrics.connection import try_endpoint
+from judging.metrics.editor import try_prompt
 from judging.metrics.models import Endpoint, Metric
 from judging.runs import limits
 from judging.runs.limits import Told
@@ -126,7 +126,7 @@ def test_a_trial_gives_up_where_no_slot_becomes_free(
     page: Client, metric: Metric, key: str, live: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy(key, live)
-    monkeypatch.setattr(trying, "PATIENCE", 0.0)
+    monkeypatch.setattr(try_prompt, "WAIT_SECONDS", 0.0)
     assert "using all of this endpoint" in tries(page, metric)[-1]["html"]
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from judging.core.sandbox.job import Limits
-from judging.core.sandbox.pool import Sandbox, SandboxRefused
+from judging.core.sandbox.job import Limits, SandboxRefused
+from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.sandbox.conftest import WITHOUT
 from tests.judging.core.sandbox.readable import readable_copy
 from tests.judging.core.sandbox.scripting import own_size, result_of, run, script

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from judging.core.sandbox.job import Limits
+from judging.core.sandbox.job import Limits, SandboxBroken
 from judging.core.sandbox.pool import Sandbox
-from judging.core.sandbox.supervisor import SandboxBroken
 from judging.core.scripts import ScriptOutcome
 from tests.judging.core.sandbox.conftest import WITHOUT
 from tests.judging.core.sandbox.scripting import own_size, result_of, run, script
