@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.metrics import edit_views, lint_views, transfer_views, views
+from judging.metrics import lint_views, transfer_views, views
 from judging.metrics.editor.page import JudgeEditor
 from judging.metrics.rule_editor.page import RuleEditor
 
@@ -14,21 +14,21 @@ _judge, _rules = {"kind": JudgeEditor}, {"kind": RuleEditor}
 
 urlpatterns = [
     path("", views.metrics, name="list"),
-    path("new/", edit_views.new, name="new"),
-    path("preview/", edit_views.preview, _judge, name="preview"),
+    path("new/", views.new, name="new"),
+    path("preview/", views.preview, _judge, name="preview"),
     path("lint/", lint_views.lint_template, name="lint"),
-    path("try/", edit_views.try_row, _judge, name="try"),
-    path("rules/start/", edit_views.guided_rules, name="rules_start"),
-    path("rules/new/", edit_views.new_rules, name="rules_new"),
-    path("rules/preview/", edit_views.preview, _rules, name="rules_preview"),
-    path("rules/try/", edit_views.try_row, _rules, name="rules_try"),
+    path("try/", views.try_row, _judge, name="try"),
+    path("rules/start/", views.guided_rules, name="rules_start"),
+    path("rules/new/", views.new_rules, name="rules_new"),
+    path("rules/preview/", views.preview, _rules, name="rules_preview"),
+    path("rules/try/", views.try_row, _rules, name="rules_try"),
     path("rules/lint/", lint_views.lint_rules, name="rules_lint"),
     path("rules/reference/", views.reference, {"page": "rules"}, name="rules_reference"),
     path("reference/<slug:page>/", views.reference, name="reference"),
     path("import/", transfer_views.import_file, name="import"),
     path("export/", transfer_views.export_all, name="export_all"),
-    path("<int:metric>/", edit_views.edit, name="edit"),
-    path("<int:metric>/past-replies/", edit_views.past_replies, name="past_replies"),
+    path("<int:metric>/", views.edit, name="edit"),
+    path("<int:metric>/past-replies/", views.past_replies, name="past_replies"),
     path("<int:metric>/export/", transfer_views.export_one, name="export"),
     path("<int:metric>/compare/", views.compare, name="compare"),
     path("<int:metric>/versions/<int:number>/export/", transfer_views.export_version, name="export_version"),

@@ -1,52 +1,35 @@
-"""Pages about metrics: the list, a metric's versions and what changed between them, the reference pages of docs/."""
+"""Pages about metrics: the list, the editor, versions and what changed between them, the reference pages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite import access
 from evalsite.access import May, signed_in
-from judging.core.metric_diff import Part, TextChange, as_text, difference
 from judging.core.pipeline import MetricDefinition
+from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.keywords import AGGREGATES
 from judging.markdown import html_of
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
-from judging.metrics.models import Endpoint, Metric, MetricVersion
-from judging.rule_messages import spoken
+from judging.metrics.editor import samples
+from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, templates
+from judging.metrics.models import Endpoint
+from judging.metrics.rule_editor.guide import chosen_lines, field_rules, guide, program_text
+from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
+from judging.metrics.version_diff import parts_between
+from judging.rule_messages import HELP, spoken
 
-FIELD_NAMES: dict[str, Promise | str] = {
-    "name": gettext_lazy("Name"),
-    "min_score": gettext_lazy("Lowest score"),
-    "max_score": gettext_lazy("Highest score"),
-    "undefined": gettext_lazy("A name that a row does not have"),
-    "sandbox": gettext_lazy("Scripts run"),
-    "jury": gettext_lazy("Several judges, or repeats, come to"),
-    "quorum": gettext_lazy("Votes that must be readable"),
-    "endpoint": gettext_lazy("Endpoint"),
-    "url": gettext_lazy("Address"),
-    "model": gettext_lazy("Model"),
-    "api_key_env": gettext_lazy("Variable of the key"),
-    "params": gettext_lazy("Generation parameters"),
-    "parse": gettext_lazy("Read from the reply"),
-    "repeats": gettext_lazy("Times asked"),
-    "both_orders": gettext_lazy("Asked in both orders"),
-    "system_prompt": gettext_lazy("System prompt"),
-    "template": gettext_lazy("Prompt template"),
-    "preprocess": "preprocess",
-    "rules": gettext_lazy("Rule program"),
-    "postprocess": "postprocess",
-}
 REFERENCE_PAGES = {
     name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in ("rules", "prompts", "metrics-file")
 }
@@ -94,6 +77,81 @@ def restore(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     return redirect("metrics:edit", slug, found.pk)
 
 
+# --- writing: one editor for both kinds ----------------------------------------------------------------------
+
+
+@login_required
+def new(request: HttpRequest, slug: str) -> HttpResponse:
+    """A new judge metric: choose a template to start from, then write."""
+    project = access.get_project(request, slug, May.METRICS)
+    start = request.POST.get("start", request.GET.get("start"))
+    if start is None:
+        return render(request, "metrics/start.html", {"starts": templates()})
+    return JudgeEditor(request, project, new_judge_metric(start)).respond()
+
+
+@login_required
+def new_rules(request: HttpRequest, slug: str) -> HttpResponse:
+    """A new rule metric."""
+    project = access.get_project(request, slug, May.METRICS)
+    return RuleEditor(request, project, new_rule_metric()).respond()
+
+
+@login_required
+def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
+    """A guided form: from the fields of a version's references to a program, which is then edited."""
+    project = access.get_project(request, slug, May.METRICS)
+    version = samples.chosen_version(project, request.POST or request.GET)
+    found = guide(version) if version else None
+    fields = field_rules(found, request.POST) if found else []
+    aggregate = request.POST.get("aggregate", "")
+    aggregate = aggregate if aggregate in AGGREGATES else "mean"
+    if found and "build" in request.POST:
+        program = program_text(chosen_lines(fields, spoken()), aggregate, found.form, spoken())
+        return RuleEditor(request, project, new_rule_metric(program)).render()
+    context = {
+        "guide": found,
+        "fields": fields,
+        "aggregate": aggregate,
+        "versions": samples.versions_offered(project),
+        "functions": [(one.code, one.name.in_language(spoken()), HELP[one.code]) for one in FUNCTIONS],
+        "aggregates": AGGREGATES,
+    }
+    return render(request, "metrics/rules_start.html", context)
+
+
+@login_required
+def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """The newest version in the editor of its kind; saving makes a new one."""
+    found = get_metric(request, slug, metric)
+    newest = selectors.newest_version(found)
+    kind = RuleEditor if MetricDefinition.from_json(newest.definition).rules else JudgeEditor
+    return kind.of_version(request, found, newest).respond()
+
+
+@login_required
+@require_POST
+def preview(request: HttpRequest, slug: str, kind: type[EditorPage[Any]]) -> HttpResponse:
+    """The preview of what is typed, as a fragment."""
+    return kind.of_fragment(request, access.get_project(request, slug, May.METRICS)).preview()
+
+
+@login_required
+@require_POST
+def try_row(request: HttpRequest, slug: str, kind: type[EditorPage[Any]]) -> HttpResponseBase:
+    """A judge model asked about the sample row; nothing is stored."""
+    return kind.of_fragment(request, access.get_project(request, slug, May.METRICS)).try_on_row()
+
+
+@login_required
+@require_POST
+def past_replies(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """What the parser that is typed reads from replies to this metric's runs, as a fragment."""
+    found = get_metric(request, slug, metric)
+    page = JudgeEditor.of_version(request, found, selectors.newest_version(found))
+    return render(request, "metrics/_past_replies.html", {"past": page.past_replies()})
+
+
 # --- versions --------------------------------------------------------------------------------------------------
 
 
@@ -134,15 +192,6 @@ def restore_version(request: HttpRequest, slug: str, metric: int, number: int) -
     return redirect("metrics:edit", slug, found.metric_id)
 
 
-@dataclass(frozen=True, slots=True)
-class PartView:
-    """A part of the difference with its names in the reader's language."""
-
-    part: Part
-    settings: list[tuple[str, str, str]]
-    texts: list[tuple[str, TextChange]]
-
-
 @login_required
 @require_GET
 def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
@@ -163,22 +212,7 @@ def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     return render(request, "metrics/compare.html", context)
 
 
-def parts_between(metric: Metric, before: MetricVersion, after: MetricVersion) -> list[PartView]:
-    """What differs between two versions."""
-    endpoints = dict(Endpoint.objects.filter(project=metric.project_id).values_list("pk", "name"))
-    definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
-    return [_part_view(part, endpoints) for part in difference(*definitions)]
-
-
-def _part_view(part: Part, endpoints: dict[int, str]) -> PartView:
-    def text(name: str, value: object) -> str:
-        return endpoints.get(value, "") if name == "endpoint" and isinstance(value, int) else as_text(value)
-
-    settings = [
-        (str(FIELD_NAMES[one.name]), text(one.name, one.before), text(one.name, one.after))
-        for one in part.settings
-    ]
-    return PartView(part, settings, [(str(FIELD_NAMES[one.name]), one) for one in part.texts])
+# --- the reference pages, which are files of docs/ --------------------------------------------------------------
 
 
 @login_required
