@@ -262,4 +262,4 @@ def waiting_sentence(waits: Waits) -> str:
     time = duration(waits.seconds)
     if waits.code == "held_closed":
         return _("Waiting %(time)s: the server asked to pause requests.") % {"time": time}
-    return _("Waiting %(time)s for the endpoint's rate limit.") % {"time": time}
+    return _("Waiting %(time)s for the endpoint's requests or tokens per minute.") % {"time": time}

@@ -133,7 +133,7 @@ def test_a_recommended_script_is_inserted_without_saving(
     one = RECOMMENDED[name]
     page = client_of(alice).post(f"/p/physics/metrics/{metric.pk}/", form_of(metric, change=f"script:{name}"))
     assert (page.status_code, MetricVersion.objects.count()) == (200, 1)
-    assert page.context["forms"].metric[one.kind].value() == one.source
+    assert page.context["form"].metric[one.kind].value() == one.source
 
 
 def test_it_is_inserted_among_rules_too(client_of: ClientOf, alice: User, version: Version) -> None:
@@ -157,7 +157,7 @@ def test_the_fix_changes_the_script_without_saving(
 ) -> None:
     form = form_of(metric, postprocess=DOUBLED, change="repair:postprocess")
     page = client_of(alice).post(f"/p/physics/metrics/{metric.pk}/", form)
-    assert page.context["forms"].metric["postprocess"].value() == DOUBLED.replace("\\\\", "\\")
+    assert page.context["form"].metric["postprocess"].value() == DOUBLED.replace("\\\\", "\\")
     assert MetricVersion.objects.count() == 1
 
 
@@ -179,7 +179,7 @@ def test_the_fix_changes_the_pattern_without_saving(
     typed = {"judge-0-parse": "regex", "judge-0-pattern": DOUBLED_PATTERN}
     form = form_of(metric, **typed, change="repair:judge-0-pattern")
     page = client_of(alice).post(f"/p/physics/metrics/{metric.pk}/", form)
-    assert page.context["forms"].judges[0]["pattern"].value() == r"Score: \[\[(\d+)\]\]"
+    assert page.context["form"].judges[0]["pattern"].value() == r"Score: \[\[(\d+)\]\]"
     assert "repair:" not in page.text
 
 
@@ -190,7 +190,7 @@ def test_a_further_judge_model_starts_from_any_template(
     assert f'<option value="{name}">' in client_of(alice).get(f"/p/physics/metrics/{metric.pk}/").text
     form = form_of(metric, change="add", add_from=name)
     page = client_of(alice).post(f"/p/physics/metrics/{metric.pk}/", form)
-    _first, second = page.context["forms"].judges
+    _first, second = page.context["form"].judges
     assert (second["template"].value(), second["parse"].value()) == (
         BUILTINS[name].source,
         BUILTINS[name].parse,
