@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from judging.core.rules.lint import Lint, References, check_reference
+from judging.core.rules.lint import ReferenceLint, References, check_reference
 from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.rules.programs import program, with_lines
@@ -58,7 +58,7 @@ def test_too_deep_a_reference_does_not_parse() -> None:
     assert complaints(TEXT, deep) == [("reference.format", 2, "reference.format")]
 
 
-def lint_of(text: str, *references: Any, sandbox: Sandbox | None = None) -> Lint:
+def lint_of(text: str, *references: Any, sandbox: Sandbox | None = None) -> ReferenceLint:
     looking = References(program(text), partial(run_code, sandbox) if sandbox else None)
     looking.add(list(enumerate(references, 1)))
     return looking.found()
