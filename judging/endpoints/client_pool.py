@@ -73,7 +73,7 @@ class ClientPool:
         except Undecryptable:
             settings = JudgeSettings(url=judge.url, model=judge.model)
             return ModelConnection(settings, way, judge.endpoint, Failure("key_unreadable"), name=name)
-        return ModelConnection(settings, way, row.pk if row else None, why_not(judge, row), name=name)
+        return ModelConnection(settings, way, row.pk if row else None, unusable(judge, row), name=name)
 
     def _way(self, key: str, row: Endpoint | None) -> EndpointClient:
         if key not in self.ways:
@@ -127,7 +127,7 @@ class ClientPool:
         limiter.release_shares(self.ways, self.owner)
 
 
-def why_not(judge: JudgeModel, row: Endpoint | None) -> Failure | None:
+def unusable(judge: JudgeModel, row: Endpoint | None) -> Failure | None:
     """Why this judge must not be asked: its key is nowhere, or would go to another server than it is kept for."""
     if judge.api_key_env and not os.environ.get(judge.api_key_env):
         return Failure("key_missing", judge.api_key_env)

@@ -19,7 +19,7 @@ from judging.core.judges.retry import Guard
 from judging.core.judges.settings import JudgeSettings, Timeouts
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints.client_pool import judge_settings
-from judging.endpoints.manual_calls import Say, Trial, Turn
+from judging.endpoints.manual_calls import Emit, ManualCall, Turn
 from judging.endpoints.models import Endpoint
 from judging.messages import reason_sentence
 
@@ -51,12 +51,12 @@ def try_endpoint(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _probed(settings: JudgeSettings, turn: Turn) -> dict[str, Any]:
-    async def work(watch: Guard, _say: Say) -> Probe:
+    async def work(watch: Guard, _say: Emit) -> Probe:
         async with asyncio.timeout(ALTOGETHER):
             return await probe(settings, watch)
 
     started = time.perf_counter()
-    with Trial(turn, work) as trial:
+    with ManualCall(turn, work) as trial:
         for _waits in trial.said():
             pass  # nothing is shown before the test has ended
         try:
@@ -92,7 +92,7 @@ def as_kept(found: Probe) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TestResult:
     """What a test found, in words. `kind` is that of a notice; `facts` are name and value."""
 
     kind: str
@@ -103,7 +103,7 @@ class Told:
     hint: str = ""
 
 
-def told(endpoint: Endpoint) -> Told | None:
+def last_result(endpoint: Endpoint) -> TestResult | None:
     """The words for what the last test found; None if there was none."""
     found = endpoint.probe
     if not found:
@@ -111,12 +111,12 @@ def told(endpoint: Endpoint) -> Told | None:
     if not found["ok"]:
         text = reason_sentence(found["code"], found["detail"])
         if found["code"] in Held.codes:
-            return Told("warning", _("Not tested: endpoint is busy"), text)
-        return Told("error", _("Connection failed"), text, hint=_model_hint(endpoint))
+            return TestResult("warning", _("Not tested: endpoint is busy"), text)
+        return TestResult("error", _("Connection failed"), text, hint=_model_hint(endpoint))
     refusals = tuple(refusal_sentence(name) for name in found["refuses"])
     title = _("Connected; some parameters not supported") if refusals else _("Connected")
     text = _("Runs omit unsupported parameters.") if refusals else ""
-    return Told("success", title, text, refusals, _facts(found), _model_hint(endpoint))
+    return TestResult("success", title, text, refusals, _facts(found), _model_hint(endpoint))
 
 
 def refusal_sentence(name: str) -> str:

@@ -22,12 +22,12 @@ from judging.core.judges.concurrency_limiter import (
     adapted_slots,
     fair_shares,
 )
-from judging.core.judges.rate_limiter import RateLimits, starts
+from judging.core.judges.rate_limiter import RateLimits, start_times
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 
 SHARE_SECONDS = 15.0  # how long a share is held without a sign of life
-TRIAL = "trial "  # begins the name of who asks by hand: no worker, so that only the time frees its slot
+MANUAL = "trial "  # begins the name of who asks by hand: no worker, so that only the time frees its slot
 
 _RESERVE = """
 UPDATE judging_endpointload
@@ -112,7 +112,7 @@ def reserve(key: str, spacings: Sequence[tuple[float, float]], owed: float = 0.0
     with connection.cursor() as cursor:
         cursor.execute(_sql(_RESERVE), [requests, owed, tokens, key])
         requests_at, tokens_at, at = cursor.fetchone()
-    return starts(at, requests_at - requests, tokens_at - tokens, spacings)
+    return start_times(at, requests_at - requests, tokens_at - tokens, spacings)
 
 
 def reserve_within(key: str, spacing: tuple[float, float], within: float) -> tuple[bool, float]:
@@ -217,7 +217,7 @@ def release_shares(keys: Iterable[str], owner: str) -> None:
 def release_dead_shares() -> int:
     """Slots of workers that are gone. How many of them."""
     freed, _ = EndpointShare.objects.filter(lease_until__lt=now()).delete()
-    shares = EndpointShare.objects.exclude(owner__startswith=TRIAL)
+    shares = EndpointShare.objects.exclude(owner__startswith=MANUAL)
     for owner in shares.values_list("owner", flat=True).distinct():
         if not workers.is_alive(owner):
             freed += EndpointShare.objects.filter(owner=owner).delete()[0]

@@ -170,12 +170,12 @@ class Turn:
         return limiter.allocate([told], self.owner)[self.key]
 
 
-Say = Callable[[Any], None]
-Work = Callable[[Guard, Say], Awaitable[Result]]
+Emit = Callable[[Any], None]
+Work = Callable[[Guard, Emit], Awaitable[Result]]
 """What a trial does, in an event loop: each call waits for the watch; `say` tells the page's reader something."""
 
 
-class Trial(Generic[Result]):
+class ManualCall(Generic[Result]):
     """`with Trial(turn, work) as trial: for said in trial.said(): …; trial.result()`. Leaving it ends the call."""
 
     def __init__(self, turn: Turn, work: Work[Result]) -> None:
@@ -185,7 +185,7 @@ class Trial(Generic[Result]):
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
-    def __enter__(self) -> Trial[Result]:
+    def __enter__(self) -> ManualCall[Result]:
         self._thread.start()
         self._future: Future[Result] = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
         self._future.add_done_callback(lambda _: self._heard.put(None))

@@ -207,7 +207,7 @@ class Caller:
             request,
             policy=self.trusting if lane.answered else self.policy,
             random=self.random,
-            watch=RequestGuard(self.gate, lane.client, lane.endpoint, story, self.policy.down_seconds),
+            watch=RequestGuard(self.gate, lane.client, lane.endpoint, story, self.policy.max_outage_seconds),
         )
         if asked.reply is not None:
             lane.answered = True

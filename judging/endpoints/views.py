@@ -42,7 +42,7 @@ def endpoint(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     context = {
         "endpoint": found,
         "final_address": final_address(found.url),
-        "told": connection_test.told(found),
+        "told": connection_test.last_result(found),
         "metrics": [line for find in selectors.metrics_using for line in find(found)],
     }
     return render(request, "endpoints/endpoint.html", context)
@@ -113,7 +113,7 @@ def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     services.endpoint_remember_test(endpoint=found, found=connection_test.try_endpoint(found))
     if request.headers.get("HX-Request") != "true":
         return redirect("endpoints:endpoint", slug, found.pk)
-    context = {"endpoint": found, "told": connection_test.told(found)}
+    context = {"endpoint": found, "told": connection_test.last_result(found)}
     return render(request, "endpoints/_connection.html", context)
 
 

@@ -53,7 +53,7 @@ class RateLimits:
         return MINUTE if tokens >= rest else MINUTE * tokens / rest
 
 
-def starts(
+def start_times(
     now: float, requests_from: float, tokens_from: float, spacings: Sequence[tuple[float, float]]
 ) -> list[float]:
     """Seconds from `now` until each call may start, given its (request, token) spacing and where both begin."""
@@ -150,11 +150,11 @@ class RateLimiter:
             costs.append(tokens)
         return costs
 
-    def _promise(self, starts: list[float], costs: list[float]) -> None:
-        for due, cost in zip(starts, costs, strict=True):
+    def _promise(self, start_times: list[float], costs: list[float]) -> None:
+        for due, cost in zip(start_times, costs, strict=True):
             self._promised += 1
             asyncio.get_running_loop().call_at(due, self._start, due, cost)
-        self._last_start = starts[-1]
+        self._last_start = start_times[-1]
 
     def _start(self, due: float, tokens: float) -> None:
         self._promised -= 1

@@ -76,7 +76,7 @@ class RetryPolicy:
     longest_retry_after: float = 120.0
     total_seconds: float = 1800.0
     suspect_parameters: bool = True
-    down_seconds: float = float("inf")
+    max_outage_seconds: float = float("inf")
     max_consecutive_failures: int | None = 10
 
 

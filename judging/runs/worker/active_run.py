@@ -17,7 +17,7 @@ from judging.runs.models import PEOPLE, Priority, Run, RunState
 from judging.runs.stopping import run_stop_at_budget, run_stop_at_endpoint
 from judging.runs.worker import store
 from judging.runs.worker.effects import MetricEffects
-from judging.runs.worker.generation import Generation
+from judging.runs.worker.generation import AnswerGenerator
 from judging.runs.worker.reply_cache import ReplyCache
 
 log = logging.getLogger("judging.pump")
@@ -40,7 +40,7 @@ class ActiveRun:
     fed: float = 0.0  # chunks taken so far, for its weight
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     exhausted: bool = False
-    answers: Generation | None = None  # None: all were uploaded
+    answers: AnswerGenerator | None = None  # None: all were uploaded
 
 
 def runs_to_work_on(only: int | None) -> set[int]:

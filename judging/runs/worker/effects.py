@@ -1,4 +1,4 @@
-"""The effects of a story, batched: rendering and scripts in the jail, asking through an endpoint's slots."""
+"""The effects of a story, batched: rendering and scripts in the sandbox, asking through an endpoint's slots."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from judging.core.injection_check import holds_verdict
-from judging.core.jail.job import Failure as JailFailure
-from judging.core.jail.pool import Jail
 from judging.core.judges.replies import Reply
 from judging.core.judges.retry import AskResult, RequestAttempt
 from judging.core.judges.settings import build_request
 from judging.core.metric_definition import MetricDefinition
-from judging.core.prompts import Rendered, RenderItem, names_of, render
+from judging.core.prompts import Rendered, names_of, render
 from judging.core.replies import Parser, make_parser
 from judging.core.results import (
     Context,
@@ -27,7 +25,10 @@ from judging.core.results import (
     Ruled,
     ScriptResult,
 )
+from judging.core.sandbox.job import Failure as SandboxFailure
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptKind, ScriptOutcome, failure_detail, run_postprocess, run_preprocess
+from judging.core.template_context import postprocess_arguments, render_item
 from judging.core.values import Value
 from judging.endpoints.client_pool import ModelConnection
 from judging.endpoints.requests import Caller
@@ -49,7 +50,7 @@ class MetricEffects:
         metric: MetricDefinition,
         lanes: list[ModelConnection],
         caller: Caller,
-        jail: Jail,
+        sandbox: Sandbox,
         threads: ThreadPoolExecutor,
         cache: ReplyCache | None = None,
     ) -> None:
@@ -57,7 +58,7 @@ class MetricEffects:
         self.cache = cache
         self.lanes = lanes
         self.caller = caller
-        self.jail = jail
+        self.sandbox = sandbox
         self.threads = threads
         self._builds: tuple[bool, ...] | None = None
         self._renders = [self._batched(self._render(number)) for number in range(len(metric.judges))]
@@ -70,7 +71,7 @@ class MetricEffects:
         reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
         self._shown = ("content", "reasoning_content") if reasoning else ("content",)
         ask = self.ask if metric.judges else None
-        self.rules = RuleEffects(metric, jail, threads, ask) if metric.rules else None
+        self.rules = RuleEffects(metric, sandbox, threads, ask) if metric.rules else None
 
     @property
     def alone(self) -> RuleEffects | None:
@@ -104,7 +105,7 @@ class MetricEffects:
 
     def _find_builds(self) -> tuple[bool, ...]:
         """A template that has no names because it has a syntax error is told of when it is rendered."""
-        found = (names_of(self.jail, judge.template)[0].used for judge in self.metric.judges)
+        found = (names_of(self.sandbox, judge.template)[0].used for judge in self.metric.judges)
         return tuple(any(one.path[0] in _OF_OTHERS for one in used) for used in found)
 
     async def ask(self, questions: Sequence[Question]) -> list[JudgeCall]:
@@ -143,16 +144,16 @@ class MetricEffects:
         asked = await self.caller.call(lane, request, story)
         if isinstance(asked, Failure):
             return not_asked(question, request, lane, asked)
-        return as_asked_judge(question, asked, lane)
+        return as_judge_call(question, asked, lane)
 
     async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
         parser = self._parsers[judge]
-        if not parser.jail_script:
+        if not parser.sandbox_script:
             parsed = parser(content)
             return parsed.value, parsed.reason
         found = await self._searches[judge](parser.readable(content))
         if found.failure is not None:
-            return None, jail_failure(found.failure, "parser").code
+            return None, sandbox_failure(found.failure, "parser").code
         parsed = parser.conclude(found.result if isinstance(found.result, str) else None)
         return parsed.value, parsed.reason
 
@@ -174,7 +175,7 @@ class MetricEffects:
         def work(contexts: list[Context]) -> list[str | Failure]:
             items = [render_item(context, self.metric) for context in contexts]
             return [
-                prompt_or_failure(one) for one in render(self.jail, template, items, self.metric.undefined)
+                prompt_or_failure(one) for one in render(self.sandbox, template, items, self.metric.undefined)
             ]
 
         return work
@@ -183,7 +184,9 @@ class MetricEffects:
         """A user's regular expression, which may take for ever, runs where scripts run."""
 
         def work(texts: list[str]) -> list[ScriptOutcome]:
-            return run_preprocess(self.jail, parser.jail_script, [({}, {"content": text}) for text in texts])
+            return run_preprocess(
+                self.sandbox, parser.sandbox_script, [({}, {"content": text}) for text in texts]
+            )
 
         return work
 
@@ -192,7 +195,7 @@ class MetricEffects:
         alone = self.metric.sandbox == "item"
         return [
             script_result("preprocess", one)
-            for one in run_preprocess(self.jail, self.metric.preprocess, items, each_alone=alone)
+            for one in run_preprocess(self.sandbox, self.metric.preprocess, items, each_alone=alone)
         ]
 
     def _postprocess(self, contexts: list[Context]) -> list[ScriptResult]:
@@ -200,53 +203,18 @@ class MetricEffects:
         alone = self.metric.sandbox == "item"
         return [
             script_result("postprocess", one)
-            for one in run_postprocess(self.jail, self.metric.postprocess, items, each_alone=alone)
+            for one in run_postprocess(self.sandbox, self.metric.postprocess, items, each_alone=alone)
         ]
-
-
-def postprocess_arguments(metric: MetricDefinition, context: Context) -> dict[str, Any]:
-    """spec: scripts, the five parameters of `postprocess`."""
-    return {
-        "judge_reqs": [asked.request for asked in context.asked],
-        "judge_resps": [asked.as_seen() for asked in context.asked],
-        "judge_models": [judge_model_seen(metric, asked.judge) for asked in context.asked],
-        "data": context.item.data,
-        "resp": context.item.response,
-    }
-
-
-def judge_model_seen(metric: MetricDefinition, number: int) -> dict[str, Any]:
-    """A judge model as postprocess sees it."""
-    judge = metric.judges[number]
-    seen: dict[str, Any] = {"name": judge.name, "judge_template_content": judge.template}
-    if judge.params:
-        seen["generation_params"] = judge.params
-    if judge.system_prompt:
-        seen["system_prompt"] = judge.system_prompt
-    return seen
-
-
-def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
-    """What a template sees of an item so far."""
-    return RenderItem(
-        data=context.item.data,
-        response=context.item.response,
-        preprocess_result=context.preprocess_result,
-        judge_resps=tuple(asked.as_seen() for asked in context.asked),
-        judge_reqs=tuple(asked.request for asked in context.asked),
-        min_score=metric.min_score,
-        max_score=metric.max_score,
-    )
 
 
 def prompt_or_failure(rendered: Rendered) -> str | Failure:
     if rendered.error is not None:
-        return jail_failure(rendered.error, "prompt")
+        return sandbox_failure(rendered.error, "prompt")
     assert rendered.text is not None
     return rendered.text
 
 
-def jail_failure(failure: JailFailure, what: str) -> Failure:
+def sandbox_failure(failure: SandboxFailure, what: str) -> Failure:
     """Codes such as prompt_undefined or script_timeout; the detail names the line of the user's own source."""
     place = f" (line {failure.line})" if failure.line else ""
     return Failure(f"{what}_{failure.code}", failure.message + place)
@@ -272,7 +240,7 @@ def not_asked(question: Question, request: dict[str, Any], lane: ModelConnection
     )
 
 
-def as_asked_judge(question: Question, asked: AskResult, lane: ModelConnection) -> JudgeCall:
+def as_judge_call(question: Question, asked: AskResult, lane: ModelConnection) -> JudgeCall:
     """The client's answer as the story keeps it."""
     reply, error = asked.reply, asked.error
     return JudgeCall(
@@ -281,7 +249,7 @@ def as_asked_judge(question: Question, asked: AskResult, lane: ModelConnection) 
         asked.request,
         reply_seen(reply) if reply else None,
         Failure(error.code, error.message) if error else None,
-        [call_seen(call) for call in asked.calls],
+        [attempt_record(call) for call in asked.calls],
         seconds=reply.seconds if reply else sum(call.seconds for call in asked.calls),
         first_token_seconds=reply.first_token_seconds if reply else None,
         prompt_tokens=reply.usage.prompt_tokens if reply else None,
@@ -291,7 +259,7 @@ def as_asked_judge(question: Question, asked: AskResult, lane: ModelConnection) 
     )
 
 
-def call_seen(call: RequestAttempt) -> dict[str, Any]:
+def attempt_record(call: RequestAttempt) -> dict[str, Any]:
     """One HTTP try, as it is kept: what there is nothing to say of is left out."""
     seen: dict[str, Any] = {"started_unix": call.started_unix, "seconds": call.seconds, "status": call.status}
     if call.error_code:

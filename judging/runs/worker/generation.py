@@ -19,7 +19,7 @@ from judging.endpoints.requests import Abandoned, Caller
 from judging.runs.models import RunCandidate
 from judging.runs.plain import as_json
 from judging.runs.worker import store
-from judging.runs.worker.effects import call_seen
+from judging.runs.worker.effects import attempt_record
 from judging.runs.worker.generation_store import Generated, Unanswered
 
 log = logging.getLogger("judging.pump")
@@ -36,14 +36,14 @@ class AskedModel:
     lane: ModelConnection
 
 
-def candidates_asked(run: int, lanes: ClientPool) -> dict[int, AskedModel]:
+def models_asked(run: int, lanes: ClientPool) -> dict[int, AskedModel]:
     """By candidate, those whose answers this run asks for. Reads the database."""
     found = RunCandidate.objects.filter(run=run).exclude(definition="").values_list("candidate", "definition")
     models = {pk: CandidateModel.from_json(definition) for pk, definition in found}
     return {pk: AskedModel(model, lanes.of(model.asked)) for pk, model in models.items()}
 
 
-class Generation:
+class AnswerGenerator:
     """The answers of one run that are being asked for. `hold` and `over` tell of a chunk that a try belongs to: it must
     not be given back before what was paid for is stored; `over` gets the try, None where it was abandoned."""
 
@@ -121,7 +121,7 @@ def _generated(of: Unanswered, item: store.ToJudge, asked: AskResult, lane: Mode
         "" if failed or reply is None else as_json(answer_of(reply)),
         Failure(error.code, error.message) if failed and error else None,
         asked.request,
-        [call_seen(call) for call in asked.calls],
+        [attempt_record(call) for call in asked.calls],
         lane.endpoint,
         reply.usage.prompt_tokens if reply else None,
         reply.usage.completion_tokens if reply else None,

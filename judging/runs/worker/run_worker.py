@@ -3,7 +3,7 @@
     chunks ──lease──▶ items ──a task each──▶ stories (core.pipeline.tell) ──▶ done ──flush──▶ the tables
 
 One event loop talks to the judges; one thread does all database work, so it owns one connection; another runs
-the jail. The loop never waits for either: a slow disk slows the flush, not the asking.
+the sandbox. The loop never waits for either: a slow disk slows the flush, not the asking.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from django_tasks import task
 from datasets.core.formats import Format
 from evalsite.tasks import workers
 from evalsite.tasks.backoff import Backoff
-from judging.core.jail.keeper import JailBroken
 from judging.core.judges.client import HttpClients
 from judging.core.judges.retry import RetryPolicy
 from judging.core.pipeline import judge_item
 from judging.core.results import JudgementResult
+from judging.core.sandbox.job import SandboxBroken
 from judging.core.values import Outcome
 from judging.endpoints.client_pool import ClientPool
 from judging.endpoints.requests import Abandoned, Caller, RunGate
-from judging.jails import make_jail, minimum_level
 from judging.runs import planning
 from judging.runs.budget import Ledger, budget_of, spent_by
 from judging.runs.early_stopping import EarlyStopping
@@ -43,17 +42,22 @@ from judging.runs.worker.active_run import (
     ActiveRun,
     poorest_of_each_project,
     refuse,
-    running_of,
-    runs_to_work_on,
     stop_at_trouble,
 )
 from judging.runs.worker.effects import MetricEffects
-from judging.runs.worker.generation import Generation, candidates_asked, unanswered, with_answer, with_flags
+from judging.runs.worker.generation import (
+    AnswerGenerator,
+    models_asked,
+    unanswered,
+    with_answer,
+    with_flags,
+)
 from judging.runs.worker.journal import Journal
 from judging.runs.worker.reply_cache import ReplyCache
 from judging.runs.worker.rule_effects import RuleEffects
 from judging.runs.worker.threads import in_thread
 from judging.runs.worker.write_buffer import WriteBuffer
+from judging.sandboxes import make_sandbox, minimum_level
 
 log = logging.getLogger("judging.pump")
 
@@ -86,7 +90,7 @@ class RunWorker:
         self.policy = policy
         self.runs: dict[int, ActiveRun] = {}
         self.database = ThreadPoolExecutor(1, "pump-database")
-        self.scripts = ThreadPoolExecutor(2, "pump-jail")
+        self.scripts = ThreadPoolExecutor(2, "pump-sandbox")
         # Looking must not wait for those who write, and agreeing on limits not for the flush.
         self.watching = ThreadPoolExecutor(1, "pump-watch")
         self.agreeing = ThreadPoolExecutor(1, "pump-agree")
@@ -94,7 +98,7 @@ class RunWorker:
         self._in_watching = in_thread(self.watching)
         self.clients = HttpClients()
         self.lanes = ClientPool(owner, reads=self._in_watching, writes=in_thread(self.agreeing))
-        self.jail = make_jail()
+        self.sandbox = make_sandbox()
         self.journal = Journal(owner)
         self.outbox = WriteBuffer(owner, self._in_database, self.journal)
 
@@ -124,9 +128,9 @@ class RunWorker:
                 await asyncio.sleep(backoff.failed())
 
     def _warm_up(self) -> None:
-        """Start the jail while the run is planned; if it cannot start, taking up a run says so."""
-        with contextlib.suppress(JailBroken):
-            _ = self.jail.level
+        """Start the sandbox while the run is planned; if it cannot start, taking up a run says so."""
+        with contextlib.suppress(SandboxBroken):
+            _ = self.sandbox.level
 
     def _over(self) -> bool:
         return self.stop.is_set() or time.monotonic() > self.ends
@@ -190,8 +194,8 @@ class RunWorker:
         if not run.chunks.filter(done=False, owner="").exists():
             return None
         try:
-            level = self.jail.level
-        except JailBroken as error:
+            level = self.sandbox.level
+        except SandboxBroken as error:
             refuse(run, "sandbox_broken", str(error))
             return None
         if level < minimum_level():
@@ -214,9 +218,9 @@ class RunWorker:
         for run_metric in metrics:
             tools = self._tools(active, (run_metric, None))
             active.ahead += sum(lane.client.ceiling for lane in tools.lanes)
-        asked = candidates_asked(pk, self.lanes)
+        asked = models_asked(pk, self.lanes)
         if asked:
-            active.answers = Generation(
+            active.answers = AnswerGenerator(
                 asked, caller, active.tasks, hold=self.outbox.hold_on, over=self.outbox.answer_over
             )
             # Beside each answer that is asked for wait the judgements of it.
@@ -228,7 +232,7 @@ class RunWorker:
         if key not in run.tools:
             metric = store.definition(key)
             lanes = [self.lanes.of(judge) for judge in metric.judges]
-            run.tools[key] = MetricEffects(metric, lanes, run.caller, self.jail, self.scripts, run.cache)
+            run.tools[key] = MetricEffects(metric, lanes, run.caller, self.sandbox, self.scripts, run.cache)
         return run.tools[key]
 
     async def _feed_all(self) -> None:
@@ -351,7 +355,7 @@ class RunWorker:
             await in_thread(threads)(connections.close_all)
             threads.shutdown()
         self.scripts.shutdown()
-        self.jail.close()
+        self.sandbox.close()
 
 
 def at_once(item: store.ToJudge, rules: RuleEffects) -> store.Judged:

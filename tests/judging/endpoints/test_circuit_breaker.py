@@ -64,7 +64,7 @@ def test_all_workers_together_send_one_call_to_find_out() -> None:
 def test_a_run_of_a_command_waits_no_longer_than_it_is_told_to() -> None:
     with ScriptedJudge(scripted.server_error()) as judge:
         run = run_on(an_endpoint(a_project(), judge.url, concurrency=8), 300)
-        policy = RetryPolicy(base_seconds=0.01, down_seconds=1.0)
+        policy = RetryPolicy(base_seconds=0.01, max_outage_seconds=1.0)
         run_worker.work("test:1:1", stop=threading.Event(), only=run.pk, policy=policy)
         assert len(judge.requests) < 100
     assert set(run.judgements.values_list("state", "reason")) == {("error", "server_error")}

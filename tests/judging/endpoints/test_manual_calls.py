@@ -19,7 +19,7 @@ from judging.endpoints.connection_test import try_endpoint
 from judging.endpoints.limiter import WorkerReport
 from judging.endpoints.manual_calls import Turn, Waiting
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
-from judging.metrics import trying
+from judging.metrics.editor import try_prompt
 from judging.metrics.models import Metric
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import form_of
@@ -128,7 +128,7 @@ def test_a_trial_gives_up_where_no_slot_becomes_free(
     page: Client, metric: Metric, key: str, live: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy(key, live)
-    monkeypatch.setattr(trying, "PATIENCE", 0.0)
+    monkeypatch.setattr(try_prompt, "WAIT_SECONDS", 0.0)
     assert "using all of this endpoint" in tries(page, metric)[-1]["html"]
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from judging.core.judges.rate_limiter import RateLimiter, RateLimits, TokenEstimator, starts
+from judging.core.judges.rate_limiter import RateLimiter, RateLimits, TokenEstimator, start_times
 from tests.patience import PATIENCE
 
 
@@ -27,7 +27,7 @@ def most_in_a_minute(times: list[float], costs: list[float]) -> float:
 def schedule(limits: RateLimits, costs: list[float]) -> list[float]:
     largest = max(costs)
     spacings = [(limits.request_spacing, limits.token_spacing(cost, largest)) for cost in costs]
-    return starts(0.0, 0.0, 0.0, spacings)
+    return start_times(0.0, 0.0, 0.0, spacings)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 60, 100, 5000])
@@ -86,7 +86,7 @@ def paced(limits: RateLimits, calls: int, *, leaving: int = 0) -> list[float]:
     async def reserve(costs: list[float], owed: float) -> list[float]:
         at = time.monotonic()
         first = max(at, spacings[-1] if spacings else 0.0)
-        found = starts(at, first, 0.0, [(limits.request_spacing, 0.0)] * len(costs))
+        found = start_times(at, first, 0.0, [(limits.request_spacing, 0.0)] * len(costs))
         spacings.append(first + limits.request_spacing * len(costs))
         return found
 
