@@ -30,7 +30,7 @@ from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_creat
 
 PROJECT = "command-line"
 # A command ends, though its judge is down or its key is wrong; a run in the browser waits for whoever mends it.
-PATIENCE = RetryPolicy(down_seconds=20, max_consecutive_failures=None)
+PATIENCE = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
 
 
 class CannotStart(Exception):

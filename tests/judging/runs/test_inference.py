@@ -29,7 +29,7 @@ from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SOON = RetryPolicy(base_seconds=0.01, down_seconds=0.2)
+SOON = RetryPolicy(base_seconds=0.01, max_outage_seconds=0.2)
 
 
 def work(run: Run, owner: str = "test:1:1", **options: float) -> Run:

@@ -54,7 +54,7 @@ def by_rules(rules: str, *answers: str, url: str = "", reference: Any = REFERENC
         "test:1:1",
         stop=threading.Event(),
         only=run.pk,
-        policy=RetryPolicy(base_seconds=0.01, down_seconds=0.2),
+        policy=RetryPolicy(base_seconds=0.01, max_outage_seconds=0.2),
     )
     return Run.objects.get(pk=run.pk)
 
