@@ -1,4 +1,4 @@
-"""«Test connection»: one short question that finds out what an endpoint can do and what it refuses."""
+"""The connection test: one short question that finds out what an endpoint supports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_LIST_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What came of it. `ok` means that the endpoint answers, if need be without what it `refuses`."""
+    """`ok`: the endpoint answers, at least without what it `refuses`."""
 
     ok: bool
     error: JudgeError | None
@@ -34,9 +34,9 @@ class Probe:
 
 
 async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
-    """Asks the endpoint of `settings` one short question, and for its list of models. Raises nothing of its own.
+    """Sends a short question, and asks for the list of models. Raises nothing of its own.
 
-    What the settings say to be refused is tried again: a server may have learnt since.
+    What the settings say to be refused is tried again: the server may have been updated.
     """
     fresh = replace(
         settings, refuses=frozenset(), params={"temperature": 0, "max_tokens": 256, **settings.params}
@@ -61,7 +61,7 @@ def _result(
     seconds: float,
     models: tuple[str, ...],
 ) -> Probe:
-    # A reasoning model may spend all of the short question's tokens on thinking: it is there all the same.
+    # A reasoning model may spend all tokens of the short question on thinking: that is an answer.
     ok = error is None or error.code == "truncated"
     return Probe(
         ok=ok,
@@ -81,7 +81,7 @@ def _was_answered(error: JudgeError | None) -> bool:
 
 
 async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[str, ...]:
-    """The names that the endpoint lists, () where it lists none: few gateways do."""
+    """() where the endpoint has no such list, as most gateways."""
     try:
         async with client.stream(
             "GET", models_url(settings.url), headers=request_headers(settings), timeout=5.0
