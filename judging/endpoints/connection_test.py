@@ -1,4 +1,4 @@
-"""«Test connection»: asks the endpoint, within bounds that a web thread can bear, and says what was found."""
+"""The connection test: a short question, within the time that a web request may take, and its result in words."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from judging.endpoints.settings import judge_settings
 from judging.messages import reason_sentence
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=20.0, idle=10.0, whole=25.0)
-ALTOGETHER = 40.0  # seconds, with all that is waited for and tried again
+TOTAL_SECONDS = 40.0  # with waiting and retries
 MAX_WAIT = 10.0  # seconds for a slot and its rate, behind the runs
 MAX_MODELS_KEPT = 200
 
-# Each test holds a web thread while it waits: some must be left for everybody else.
+# Each test occupies a web thread: leave enough for other requests.
 _turns = threading.BoundedSemaphore(2)
 
 
 def try_endpoint(endpoint: Endpoint) -> dict[str, Any]:
-    """What a short question found out, as JSON-able `probe` of the endpoint. Raises nothing."""
+    """The result as it is stored in `Endpoint.probe`. Raises nothing."""
     try:
         settings = endpoint_settings(endpoint)
     except Undecryptable:
@@ -48,7 +48,7 @@ def try_endpoint(endpoint: Endpoint) -> dict[str, Any]:
 
 def _probed(settings: JudgeSettings, judge: JudgeModel) -> dict[str, Any]:
     async def work(guard: Guard, _emit: Emit) -> Probe:
-        async with asyncio.timeout(ALTOGETHER):
+        async with asyncio.timeout(TOTAL_SECONDS):
             return await probe(settings, guard)
 
     started = time.perf_counter()
@@ -84,7 +84,7 @@ def failed(code: str, detail: str = "") -> dict[str, Any]:
 
 
 def as_kept(found: Probe) -> dict[str, Any]:
-    """The probe as it is stored: no request, no key."""
+    """Without the request, and so without the key."""
     return {
         "ok": found.ok,
         "code": found.error.code if found.error else "",
@@ -100,8 +100,8 @@ def as_kept(found: Probe) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a test found, in words. `kind` is that of a notice; `facts` are name and value."""
+class TestResult:
+    """A connection test in words. `kind` is that of a notice; `facts` are name and value."""
 
     kind: str
     title: str
@@ -111,24 +111,24 @@ class Told:
     hint: str = ""
 
 
-def told(endpoint: Endpoint) -> Told | None:
-    """The words for what the last test found; None if there was none."""
+def last_result(endpoint: Endpoint) -> TestResult | None:
+    """Of the last test, if there was one."""
     found = endpoint.probe
     if not found:
         return None
     if not found["ok"]:
         text = reason_sentence(found["code"], found["detail"])
         if found["code"] in Held.codes:
-            return Told("warning", _("Not tested: endpoint is busy"), text)
-        return Told("error", _("Connection failed"), text, hint=_model_hint(endpoint))
+            return TestResult("warning", _("Not tested: endpoint is busy"), text)
+        return TestResult("error", _("Connection failed"), text, hint=_model_hint(endpoint))
     refusals = tuple(refusal_sentence(name) for name in found["refuses"])
     title = _("Connected; some parameters not supported") if refusals else _("Connected")
     text = _("Runs omit unsupported parameters.") if refusals else ""
-    return Told("success", title, text, refusals, _facts(found), _model_hint(endpoint))
+    return TestResult("success", title, text, refusals, _facts(found), _model_hint(endpoint))
 
 
 def refusal_sentence(name: str) -> str:
-    """What it means that a server refuses a parameter."""
+    """What it means that a server refuses this parameter."""
     sentences = {
         "stream": _("stream is not supported: slow replies show nothing until they are complete."),
         "separate_reasoning": _(
@@ -157,7 +157,7 @@ def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _model_hint(endpoint: Endpoint) -> str:
-    """Models that the server offers, where the one that is set is not among them."""
+    """The models that the server lists, if the endpoint's own is not among them."""
     offered = endpoint.probe.get("models", [])
     if not offered or endpoint.model in offered:
         return ""

@@ -1,4 +1,4 @@
-"""Everything that changes endpoints, and what a test of the connection found."""
+"""What changes endpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judging.endpoints.models import Endpoint
 def endpoint_create(
     *, project: Project, data: EndpointData, user: User | None, draft: bool = False
 ) -> Endpoint:
-    """A new endpoint; a draft until a test succeeds. Raises ValidationError if the project has one of that name."""
+    """A draft becomes available when a test succeeds. Raises ValidationError if the name is taken."""
     endpoint = Endpoint(project=project, created_by=user, draft=draft)
     with transaction.atomic():
         made = _written(endpoint, data)
@@ -30,9 +30,9 @@ def endpoint_create(
 
 
 def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
-    """The endpoint as `data` has it; secrets that it leaves out stay. Raises ValidationError as above.
+    """Secrets that are None stay. Raises ValidationError as above.
 
-    What a test found is forgotten where it may no longer hold.
+    The result of the last connection test is dropped if it may no longer be true.
     """
     secrets = {"key": data.key, "headers": data.headers, "proxy": data.proxy}
     changed = sorted(
@@ -71,21 +71,21 @@ def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
 
 @transaction.atomic
 def endpoint_archive(*, endpoint: Endpoint) -> None:
-    """Out of the lists; runs and metrics that use it keep it."""
+    """It leaves the lists; runs and metrics that use it keep it."""
     if Endpoint.objects.filter(pk=endpoint.pk, archived_at=None).update(archived_at=timezone.now()):
         record(Action.ENDPOINT_ARCHIVED, project=endpoint.project, thing=endpoint)
 
 
 @transaction.atomic
 def endpoint_restore(*, endpoint: Endpoint) -> None:
-    """Back into the lists."""
+    """It returns to the lists."""
     if Endpoint.objects.filter(pk=endpoint.pk, archived_at__isnull=False).update(archived_at=None):
         record(Action.ENDPOINT_RESTORED, project=endpoint.project, thing=endpoint)
 
 
 def endpoint_remember_test(*, endpoint: Endpoint, found: dict[str, Any]) -> None:
-    """Keep what a test found; what the server refuses replaces what was known before only if it answered."""
-    if found["code"] in Held.codes:  # nothing was asked, so what was known of the server still holds
+    """Stores the result of a connection test. Refused parameters are replaced only if the server answered."""
+    if found["code"] in Held.codes:  # nothing was sent: what is known of the server stays
         found = found | {"models": endpoint.probe.get("models", [])}
     endpoint.probe, endpoint.probed_at = found, timezone.now()
     if found["ok"]:
@@ -94,5 +94,5 @@ def endpoint_remember_test(*, endpoint: Endpoint, found: dict[str, Any]) -> None
 
 
 def endpoint_publish(*, endpoint: Endpoint) -> None:
-    """Offer a draft everywhere although no test of it has succeeded."""
+    """Makes a draft available although its connection test failed."""
     Endpoint.objects.filter(pk=endpoint.pk).update(draft=False)

@@ -80,7 +80,9 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     context |= {"form": form, "cost": cost, "notes": lint_notes(version, chosen)}
     asked = form.asked.candidates()
     context["preflight"] = preflight(version, chosen, cost, asked)
-    context["unproven"] = [(one, connection_test.told(one)) for one in unproven_endpoints(chosen, asked)]
+    context["unproven"] = [
+        (one, connection_test.last_result(one)) for one in unproven_endpoints(chosen, asked)
+    ]
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and form.is_valid():
