@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from django.db import DatabaseError
 
-from evalsite.backoff import Backoff
 from evalsite.secrets import Undecryptable
+from evalsite.tasks.backoff import Backoff
 from judging.core.judges.circuit_breaker import REFRESH_SECONDS
 from judging.core.judges.settings import JudgeSettings
-from judging.core.pipeline import Failure, JudgeModel
+from judging.core.metric_definition import JudgeModel
+from judging.core.results import Failure
 from judging.endpoints import limiter
 from judging.endpoints.client import EndpointClient, RunInThread
 from judging.endpoints.models import Endpoint

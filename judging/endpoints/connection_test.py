@@ -17,7 +17,7 @@ from judging.core.judges.errors import Held
 from judging.core.judges.probe import Probe, probe
 from judging.core.judges.retry import Guard
 from judging.core.judges.settings import JudgeSettings, Timeouts
-from judging.core.pipeline import JudgeModel
+from judging.core.metric_definition import JudgeModel
 from judging.endpoints.manual_calls import Emit, ManualCall
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import judge_settings

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from django.db import connection, transaction
 
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.core.judges.circuit_breaker import MAX_FAILURES, EndpointStatus, probe_delay
 from judging.core.judges.concurrency_limiter import (
     COOLDOWN_SECONDS,
@@ -22,7 +22,7 @@ from judging.core.judges.concurrency_limiter import (
     fair_shares,
 )
 from judging.core.judges.rate_limiter import NO_LIMIT, RateLimited, RateLimits, Spacing, start_times
-from judging.core.story import JudgeModel
+from judging.core.metric_definition import JudgeModel
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 
 SHARE_SECONDS = 15.0  # how long a share is held without a sign of life
@@ -194,8 +194,8 @@ def release_shares(keys: Iterable[str], owner: str) -> None:
 def release_dead_shares() -> int:
     """Those of workers that are gone; how many."""
     freed, _ = EndpointShare.objects.filter(lease_until__lt=now()).delete()
-    workers = EndpointShare.objects.exclude(owner__startswith=MANUAL)
-    for owner in workers.values_list("owner", flat=True).distinct():
-        if not engine.is_alive(owner):
+    shares = EndpointShare.objects.exclude(owner__startswith=MANUAL)
+    for owner in shares.values_list("owner", flat=True).distinct():
+        if not workers.is_alive(owner):
             freed += EndpointShare.objects.filter(owner=owner).delete()[0]
     return freed

@@ -22,7 +22,7 @@ from judging.core.judges.rate_limiter import RateLimited, Reservation
 from judging.core.judges.replies import Reply
 from judging.core.judges.retry import Guard
 from judging.core.judges.settings import Request
-from judging.core.story import JudgeModel
+from judging.core.metric_definition import JudgeModel
 from judging.endpoints import limiter
 from judging.endpoints.client import EndpointClient
 from judging.endpoints.client_pool import ClientPool

@@ -15,7 +15,7 @@ from judging.core.judges.rate_limiter import Reservation
 from judging.core.judges.replies import Reply
 from judging.core.judges.retry import AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import Request
-from judging.core.pipeline import Failure
+from judging.core.results import Failure
 from judging.endpoints.client import EndpointClient
 from judging.endpoints.client_pool import ModelConnection
 

@@ -13,7 +13,8 @@ from evalsite.env import Config
 from evalsite.secrets import decrypt
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import JudgeSettings, Timeouts, chat_url
-from judging.core.pipeline import Failure, JudgeModel
+from judging.core.metric_definition import JudgeModel
+from judging.core.results import Failure
 from judging.endpoints.models import Endpoint
 
 

@@ -11,8 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
+from judging.core.metric_definition import MetricDefinition
 from judging.core.metric_difference import Part, TextChange, as_text, difference
-from judging.core.pipeline import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics import selectors
 from judging.metrics.access import get_metric
@@ -73,9 +73,14 @@ def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 
 def parts_between(metric: Metric, before: MetricVersion, after: MetricVersion) -> list[PartShown]:
     """What differs between two versions."""
-    endpoints = dict(Endpoint.objects.filter(project=metric.project_id).values_list("pk", "name"))
     definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
-    return [_shown(part, endpoints) for part in difference(*definitions)]
+    return parts_of_definitions(metric.project_id, *definitions)
+
+
+def parts_of_definitions(project: int, before: MetricDefinition, after: MetricDefinition) -> list[PartShown]:
+    """What differs between two definitions of a project's metric."""
+    endpoints = dict(Endpoint.objects.filter(project=project).values_list("pk", "name"))
+    return [_shown(part, endpoints) for part in difference(before, after)]
 
 
 def _shown(part: Part, endpoints: dict[int, str]) -> PartShown:

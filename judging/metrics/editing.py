@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
 from evalsite.templatetags.show import duration
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from evalsite.web.numbers import whole
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.endpoints.manual_calls import Waiting
 from judging.endpoints.models import Endpoint
@@ -30,7 +30,7 @@ from judging.metrics.samples import Offered, Sample
 from judging.metrics.scripting import ScriptRun, script_runs
 from judging.metrics.trying import Text, Trial
 from judging.runs.budget import MILLION, cost_of_reply
-from judging.runs.past_replies import PastReply, tried_on_metric
+from judging.runs.rerun.parser_trial import TriedReply, try_on_metric
 from judging.sandbox_messages import localized
 
 
@@ -192,7 +192,7 @@ class Past:
     """A way of reading tried on past replies to the form's judge model of this number; or what is wrong with it."""
 
     number: int
-    replies: list[PastReply]
+    replies: list[TriedReply]
     error: str = ""
 
 
@@ -210,4 +210,4 @@ def past_replies(metric: Metric | None, before: MetricDefinition, typed: QueryDi
         )
     except ParserError as error:
         return Past(number, [], str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)})
-    return Past(number, tried_on_metric(metric, number, parser) if number < len(before.judges) else [])
+    return Past(number, try_on_metric(metric, number, parser) if number < len(before.judges) else [])

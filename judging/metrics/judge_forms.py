@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy
 from evalsite.accounts.models import Project
 from judging.core.builtin import BUILTINS
 from judging.core.jail.job import Failure
+from judging.core.metric_definition import JudgeModel, ParserSpec
 from judging.core.metrics_file import MAX_REPEATS
 from judging.core.pasted import repaired_pattern
-from judging.core.pipeline import JudgeModel, ParserSpec
 from judging.core.replies import ParserError, make_parser
 from judging.core.scripts import ScriptKind, failure_detail
 from judging.endpoints.fields import JsonObjectField

@@ -13,7 +13,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from judging.core.lint.findings import Finding, Lint
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.lint_messages import sentence
 from judging.metrics import editing, linting, samples
 from judging.metrics.lint_state import LintState

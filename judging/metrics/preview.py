@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from judging.core.jail.job import Failure
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import Jail, JailRefused
-from judging.core.pipeline import Context, Item, MetricDefinition, with_changes
+from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import with_changes
 from judging.core.prompts import Piece, Preview, names_used, preview
+from judging.core.results import Context, Item
 from judging.core.scripts import ScriptKind, ScriptOutcome, load_failure, run_preprocess
 from judging.core.tokens import estimated_tokens
 from judging.jails import make_jail
-from judging.runs.tools import render_item
+from judging.runs.worker.effects import render_item
 
 SECONDS = 2.0  # of processor time: somebody waits
 MAX_SHOWN = 100_000  # characters of a prompt that the page shows

@@ -13,16 +13,18 @@ from typing import Any
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import JailRefused
 from judging.core.judges.settings import JudgeSettings, build_request
+from judging.core.metric_definition import MetricDefinition
 from judging.core.pasted import Repair, repaired
-from judging.core.pipeline import AskedJudge, Context, MetricDefinition, with_changes
+from judging.core.pipeline import with_changes
 from judging.core.prompts import render
+from judging.core.results import Context, JudgeCall
 from judging.core.scripts import KINDS, ScriptKind, ScriptOutcome, run_postprocess, run_preprocess
 from judging.messages import reason_sentence
 from judging.metrics import preview, samples
 from judging.metrics.judge_forms import script_sentence
 from judging.metrics.samples import Sample
 from judging.runs.models import Judgement, JudgeReply
-from judging.runs.tools import postprocess_arguments, render_item
+from judging.runs.worker.effects import postprocess_arguments, render_item
 
 _MOST_SHOWN = 2_000  # characters of a value
 
@@ -120,7 +122,7 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
 
 
 def _stored_reply(sample: Sample, metric: int) -> str | None:
-    judged = Judgement.objects.filter(response=sample.response, rater=None, other_response=None)
+    judged = Judgement.objects.by_metrics().filter(response=sample.response, other_response=None)
     newest = judged.filter(run_metric__metric_version__metric=metric).order_by("-pk").first()
     if newest is None:
         return None
@@ -128,9 +130,9 @@ def _stored_reply(sample: Sample, metric: int) -> str | None:
     return replies.order_by("judge", "repeat", "swapped").values_list("content", flat=True).first()
 
 
-def _asked(definition: MetricDefinition, context: Context, reply: str) -> tuple[AskedJudge, ...]:
+def _asked(definition: MetricDefinition, context: Context, reply: str) -> tuple[JudgeCall, ...]:
     """Every question that the metric asks, answered alike."""
-    asked: tuple[AskedJudge, ...] = ()
+    asked: tuple[JudgeCall, ...] = ()
     for number, judge in enumerate(definition.judges):
         request = build_request(
             JudgeSettings(judge.url, judge.model, params=judge.params, system_prompt=judge.system_prompt),
@@ -138,7 +140,7 @@ def _asked(definition: MetricDefinition, context: Context, reply: str) -> tuple[
         )
         seen: dict[str, Any] = {"content": reply, "reasoning_content": None, "tool_calls": None}
         asked += tuple(
-            AskedJudge(number, repeat, request, seen, None, [], swapped=swapped)
+            JudgeCall(number, repeat, request, seen, None, [], swapped=swapped)
             for repeat in range(judge.repeats)
             for swapped in ((False, True) if judge.both_orders else (False,))
         )

@@ -16,7 +16,7 @@ from judging.core.judges.client import open_client
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.retry import AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed, Parser, make_parser, why_unread
 from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.endpoints.manual_calls import Emit, ManualCall, Waiting, Work

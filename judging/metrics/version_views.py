@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import signed_in
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version

@@ -8,14 +8,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from judging.core.judges.errors import MAYBE_SETTING_CODES
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints import limiter
 from judging.endpoints.limiter import endpoint_key
 from judging.endpoints.models import Endpoint
 from judging.messages import why_down
-from judging.runs.inferring import asked_of
+from judging.runs.candidates import asked_of
 from judging.runs.models import Reading, Run, RunState
-from judging.runs.services import in_trouble
+from judging.runs.stopping import stopped_by_endpoint
 
 # The run has its own frozen copy of what these are about: editing the endpoint does not change it.
 FROZEN_CODES = frozenset(
@@ -73,7 +73,7 @@ class EndpointToFix:
 
 def endpoint_to_fix(run: Run) -> EndpointToFix | None:
     """None if the run is not paused, or was paused by a user."""
-    if not in_trouble(run):
+    if not stopped_by_endpoint(run):
         return None
     endpoints = Endpoint.objects.filter(project=run.project_id)
     found = next((one for one in endpoints if run.problem_detail.startswith(one.name)), None)

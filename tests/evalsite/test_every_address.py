@@ -142,7 +142,8 @@ table(GET, REVIEW, "people:inbox people:adjudicate")
 table(
     GET,
     READ,
-    "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file",
+    "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file "
+    "runs:compare runs:compare_item runs:items runs:answer runs:panel",
 )
 table(GET, WORK, "runs:new runs:read_again runs:judge_again")
 table(POST, WORK, "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers")
@@ -216,6 +217,10 @@ def places(
             "metric": run.metrics.get().pk,
             "judgement_pk": run.judgements.order_by("position")[0].pk,
             "name": "report.json",
+            "response_pk": run.judgements.order_by("position")[0].response_id,
+            "other": run.pk,
+            "first": run.judgements.order_by("position")[0].pk,
+            "second": run.judgements.order_by("position")[0].pk,
         },
     }
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from datasets.core.variables import reference_in
-from judging.core.pipeline import AskedJudge, Item, Question, Ruled, RuledLine, Verdict
+from judging.core.results import Item, JudgeCall, Question, Ruled, RuledLine, Verdict
 from judging.core.rules.asking import read_reply
 from judging.core.rules.conclude import NO_JUDGE, conclude, needs_answers
 from judging.core.rules.plan import ANSWER_LACKS, Call, Evaluation, Line, plan
@@ -20,7 +20,7 @@ from judging.core.rules.values import json_text
 
 Run = Callable[[Call], Awaitable[Scored | Reason]]
 # One reply a question, in order; None where what was said before is read again, and this was not asked then.
-Ask = Callable[[Sequence[Question]], Awaitable[Sequence[AskedJudge | None]]]
+Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall | None]]]
 Found = dict[int, Scored | Reason]
 
 JUDGE = 0  # a rule metric has one judge model; a question's `repeat` is the index of its line
@@ -59,7 +59,7 @@ async def rule_on(program: Program, item: Item, run: Run, ask: Ask | None) -> Ru
     return ruled(evaluation, found | heard, tuple(one for _line, one, _said in asked), verdicts)
 
 
-def read_asked(asked: AskedJudge) -> Scored | Reason:
+def read_asked(asked: JudgeCall) -> Scored | Reason:
     """What the judge model said of a line, or why it said nothing."""
     if asked.failure is not None:
         return Reason(asked.failure.code, {"detail": asked.failure.detail})
@@ -67,7 +67,7 @@ def read_asked(asked: AskedJudge) -> Scored | Reason:
     return read_reply(reply.get("content") or "", reply.get("finish_reason"))
 
 
-def _verdict(asked: AskedJudge, found: Scored | Reason) -> Verdict:
+def _verdict(asked: JudgeCall, found: Scored | Reason) -> Verdict:
     if isinstance(found, Scored):
         return Verdict(asked.judge, asked.repeat, found.score)
     return Verdict(asked.judge, asked.repeat, None, found.code)
@@ -76,7 +76,7 @@ def _verdict(asked: AskedJudge, found: Scored | Reason) -> Verdict:
 def ruled(
     evaluation: Evaluation,
     found: Found | None = None,
-    asked: tuple[AskedJudge, ...] = (),
+    asked: tuple[JudgeCall, ...] = (),
     verdicts: tuple[Verdict, ...] = (),
 ) -> Ruled:
     """The evaluation with what was found for its open lines, as a story keeps it."""

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite.accounts.models import Project
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.program import Problem
 from judging.endpoints.fields import JsonObjectField

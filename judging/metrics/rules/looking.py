@@ -14,7 +14,9 @@ from datasets.models import Version
 from evalsite.accounts.models import Project
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import JailRefused
-from judging.core.pipeline import Item, MetricDefinition, with_changes
+from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import with_changes
+from judging.core.results import Item
 from judging.core.rules import words
 from judging.core.rules.check import Reading, read_program
 from judging.core.rules.code import run_code

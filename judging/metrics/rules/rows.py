@@ -9,7 +9,7 @@ from typing import Any
 from datasets import selectors
 from datasets.core.variables import reference_in, row_and_response
 from datasets.models import Candidate, Response, Version
-from judging.core.pipeline import Item
+from judging.core.results import Item
 from judging.core.rules.formats import NotInFormat, check_depth, read_fields
 from judging.core.rules.program import Format
 from judging.core.rules.values import Value, exact_json, from_python, text_of

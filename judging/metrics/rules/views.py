@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
-from judging.core.pipeline import MetricDefinition
+from evalsite.web.numbers import whole
+from judging.core.metric_definition import MetricDefinition
 from judging.core.rules import words
 from judging.core.rules.functions import FUNCTIONS
 from judging.metrics import editing, samples, services

@@ -11,9 +11,9 @@ from judging.core.judges.retry import RetryBudget, RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.endpoints import limiter
 from judging.endpoints.models import EndpointLoad
-from judging.runs import pump
 from judging.runs.endpoint_outages import down_endpoints
 from judging.runs.models import Run, RunState
+from judging.runs.worker import run_worker
 from tests.judging.working import an_endpoint, run_on, workers
 from tests.make import a_project
 from tests.patience import PATIENCE, wait_until
@@ -46,7 +46,7 @@ def test_an_outage_of_seconds_costs_no_judgement_and_few_calls() -> None:
 def test_tries_that_failed_are_not_called_broken_off_when_their_worker_ends() -> None:
     with ScriptedJudge(scripted.server_error()) as judge:
         run = run_on(an_endpoint(a_project(), judge.url), 20)
-        pump.work("test:1:1", stop=threading.Event(), only=run.pk, life=2)
+        run_worker.work("test:1:1", stop=threading.Event(), only=run.pk, life=2)
     run.refresh_from_db()
     assert (run.calls, run.calls_again) == (run.calls_failed, 0)
     assert run.calls > 0
@@ -65,7 +65,7 @@ def test_a_run_of_a_command_waits_no_longer_than_it_is_told_to() -> None:
     with ScriptedJudge(scripted.server_error()) as judge:
         run = run_on(an_endpoint(a_project(), judge.url, concurrency=8), 300)
         policy = RetryPolicy(base_seconds=0.01, max_outage_seconds=1.0)
-        pump.work("test:1:1", stop=threading.Event(), only=run.pk, policy=policy)
+        run_worker.work("test:1:1", stop=threading.Event(), only=run.pk, policy=policy)
         assert len(judge.requests) < 100
     assert set(run.judgements.values_list("state", "reason")) == {("error", "server_error")}
 
@@ -76,7 +76,7 @@ def test_a_refusal_that_is_about_one_request_closes_nothing() -> None:
 
     with ScriptedJudge(choosy) as judge:
         run = run_on(an_endpoint(a_project(), judge.url), 40)
-        pump.work("test:1:1", stop=threading.Event(), only=run.pk)
+        run_worker.work("test:1:1", stop=threading.Event(), only=run.pk)
     assert EndpointLoad.objects.get().down_since == 0
     assert Run.objects.get(pk=run.pk).state == RunState.FINISHED
 

@@ -9,7 +9,7 @@ import pytest
 
 from evalsite.accounts.models import Project
 from evalsite.secrets import encrypt
-from judging.core.pipeline import JudgeModel
+from judging.core.metric_definition import JudgeModel
 from judging.endpoints.client_pool import ClientPool, ModelConnection
 from judging.endpoints.models import Endpoint
 
