@@ -26,27 +26,26 @@ from judging.messages import reason_sentence
 TIMEOUTS = Timeouts(connect=5.0, first_byte=20.0, idle=10.0, whole=25.0)
 TOTAL_SECONDS = 40.0  # with waiting and retries
 MAX_WAIT = 10.0  # seconds for a slot and its rate, behind the runs
-MAX_MODELS_KEPT = 200
 
 # Each test occupies a web thread: leave enough for other requests.
 _turns = threading.BoundedSemaphore(2)
 
 
-def try_endpoint(endpoint: Endpoint) -> dict[str, Any]:
-    """The result as it is stored in `Endpoint.probe`. Raises nothing."""
+def try_endpoint(endpoint: Endpoint) -> Probe:
+    """Raises nothing."""
     try:
-        settings = endpoint_settings(endpoint)
+        settings = replace(endpoint_settings(endpoint), timeouts=TIMEOUTS)
     except Undecryptable:
-        return failed("key_unreadable")
+        return Probe(code="key_unreadable")
     if not _turns.acquire(timeout=10):
-        return failed("busy_here")
+        return Probe(code="busy_here")
     try:
-        return _probed(replace(settings, timeouts=TIMEOUTS), as_judge(endpoint))
+        return _probed(settings, as_judge(endpoint))
     finally:
         _turns.release()
 
 
-def _probed(settings: JudgeSettings, judge: JudgeModel) -> dict[str, Any]:
+def _probed(settings: JudgeSettings, judge: JudgeModel) -> Probe:
     async def work(guard: Guard, _emit: Emit) -> Probe:
         async with asyncio.timeout(TOTAL_SECONDS):
             return await probe(settings, guard)
@@ -55,11 +54,11 @@ def _probed(settings: JudgeSettings, judge: JudgeModel) -> dict[str, Any]:
     # A server that is down is tried all the same: this is how to find out that it is up again.
     with ManualCall(judge, work, max_wait=MAX_WAIT, even_if_down=True) as call:
         for _waiting in call.events():
-            pass  # nothing is shown before the test has ended
+            pass  # the page shows only the end
         try:
-            return as_kept(call.result()) | {"waited": round(call.waited, 1)}
+            return replace(call.result(), waited=round(call.waited, 1))
         except TimeoutError:
-            return failed("timeout_whole") | {"seconds": time.perf_counter() - started}
+            return Probe(code="timeout_whole", seconds=round(time.perf_counter() - started, 3))
 
 
 def as_judge(endpoint: Endpoint) -> JudgeModel:
@@ -77,26 +76,6 @@ def as_judge(endpoint: Endpoint) -> JudgeModel:
 def endpoint_settings(endpoint: Endpoint) -> JudgeSettings:
     """Raises Undecryptable."""
     return judge_settings(as_judge(endpoint), endpoint)
-
-
-def failed(code: str, detail: str = "") -> dict[str, Any]:
-    return {"ok": False, "code": code, "detail": detail, "refuses": [], "models": []}
-
-
-def as_kept(found: Probe) -> dict[str, Any]:
-    """Without the request, and so without the key."""
-    return {
-        "ok": found.ok,
-        "code": found.error.code if found.error else "",
-        "detail": found.error.message if found.error else "",
-        "refuses": sorted(found.refuses),
-        "streams": found.streams,
-        "reasoning": found.reasoning,
-        "usage": found.usage,
-        "model": found.model or "",
-        "seconds": round(found.seconds, 3),
-        "models": list(found.models[:MAX_MODELS_KEPT]),
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import asdict, replace
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -14,6 +14,7 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.secrets import encrypt
 from judging.core.judges.errors import Held
+from judging.core.judges.probe import Probe
 from judging.endpoints.forms import PLAIN, EndpointData
 from judging.endpoints.models import Endpoint
 
@@ -83,13 +84,13 @@ def endpoint_restore(*, endpoint: Endpoint) -> None:
         record(Action.ENDPOINT_RESTORED, project=endpoint.project, thing=endpoint)
 
 
-def endpoint_remember_test(*, endpoint: Endpoint, found: dict[str, Any]) -> None:
+def endpoint_remember_test(*, endpoint: Endpoint, found: Probe) -> None:
     """Stores the result of a connection test. Refused parameters are replaced only if the server answered."""
-    if found["code"] in Held.codes:  # nothing was sent: what is known of the server stays
-        found = found | {"models": endpoint.probe.get("models", [])}
-    endpoint.probe, endpoint.probed_at = found, timezone.now()
-    if found["ok"]:
-        endpoint.refuses, endpoint.draft = found["refuses"], False
+    if found.code in Held.codes:  # nothing was sent: what is known of the server stays
+        found = replace(found, models=tuple(endpoint.probe.get("models", ())))
+    endpoint.probe, endpoint.probed_at = asdict(found), timezone.now()
+    if found.ok:
+        endpoint.refuses, endpoint.draft = list(found.refuses), False
     endpoint.save(update_fields=["probe", "probed_at", "refuses", "draft"])
 
 

@@ -101,8 +101,7 @@ def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
         services.endpoint_publish(endpoint=endpoint)
         endpoint.draft = False
     saved = _("“%(name)s” saved as a draft.") if endpoint.draft else _("“%(name)s” saved.")
-    messages.success(request, saved % {"name": endpoint.name})
-    return redirect("endpoints:endpoint", slug, endpoint.pk)
+    return _changed(request, slug, endpoint, saved)
 
 
 @login_required
@@ -118,22 +117,21 @@ def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
 
 
 @login_required
-@require_POST
-def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """Makes a draft available although its connection test failed."""
-    found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    services.endpoint_publish(endpoint=found)
-    messages.success(request, _("“%(name)s” is now available.") % {"name": found.name})
-    return redirect("endpoints:endpoint", slug, found.pk)
-
-
-@login_required
 @require_GET
 def address(request: HttpRequest, slug: str) -> HttpResponse:
     """Where requests will go, while the address is typed."""
     access.get_project(request, slug, May.MANAGE)
     url = request.GET.get("url", "")[:1000]
     return render(request, "endpoints/_address.html", {"url": url, "final_address": final_address(url)})
+
+
+@login_required
+@require_POST
+def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Makes a draft available although its connection test failed."""
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    services.endpoint_publish(endpoint=found)
+    return _changed(request, slug, found, _("“%(name)s” is now available."))
 
 
 @login_required
@@ -145,8 +143,7 @@ def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     text = _(
         "“%(name)s” archived. New metrics can't select it; existing ones still work. You can restore it."
     )
-    messages.success(request, text % {"name": found.name})
-    return redirect("endpoints:endpoint", slug, found.pk)
+    return _changed(request, slug, found, text)
 
 
 @login_required
@@ -155,8 +152,12 @@ def restore(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """Returns it to the lists."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
     services.endpoint_restore(endpoint=found)
-    messages.success(request, _("“%(name)s” restored.") % {"name": found.name})
-    return redirect("endpoints:endpoint", slug, found.pk)
+    return _changed(request, slug, found, _("“%(name)s” restored."))
+
+
+def _changed(request: HttpRequest, slug: str, endpoint: Endpoint, text: str) -> HttpResponse:
+    messages.success(request, text % {"name": endpoint.name})
+    return redirect("endpoints:endpoint", slug, endpoint.pk)
 
 
 def final_address(url: str) -> str:

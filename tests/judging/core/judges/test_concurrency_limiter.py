@@ -169,3 +169,11 @@ def test_runs_that_wait_share_what_becomes_free_by_weight() -> None:
             task.cancel()
 
     in_loop(share)
+
+
+def test_a_slot_is_not_waited_for_longer_than_asked() -> None:
+    async def work() -> list[bool]:
+        limiter = ConcurrencyLimiter(1)
+        return [await limiter.try_acquire(0.0), await limiter.try_acquire(0.01)]
+
+    assert asyncio.run(work()) == [True, False]

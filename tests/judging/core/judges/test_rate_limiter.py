@@ -8,7 +8,14 @@ import time
 
 import pytest
 
-from judging.core.judges.rate_limiter import RateLimiter, RateLimits, Spacing, TokenEstimator, start_times
+from judging.core.judges.rate_limiter import (
+    RateLimited,
+    RateLimiter,
+    RateLimits,
+    Spacing,
+    TokenEstimator,
+    start_times,
+)
 from judging.core.judges.settings import Request
 from tests.patience import PATIENCE
 
@@ -139,3 +146,25 @@ def test_a_failure_to_reserve_is_tried_again() -> None:
 
     asyncio.run(asyncio.wait_for(one(), PATIENCE))
     assert failed
+
+
+def test_a_single_call_that_would_wait_for_long_is_not_reserved() -> None:
+    async def reserve(wanted: list[Spacing], owed: float, within: float) -> list[float]:
+        raise RateLimited(300.0)
+
+    with pytest.raises(RateLimited):
+        asyncio.run(RateLimiter(reserve, RateLimits(requests=1)).try_acquire(request_of_size(9), 5.0))
+
+
+def test_a_refused_call_gives_its_tokens_back() -> None:
+    async def reserve(wanted: list[Spacing], owed: float, within: float) -> list[float]:
+        return [0.0] * len(wanted)
+
+    async def work() -> float:
+        limiter = RateLimiter(reserve, RateLimits(tokens=6000))
+        reservation = await limiter.acquire(request_of_size(300, max_tokens=100))
+        assert reservation is not None
+        limiter.settle(reservation, None)
+        return limiter.owed
+
+    assert asyncio.run(asyncio.wait_for(work(), PATIENCE)) < 0

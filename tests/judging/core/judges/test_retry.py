@@ -2,7 +2,7 @@ import pytest
 
 from judging.core.judges.errors import JudgeError, Unreachable
 from judging.core.judges.replies import Reply
-from judging.core.judges.retry import NoGuard
+from judging.core.judges.retry import NoGuard, RetryBudget
 from judging.core.judges.scripted import (
     Answer,
     ScriptedJudge,
@@ -183,3 +183,10 @@ def test_a_limit_met_while_searching_is_waited_out() -> None:
     with ScriptedJudge(replies) as judge:
         asked = ask_with_patience(judge.url)
     assert (asked.error, asked.refuses) == (None, {"separate_reasoning"})
+
+
+def test_retries_are_granted_as_long_as_half_of_the_calls_are_answered() -> None:
+    budget = RetryBudget(most=3)
+    granted = [budget.spend() for _ in range(4)]
+    budget.earn()
+    assert (granted, budget.spend(), budget.spend()) == ([True] * 3 + [False], True, False)
