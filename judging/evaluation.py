@@ -30,7 +30,7 @@ from judging.runs.worker.run_worker import work
 
 PROJECT = "command-line"
 # A command ends, though its judge is down or its key is wrong; a run in the browser waits for whoever mends it.
-PATIENCE = RetryPolicy(down_seconds=20, max_consecutive_failures=None)
+PATIENCE = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
 
 
 class CannotStart(Exception):

@@ -18,14 +18,14 @@ from judging.core.judges.probe import Probe, probe
 from judging.core.judges.retry import Guard
 from judging.core.judges.settings import JudgeSettings, Timeouts
 from judging.core.metric_definition import JudgeModel
-from judging.endpoints.client_pool import judge_settings
-from judging.endpoints.manual_calls import Say, Trial, Turn
+from judging.endpoints.manual_calls import Emit, ManualCall
 from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import judge_settings
 from judging.messages import reason_sentence
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=20.0, idle=10.0, whole=25.0)
 ALTOGETHER = 40.0  # seconds, with all that is waited for and tried again
-PATIENCE = 10.0  # seconds that a test waits for a slot and its pace, beside the runs
+MAX_WAIT = 10.0  # seconds for a slot and its rate, behind the runs
 MAX_MODELS_KEPT = 200
 
 # Each test holds a web thread while it waits: some must be left for everybody else.
@@ -41,34 +41,42 @@ def try_endpoint(endpoint: Endpoint) -> dict[str, Any]:
     if not _turns.acquire(timeout=10):
         return failed("busy_here")
     try:
-        # A server that is down is tried all the same: this is how somebody finds out that it is mended.
-        turn = Turn(
-            f"endpoint {endpoint.pk}", endpoint.pk, endpoint.concurrency, patience=PATIENCE, anyway=True
-        )
-        return _probed(replace(settings, timeouts=TIMEOUTS), turn)
+        return _probed(replace(settings, timeouts=TIMEOUTS), as_judge(endpoint))
     finally:
         _turns.release()
 
 
-def _probed(settings: JudgeSettings, turn: Turn) -> dict[str, Any]:
-    async def work(watch: Guard, _say: Say) -> Probe:
+def _probed(settings: JudgeSettings, judge: JudgeModel) -> dict[str, Any]:
+    async def work(guard: Guard, _emit: Emit) -> Probe:
         async with asyncio.timeout(ALTOGETHER):
-            return await probe(settings, watch)
+            return await probe(settings, guard)
 
     started = time.perf_counter()
-    with Trial(turn, work) as trial:
-        for _waits in trial.said():
+    # A server that is down is tried all the same: this is how to find out that it is up again.
+    with ManualCall(judge, work, max_wait=MAX_WAIT, even_if_down=True) as call:
+        for _waiting in call.events():
             pass  # nothing is shown before the test has ended
         try:
-            return as_kept(trial.result()) | {"waited": round(turn.waited, 1)}
+            return as_kept(call.result()) | {"waited": round(call.waited, 1)}
         except TimeoutError:
             return failed("timeout_whole") | {"seconds": time.perf_counter() - started}
 
 
+def as_judge(endpoint: Endpoint) -> JudgeModel:
+    """The endpoint by itself, without a metric."""
+    return JudgeModel(
+        name="",
+        template="",
+        endpoint=endpoint.pk,
+        url=endpoint.url,
+        model=endpoint.model,
+        params=endpoint.params,
+    )
+
+
 def endpoint_settings(endpoint: Endpoint) -> JudgeSettings:
-    """How the endpoint is asked, by itself. Raises Undecryptable."""
-    judge = JudgeModel(name="", template="", url=endpoint.url, model=endpoint.model, params=endpoint.params)
-    return judge_settings(judge, endpoint)
+    """Raises Undecryptable."""
+    return judge_settings(as_judge(endpoint), endpoint)
 
 
 def failed(code: str, detail: str = "") -> dict[str, Any]:

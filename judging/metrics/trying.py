@@ -19,17 +19,15 @@ from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed, Parser, make_parser, why_unread
 from judging.core.scripts import ScriptOutcome, run_preprocess
-from judging.endpoints.client_pool import default_concurrency, judge_settings
-from judging.endpoints.limiter import endpoint_key
-from judging.endpoints.manual_calls import Say, Turn, Waiting, Work
-from judging.endpoints.manual_calls import Trial as Calls
+from judging.endpoints.manual_calls import Emit, ManualCall, Waiting, Work
 from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import judge_settings
 from judging.metrics.preview import shared_jail
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
 POLICY = RetryPolicy(tries=2, longest_retry_after=10.0)
 ALTOGETHER = 150.0  # seconds, with what is waited for and tried again
-PATIENCE = 20.0  # seconds that a trial waits for a slot and its pace, beside the runs
+MAX_WAIT = 20.0  # seconds for a slot and its rate, behind the runs
 
 # Each try holds a web thread until the reply has come: some must be left for everybody else.
 _turns = threading.BoundedSemaphore(2)
@@ -86,11 +84,6 @@ def replace_address(judge: JudgeModel, row: Endpoint) -> JudgeModel:
     )
 
 
-def turn_for(judge: JudgeModel) -> Turn:
-    """A place among the calls that runs make to the same endpoint."""
-    return Turn(endpoint_key(judge), judge.endpoint, default_concurrency(), patience=PATIENCE)
-
-
 def try_prompt(
     settings: JudgeSettings, metric: MetricDefinition, judge: JudgeModel, prompt: str
 ) -> Iterator[Text | Waiting | Trial]:
@@ -101,28 +94,28 @@ def try_prompt(
         yield Trial(request, code="busy_here")
         return
     try:
-        with Calls(turn_for(judge), _asking(settings, request)) as calls:
-            yield from calls.said()
+        with ManualCall(judge, _asking(settings, request), max_wait=MAX_WAIT) as call:
+            yield from call.events()
             asked: AskResult | TimeoutError | JudgeError
             try:
-                asked = calls.result()
+                asked = call.result()
             except (JudgeError, TimeoutError) as error:
                 asked = error
-        yield replace(concluded(request, asked, metric, judge), waited=calls.turn.waited)
+        yield replace(concluded(request, asked, metric, judge), waited=call.waited)
     finally:
         _turns.release()
 
 
 def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[AskResult]:
-    async def work(watch: Guard, say: Say) -> AskResult:
+    async def work(guard: Guard, emit: Emit) -> AskResult:
         async with asyncio.timeout(ALTOGETHER), open_client(settings) as client:
             return await ask_with_retries(
                 client,
                 settings,
                 request,
                 policy=POLICY,
-                watch=watch,
-                on_text=lambda kind, text: say(Text(kind, text)),
+                guard=guard,
+                on_text=lambda kind, text: emit(Text(kind, text)),
             )
 
     return work

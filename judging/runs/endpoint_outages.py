@@ -51,7 +51,7 @@ def down_endpoints(run: Run) -> list[EndpointOutage]:
     for key, seen in limiter.read_status(names).items():
         if seen.down_for is not None:
             (name, page), why = names[key], why_down(seen.problem, seen.detail)
-            found.append(EndpointOutage(name, seen.down_for, seen.try_in, why, page))
+            found.append(EndpointOutage(name, seen.down_for, seen.probe_in, why, page))
     return found
 
 

@@ -16,8 +16,8 @@ from judging.core.candidates import CandidateModel
 from judging.core.lint.findings import Lint
 from judging.core.statistics.means import Estimate
 from judging.core.statistics.pairs import smallest_difference
-from judging.endpoints.client_pool import default_concurrency
 from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import default_concurrency
 from judging.lint_messages import sentence
 from judging.metrics import linting
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric

@@ -157,7 +157,7 @@ def _endpoint(
         return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, None, circuit.closed_for)
     since = limiter.now() - circuit.down_for
     return SeenEndpoint(
-        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.try_in
+        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.probe_in
     )
 
 

@@ -15,7 +15,7 @@ from tests.make import a_metric, a_run, a_version
 from tests.patience import PATIENCE
 
 PATIENT = RetryPolicy(base_seconds=0.01)  # waits for a server that is down as long as it does in production
-PATIENT = RetryPolicy(base_seconds=0.01, down_seconds=0.2)
+PATIENT = RetryPolicy(base_seconds=0.01, max_outage_seconds=0.2)
 
 
 def work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = PATIENT, **options: float) -> Run:

@@ -33,7 +33,7 @@ class Probe:
     models: tuple[str, ...]
 
 
-async def probe(settings: JudgeSettings, watch: Guard = NO_GUARD) -> Probe:
+async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
     """Asks the endpoint of `settings` one short question, and for its list of models. Raises nothing of its own.
 
     What the settings say to be refused is tried again: a server may have learnt since.
@@ -47,7 +47,7 @@ async def probe(settings: JudgeSettings, watch: Guard = NO_GUARD) -> Probe:
         return _result(None, error, frozenset(), 0.0, ())
     async with client:
         asked = await ask_with_retries(
-            client, fresh, build_request(fresh, QUESTION), policy=RetryPolicy(tries=2), watch=watch
+            client, fresh, build_request(fresh, QUESTION), policy=RetryPolicy(tries=2), guard=guard
         )
         models = await _models(client, fresh) if _was_answered(asked.error) else ()
     seconds = asked.calls[-1].seconds if asked.calls else 0.0

@@ -45,7 +45,7 @@ class Guard(Protocol):
 
 
 class NoGuard:
-    """The watch of a single question: everything may start at once."""
+    """Everything may start at once."""
 
     async def before(self, request: Request) -> None:
         return None
@@ -64,7 +64,7 @@ NO_GUARD = NoGuard()
 class RetryPolicy:
     """How often and how long one request is tried. Seconds; `tries` counts those of the same request.
 
-    `down_seconds`: how long requests wait for a server that is down before they fail too.
+    `max_outage_seconds`: how long requests wait for a server that is down before they fail too.
     `suspect_parameters`: look for what a server refuses without naming it. Switch it off once the endpoint
     has answered such a request, or each bad prompt costs four calls more.
     `hopeless`: so many requests of a run in a row that failed for the endpoint's settings pause it; None: never.
@@ -76,7 +76,7 @@ class RetryPolicy:
     longest_retry_after: float = 120.0
     total_seconds: float = 1800.0
     suspect_parameters: bool = True
-    down_seconds: float = float("inf")
+    max_outage_seconds: float = float("inf")
     max_consecutive_failures: int | None = 10
 
 
@@ -114,19 +114,19 @@ async def ask_with_retries(
     policy: RetryPolicy = RetryPolicy(),
     sleep: Sleep = asyncio.sleep,
     random: Random | None = None,
-    watch: Guard = NO_GUARD,
+    guard: Guard = NO_GUARD,
     on_text: OnText | None = None,
 ) -> AskResult:
-    """The reply to `request`, or the error that it ended with; raises only cancellation and what `watch` raises."""
-    asking = _Asking(policy, random or Random(), watch, request)
+    """The reply to `request`, or the error that it ended with; raises only cancellation and what `guard` raises."""
+    asking = _Asking(policy, random or Random(), guard, request)
     while True:
         try:
-            await watch.before(asking.request)
+            await guard.before(asking.request)
         except JudgeError as error:
             return asking.ended(None, error)
         started = time.time(), time.perf_counter()
         try:
-            reply = await _watched(client, settings, asking.request, watch, on_text)
+            reply = await _guarded(client, settings, asking.request, guard, on_text)
         except JudgeError as error:
             wait = asking.failed(error, *started)
             if wait is None:
@@ -138,10 +138,10 @@ async def ask_with_retries(
             return asking.ended(reply, None)
 
 
-async def _watched(
-    client: httpx.AsyncClient, settings: JudgeSettings, request: Request, watch: Guard, on_text: OnText | None
+async def _guarded(
+    client: httpx.AsyncClient, settings: JudgeSettings, request: Request, guard: Guard, on_text: OnText | None
 ) -> Reply:
-    """One try, whose end is told to `watch` however it comes."""
+    """One try; `guard` gets its end, however it comes."""
     reply, failure = None, None
     try:
         reply = await ask(client, settings, request, on_text=on_text)
@@ -149,17 +149,17 @@ async def _watched(
         failure = error
         raise
     finally:
-        watch.after(reply, failure)
+        guard.after(reply, failure)
     return reply
 
 
 class _Asking:
     """The decisions between the calls for one request."""
 
-    def __init__(self, policy: RetryPolicy, random: Random, watch: Guard, request: Request) -> None:
+    def __init__(self, policy: RetryPolicy, random: Random, guard: Guard, request: Request) -> None:
         self.policy = policy
         self.random = random
-        self.watch = watch
+        self.guard = guard
         self.original = self.request = request
         self.calls: list[RequestAttempt] = []
         self.tries = 0
@@ -214,7 +214,7 @@ class _Asking:
 
     def _wait(self, error: JudgeError) -> float | None:
         self.tries += 1
-        if not error.retry or self.tries >= self.policy.tries or not self.watch.may_retry():
+        if not error.retry or self.tries >= self.policy.tries or not self.guard.may_retry():
             return None
         wait = self._pause(error.retry_after)
         spent = sum(call.seconds + call.waited for call in self.calls)
@@ -227,3 +227,22 @@ class _Asking:
         if retry_after is None:
             return jitter
         return min(retry_after, self.policy.longest_retry_after) + min(jitter, self.policy.base_seconds)
+
+
+class RetryBudget:
+    """The retries left to an endpoint: a hundred, and one more per reply. A server that fails more often than it
+    answers does not get twice the load for it."""
+
+    def __init__(self, most: float = 100.0, per_reply: float = 1.0) -> None:
+        self._most = self._left = most
+        self._per_reply = per_reply
+
+    def earn(self) -> None:
+        self._left = min(self._most, self._left + self._per_reply)
+
+    def spend(self) -> bool:
+        """Takes one; whether there was one left."""
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

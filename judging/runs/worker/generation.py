@@ -40,7 +40,7 @@ def candidates_asked(run: int, lanes: ClientPool) -> dict[int, AskedModel]:
     """By candidate, those whose answers this run asks for. Reads the database."""
     found = RunCandidate.objects.filter(run=run).exclude(definition="").values_list("candidate", "definition")
     models = {pk: CandidateModel.from_json(definition) for pk, definition in found}
-    return {pk: AskedModel(model, lanes.of(model.asked)) for pk, model in models.items()}
+    return {pk: AskedModel(model, lanes.connection(model.asked)) for pk, model in models.items()}
 
 
 class Generation:

@@ -101,7 +101,7 @@ class RunWorker:
     async def run(self) -> None:
         """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
         self.scripts.submit(self._warm_up)
-        beside = (self.lanes.keep_up(), self._watch_runs(), self._tell_turns())
+        beside = (self.lanes.keep_in_sync(), self._watch_runs(), self._tell_turns())
         self.beside = [asyncio.create_task(one) for one in beside]
         try:
             while not self._over():
@@ -204,7 +204,7 @@ class RunWorker:
         cache = ReplyCache(run.project_id, self._in_watching, warm=warm) if run.reuse_replies else None
         weight = WEIGHTS[Priority(run.priority)]
         gate = RunGate(
-            pk, run.project_id, weight, ledger=ledger, note=self._note_call, note_failed=self._note_failed
+            pk, run.project_id, weight, spending=ledger, note=self._note_call, note_failed=self._note_failed
         )
         caller = Caller(self.clients, gate, self.policy)
         active = ActiveRun(
@@ -213,21 +213,23 @@ class RunWorker:
         metrics = list(RunMetric.objects.filter(run=run).values_list("pk", flat=True))
         for run_metric in metrics:
             tools = self._tools(active, (run_metric, None))
-            active.ahead += sum(lane.client.ceiling for lane in tools.lanes)
+            active.ahead += sum(lane.client.max_concurrency for lane in tools.lanes)
         asked = candidates_asked(pk, self.lanes)
         if asked:
             active.answers = Generation(
                 asked, caller, active.tasks, hold=self.outbox.hold_on, over=self.outbox.answer_over
             )
             # Beside each answer that is asked for wait the judgements of it.
-            active.ahead += (len(metrics) + 1) * sum(one.lane.client.ceiling for one in asked.values())
+            active.ahead += (len(metrics) + 1) * sum(
+                one.lane.client.max_concurrency for one in asked.values()
+            )
         return active
 
     def _tools(self, run: ActiveRun, key: store.MetricKey) -> MetricEffects:
         """Reads the database at a metric's first judgement: a finished run may be read again another way."""
         if key not in run.tools:
             metric = store.definition(key)
-            lanes = [self.lanes.of(judge) for judge in metric.judges]
+            lanes = [self.lanes.connection(judge) for judge in metric.judges]
             run.tools[key] = MetricEffects(metric, lanes, run.caller, self.jail, self.scripts, run.cache)
         return run.tools[key]
 

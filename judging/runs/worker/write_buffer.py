@@ -12,7 +12,7 @@ from django.db import DatabaseError, transaction
 
 from evalsite.backoff import Backoff
 from judging.endpoints.client import RunInThread
-from judging.endpoints.client_pool import remember_refusals
+from judging.endpoints.settings import remember_refusals
 from judging.runs.budget import Ledger, Spent
 from judging.runs.worker import store
 from judging.runs.worker.active_run import ActiveRun

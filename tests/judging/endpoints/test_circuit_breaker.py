@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from judging.core.judges import circuit_breaker, scripted
-from judging.core.judges.retry import RetryPolicy
+from judging.core.judges.retry import RetryBudget, RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.endpoints import limiter
 from judging.endpoints.models import EndpointLoad
@@ -64,7 +64,7 @@ def test_all_workers_together_send_one_call_to_find_out() -> None:
 def test_a_run_of_a_command_waits_no_longer_than_it_is_told_to() -> None:
     with ScriptedJudge(scripted.server_error()) as judge:
         run = run_on(an_endpoint(a_project(), judge.url, concurrency=8), 300)
-        policy = RetryPolicy(base_seconds=0.01, down_seconds=1.0)
+        policy = RetryPolicy(base_seconds=0.01, max_outage_seconds=1.0)
         run_worker.work("test:1:1", stop=threading.Event(), only=run.pk, policy=policy)
         assert len(judge.requests) < 100
     assert set(run.judgements.values_list("state", "reason")) == {("error", "server_error")}
@@ -86,7 +86,7 @@ def test_a_closed_endpoint_is_tried_ever_more_rarely() -> None:
 
 
 def test_retries_are_granted_as_long_as_half_of_the_calls_are_answered() -> None:
-    budget = circuit_breaker.RetryBudget(most=3)
+    budget = RetryBudget(most=3)
     granted = [budget.spend() for _ in range(4)]
     budget.earn()
     assert (granted, budget.spend(), budget.spend()) == ([True] * 3 + [False], True, False)

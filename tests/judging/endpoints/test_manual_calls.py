@@ -13,16 +13,18 @@ from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges import scripted
 from judging.core.judges.concurrency_limiter import LimiterEvents
+from judging.core.judges.retry import Guard
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.endpoints import limiter
-from judging.endpoints.connection_test import try_endpoint
+from judging.endpoints.connection_test import as_judge, try_endpoint
 from judging.endpoints.limiter import WorkerReport
-from judging.endpoints.manual_calls import Turn, Waiting
+from judging.endpoints.manual_calls import Emit, ManualCall, Waiting
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 from judging.metrics import trying
 from judging.metrics.models import Metric
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import form_of
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -51,6 +53,15 @@ def busy(key: str, live: Endpoint, owner: str = "host:1:1") -> None:
     limiter.allocate(
         [WorkerReport(key, live.pk, live.concurrency, 500, live.concurrency, LimiterEvents())], owner
     )
+
+
+def a_call(live: Endpoint, *, max_wait: float = 0.0, even_if_down: bool = False) -> ManualCall[None]:
+    """Waits for its turn and sends nothing."""
+
+    async def work(guard: Guard, _emit: Emit) -> None:
+        await guard.before({"messages": []})
+
+    return ManualCall(as_judge(live), work, max_wait=max_wait, even_if_down=even_if_down)
 
 
 def now(load: EndpointLoad, **fields: object) -> EndpointLoad:
@@ -100,13 +111,10 @@ def test_a_trial_that_waits_says_what_for(
     assert '<span class="score">7</span>' in last["html"]
 
 
-def test_a_trial_takes_one_slot_while_it_lasts(
-    page: Client, metric: Metric, key: str, live: Endpoint
-) -> None:
-    turn = Turn(key, live.pk, 16, patience=0.0)
-    assert list(turn.until_granted({"messages": []})) == []
-    assert EndpointShare.objects.get().slots == 1
-    turn.leave()
+def test_a_manual_call_holds_one_slot_while_it_lasts(live: Endpoint, load: EndpointLoad) -> None:
+    with a_call(live) as call:
+        assert list(call.events()) == []
+        assert EndpointShare.objects.get().slots == 1
     assert not EndpointShare.objects.exists()
 
 
@@ -115,20 +123,22 @@ def test_a_trial_gives_its_slot_back(page: Client, metric: Metric) -> None:
     assert not EndpointShare.objects.exists()
 
 
-def test_runs_leave_a_slot_to_a_trial(key: str, live: Endpoint) -> None:
+def test_runs_leave_a_slot_to_a_manual_call(key: str, live: Endpoint) -> None:
     busy(key, live)
-    waiting = Turn(key, live.pk, 16, patience=30.0).until_granted({"messages": []})
-    assert next(waiting) == Waiting("held_slots")
-    heard = limiter.allocate([WorkerReport(key, live.pk, 16, 500, 15, LimiterEvents())], "host:1:1")[key]
-    assert heard.share == 15
-    assert list(waiting) == []
+    with a_call(live, max_wait=PATIENCE) as call:
+        waiting = call.events()
+        assert next(waiting) == Waiting("held_slots")
+        heard = limiter.allocate([WorkerReport(key, live.pk, 16, 500, 15, LimiterEvents())], "host:1:1")[key]
+        assert heard.share == 15
+        assert list(waiting) == []
+        call.result()
 
 
 def test_a_trial_gives_up_where_no_slot_becomes_free(
     page: Client, metric: Metric, key: str, live: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy(key, live)
-    monkeypatch.setattr(trying, "PATIENCE", 0.0)
+    monkeypatch.setattr(trying, "MAX_WAIT", 0.0)
     assert "using all of this endpoint" in tries(page, metric)[-1]["html"]
 
 
@@ -162,10 +172,11 @@ def test_a_test_of_the_connection_finds_out_that_an_endpoint_is_back(
 def test_a_test_needs_no_slot_of_an_endpoint_that_is_down(
     key: str, live: Endpoint, load: EndpointLoad
 ) -> None:
-    busy(key, live)  # by what waits for it to come back
+    busy(key, live)  # by requests that wait for it to come back
     now(load, down_since=time.time() - 9, next_try_at=time.time() + 9)
-    turn = Turn(key, live.pk, 16, patience=0.0, anyway=True)
-    assert list(turn.until_granted({"messages": []})) == []
+    with a_call(live, even_if_down=True) as call:
+        assert list(call.events()) == []
+        call.result()
 
 
 def test_a_failure_by_hand_counts_among_those_in_a_row(
