@@ -14,9 +14,9 @@ from judging.core.pipeline import with_changes
 from judging.core.prompts import Piece, Preview, names_used, preview
 from judging.core.results import Context, Item
 from judging.core.scripts import ScriptKind, ScriptOutcome, load_failure, run_preprocess
+from judging.core.template_context import render_item
 from judging.core.tokens import estimated_tokens
 from judging.jails import make_jail
-from judging.runs.worker.effects import render_item
 
 SECONDS = 2.0  # of processor time: somebody waits
 MAX_SHOWN = 100_000  # characters of a prompt that the page shows

@@ -19,12 +19,12 @@ from judging.core.pipeline import with_changes
 from judging.core.prompts import render
 from judging.core.results import Context, JudgeCall
 from judging.core.scripts import KINDS, ScriptKind, ScriptOutcome, run_postprocess, run_preprocess
+from judging.core.template_context import postprocess_arguments, render_item
 from judging.messages import reason_sentence
 from judging.metrics import preview, samples
 from judging.metrics.judge_forms import script_sentence
 from judging.metrics.samples import Sample
 from judging.runs.models import Judgement, JudgeReply
-from judging.runs.worker.effects import postprocess_arguments, render_item
 
 _MOST_SHOWN = 2_000  # characters of a value
 
