@@ -110,7 +110,7 @@ def fleiss_kappa(ratings: Floats) -> float | None:
     size = sizes[0]
     agreed = float(((counts**2).sum(axis=1) - size).mean() / (size * (size - 1)))
     chance = float(((counts.sum(axis=0) / counts.sum()) ** 2).sum())
-    return None if chance >= 1 else (agreed - chance) / (1 - chance)
+    return None if chance >= 1 else float((agreed - chance) / (1 - chance))
 
 
 def gwet_ac1(ratings: Floats) -> float | None:
@@ -129,7 +129,7 @@ def gwet_ac1(ratings: Floats) -> float | None:
     pairs = (counts[several] * (counts[several] - 1)).sum(axis=1) / (sizes[several] * (sizes[several] - 1))
     shares = (counts / sizes[:, None]).mean(axis=0)
     chance = float((shares * (1 - shares)).sum()) / (counts.shape[1] - 1)
-    return (float(pairs.mean()) - chance) / (1 - chance)
+    return float((pairs.mean() - chance) / (1 - chance))
 
 
 def _counts(ratings: Floats) -> Floats:
@@ -169,11 +169,12 @@ def quadratic_kappas(weights: Floats, a: Floats, b: Floats) -> Floats:
     observed = weights @ (a - b) ** 2
     expected = (weights @ a**2 + weights @ b**2) - 2 * (weights @ a) * (weights @ b) / total
     known = expected > ROUNDING * np.maximum(1.0, weights @ a**2 + weights @ b**2)
-    return np.divide(expected - observed, expected, out=np.full(total.shape, np.nan), where=known)
+    kappas: Floats = np.divide(expected - observed, expected, out=np.full(total.shape, np.nan), where=known)
+    return kappas
 
 
 def contingency(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The values that either gave, in order (values,), and how often a gave one where b gave another (values, values)."""
+    """The values of both in order (values,), and how often a gave one where b gave another (values, values)."""
     values, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
     counts = np.bincount(codes[: a.size] * values.size + codes[a.size :], minlength=values.size**2)
     return values, counts.reshape(values.size, values.size).astype(float)
@@ -216,4 +217,5 @@ def _alphas(values: Floats, observed: Floats, level: Level) -> Floats:
     expected = marginal[:, :, None] * marginal[:, None, :]
     wanted = (expected * distance).sum(axis=(1, 2))
     found = (observed * distance).sum(axis=(1, 2)) * (total - 1)
-    return 1.0 - np.divide(found, wanted, out=np.full(total.shape, np.nan), where=wanted > 0)
+    alphas: Floats = 1.0 - np.divide(found, wanted, out=np.full(total.shape, np.nan), where=wanted > 0)
+    return alphas

@@ -83,7 +83,9 @@ def inverse_probability(given: Labelled) -> Correction:
     spread = float(judged.var())
     weight = 0.0
     if spread > 0:
-        weight = float(np.clip(-np.mean((labelled - labelled.mean()) * (judged - judged.mean())) / spread, 0, 1))
+        weight = float(
+            np.clip(-np.mean((labelled - labelled.mean()) * (judged - judged.mean())) / spread, 0, 1)
+        )
     terms = labelled + weight * judged
     return Correction(float(terms.mean()), math.sqrt(float(terms.var()) / terms.size), weight)
 

@@ -306,7 +306,7 @@ class Corrected(_Corrected):
     """A candidate's mean from people's labels on a random sample and a judge's scores of the rest (PPI++).
 
     `labelled` items have both, `judged` the judge's score only. `halve`: how many further ratings would halve the
-    interval. `lambda`: the weight of the judge's scores. `refused`: a code of `REFUSED` where there is no figure, else None."""
+    interval. `lambda`: the weight of the judge's scores. `refused`: why there is no figure, a code of `REFUSED`."""
 
     metric: str
     candidate: str

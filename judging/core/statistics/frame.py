@@ -4,7 +4,7 @@
 | -------------- | -------- | ------- |
 | metric         | category | the metric's name; the categories keep the run's order |
 | candidate      | category | the name of the model whose response is judged; the categories keep the run's order |
-| other          | category | the candidate it is compared with, `@reference` for the row's reference; missing: one answer alone |
+| other          | category | the candidate it is compared with, `@reference` for the reference; missing: none |
 | row            | int64    | the row's line in its data set: the item |
 | response       | int64    | number of the response within row and candidate, from 1 |
 | other_response | int64    | number of the other candidate's response; 0 where there is none |
@@ -12,10 +12,10 @@
 | kind           | category | number, bool or category: what the value is; missing unless scored |
 | value          | float64  | the number, 1 or 0 for a bool; NaN for a category and where nothing is scored |
 | label          | category | the text of a value of kind category; missing for the others |
-| by             | category | the judge model's name, `rules`, `script`, `combined`, `override`, or a person's name or pseudonym |
-| source         | category | judge, rules, script, combined, override, rater or adjudicator: what kind of author `by` is |
+| by             | category | a judge's name, `rules`, `script`, `combined`, `override`, a person's name |
+| source         | category | judge, rules, script, combined, override, rater or adjudicator: what `by` is |
 | repeat         | int64    | which of one judge's repeats on the same question, from 1 |
-| order          | category | first, swapped or both: the order in which a judge saw the two sides; `both` is what two orders come to |
+| order          | category | how a judge saw the two sides: first, swapped, or both (what the two come to) |
 | main           | bool     | whether cells count it; False: one of several verdicts behind a judgement |
 | shown_first    | int64    | which answer of a comparison stood first: 1 `response`, 2 `other_response`, 0 not known |
 | drawn_with     | float64  | probability with which the program drew the item for people; NaN: not drawn at random |
@@ -61,7 +61,7 @@ REFERENCE = "@reference"  # the other side of a comparison with the row's refere
 COMBINED = "combined"
 RESPONSE = ["metric", "candidate", "row", "response"]
 ANSWERS = [*RESPONSE, "other", "other_response"]  # what is judged: an answer, or two
-VERDICT = [*ANSWERS, "source", "by", "repeat", "order", "main"]  # one judgement for each
+VERDICT = [*ANSWERS, "source", "by", "repeat", "order", "shown_first", "main"]  # one judgement for each
 COLUMNS = [
     "metric", "candidate", "other", "row", "response", "other_response", "state", "kind", "value", "label",
     "by", "source", "repeat", "order", "main", "shown_first", "drawn_with", "seconds", "cluster", "weight",
@@ -88,10 +88,11 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who makes a metric's judgements."""
+    """Who makes a metric's judgements, and in which order this one sees the two sides of a comparison."""
 
     by: str
     source: Source
+    order: Order = "first"
 
 
 class Verdict(NamedTuple):
@@ -143,8 +144,9 @@ def judgement_frame(
     of_metric = frame["metric"].cat.codes.to_numpy()
     return _completed(
         frame,
-        by=pd.Categorical([one.by for one in known]).take(of_metric),
-        source=_sources([one.source for one in known]).take(of_metric),
+        by=_names([one.by for one in known]).take(of_metric),
+        source=_known([one.source for one in known], SOURCES).take(of_metric),
+        order=_known([one.order for one in known], ORDERS).take(of_metric),
     )
 
 
@@ -152,8 +154,6 @@ def verdict_frame(
     verdicts: Iterable[Verdict], metrics: Mapping[Any, Metric], candidates: Mapping[Any, str]
 ) -> DataFrame:
     """The table of verdicts of people, of single judges, or of elsewhere. Errors as of `judgement_frame`."""
-    import pandas as pd
-
     given = list(verdicts)
     columns = dict(zip(Verdict._fields, zip(*given, strict=True) if given else [()] * 17, strict=True))
     names = {key: metric.name for key, metric in metrics.items()}
@@ -163,9 +163,9 @@ def verdict_frame(
         other=_names(columns["other"]),
         other_response=np.array(columns["other_response"], dtype=np.int64),
         by=_names(columns["by"]),
-        source=_sources(columns["source"]),
+        source=_known(columns["source"], SOURCES),
         repeat=np.array(columns["repeat"], dtype=np.int64),
-        order=pd.Categorical(columns["order"], categories=list(ORDERS)),
+        order=_known(columns["order"], ORDERS),
         main=np.array(columns["main"], dtype=np.bool_),
         shown_first=np.array(columns["shown_first"], dtype=np.int64),
         drawn_with=np.array(columns["drawn_with"], dtype=np.float64),
@@ -182,11 +182,19 @@ def joined(frames: Sequence[DataFrame]) -> DataFrame:
     if len(filled) == 1:
         return filled[0]
     texts = {
-        name: union_categoricals([frame[name] for frame in filled], sort_categories=True)
+        name: union_categoricals(
+            [_as_objects(frame[name]) for frame in filled], sort_categories=name != "cluster"
+        )
         for name in ("other", "label", "by", "cluster")
     }
     rest = [frame.drop(columns=list(texts)) for frame in filled]
     return pd.concat(rest, ignore_index=True).assign(**texts)[COLUMNS]
+
+
+def _as_objects(column: Series[Any]) -> Series[Any]:
+    import pandas as pd
+
+    return column.cat.rename_categories(pd.Index(column.cat.categories, dtype=object))
 
 
 def _completed(frame: DataFrame, **given: Any) -> DataFrame:
@@ -199,7 +207,7 @@ def _completed(frame: DataFrame, **given: Any) -> DataFrame:
         "other": pd.Categorical.from_codes(np.full(size, -1), pd.Index([], dtype=object)),
         "other_response": np.zeros(size, dtype=np.int64),
         "repeat": np.ones(size, dtype=np.int64),
-        "order": pd.Categorical.from_codes(np.zeros(size, dtype=np.int8), pd.Index(ORDERS)),
+        "order": _known(("first",), ORDERS).take(np.zeros(size, dtype=np.int64)),
         "main": np.ones(size, dtype=np.bool_),
         "shown_first": np.zeros(size, dtype=np.int64),
         "drawn_with": np.full(size, np.nan),
@@ -210,17 +218,17 @@ def _completed(frame: DataFrame, **given: Any) -> DataFrame:
     return frame.assign(**(usual | values | given))[COLUMNS]
 
 
-def _names(texts: Sequence[str | None]) -> Categorical:
+def _names(texts: Sequence[str | None]) -> Any:
     import pandas as pd
 
     # As objects: Arrow, which pandas holds texts in otherwise, refuses lone surrogates.
-    return pd.Categorical(pd.Series(texts, dtype=object))
+    return pd.Categorical(pd.Series(list[Any](texts), dtype=object))
 
 
-def _sources(sources: Sequence[str]) -> Categorical:
+def _known(texts: Iterable[str], known: Sequence[str]) -> Any:
     import pandas as pd
 
-    return pd.Categorical.from_codes([SOURCES.index(one) for one in sources], pd.Index(SOURCES))  # type: ignore[arg-type]
+    return pd.Categorical(list(texts), categories=list(known))
 
 
 def _part(batch: list[Judgement], metrics: Mapping[Any, str], candidates: Mapping[Any, str]) -> DataFrame:

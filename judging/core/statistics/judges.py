@@ -14,8 +14,8 @@ from .document import FirstSide, HumanCeiling, JudgeAgreement, OrderEffect, Repe
 from .frame import Metric, answers_coded
 from .means import estimate_mean
 from .numeric import ROUNDING, Floats, Ints, finite
-from .rates import wilson
 from .raters import level_of, ratings_of
+from .rates import wilson
 from .resampling import Draws, percentiles
 from .verdicts import (
     STEPS,
@@ -100,7 +100,9 @@ def _agreement(
         spearman=spearman(a, b) if ordinal else None,
         pearson=pearson(a, b) if ordinal else None,
         kendall=kendall(a, b) if ordinal else None,
-        alpha=agreement.krippendorff_alpha(np.column_stack([a, b]), level_of(rows, metric)) if a.size else None,
+        alpha=agreement.krippendorff_alpha(np.column_stack([a, b]), level_of(rows, metric))
+        if a.size
+        else None,
         mean_absolute_difference=finite(np.abs(a - b).mean()) if ordinal and a.size else None,
         bias=bias.mean if bias else None,
         bias_low=bias.low if bias else None,

@@ -139,7 +139,9 @@ def rank_intervals(found: Ratings, level: float = 0.95) -> list[tuple[int, int]]
     ratings, covariance = found.ratings, found.covariance
     variances = np.diag(covariance)
     errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 0.0))
-    ahead = ratings[None, :] - ratings[:, None] > normal_quantile(0.5 + level / 2) * errors  # [i, j]: j ahead of i
+    ahead = (
+        ratings[None, :] - ratings[:, None] > normal_quantile(0.5 + level / 2) * errors
+    )  # [i, j]: j ahead of i
     np.fill_diagonal(ahead, False)
     size = ratings.size
     return [(1 + int(ahead[i].sum()), size - int(ahead[:, i].sum())) for i in range(size)]

@@ -141,7 +141,9 @@ def _pairs(table: Ratings) -> list[RaterPair]:
                 items=int(shared.size),
                 exact=finite(np.mean(said[0] == said[1])),
                 kappa=agreement.cohen_kappa(*said),
-                kappa_weighted=agreement.quadratic_kappa(mine[a][1][of_a], mine[b][1][of_b]) if ordinal else None,
+                kappa_weighted=agreement.quadratic_kappa(mine[a][1][of_a], mine[b][1][of_b])
+                if ordinal
+                else None,
             )
         )
     return found

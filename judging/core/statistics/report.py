@@ -57,7 +57,7 @@ def report(
     frame = ordered(judgements)
     units = frame.drop_duplicates("row").set_index("row")["unit"].sort_index()
     cells, pairs = _cells_and_pairs(frame, metrics, units, options)
-    return Report(
+    document: Report = Report(
         run=run,
         dataset=dataset,
         rows=len(units) if rows is None else rows,
@@ -67,9 +67,10 @@ def report(
         candidates=cells,
         people_candidates=people_cells(frame, metrics, options.level),
         pairs=[pair for name in sorted(pairs) for pair in pairs[name]],
-        **_verdict_figures(frame, metrics, features, options),
+        **_verdict_figures(frame, metrics, features, options),  # type: ignore[typeddict-item]
         cost=dict(cost or {}),
     )
+    return document
 
 
 def _cells_and_pairs(
@@ -89,7 +90,9 @@ def _cells_and_pairs(
             cells[name][metric.name] = found[name]
         table = pd.DataFrame({name: means[name].reindex(units.index) for name in names}, index=units.index)
         compared = scale.kind != "category"
-        pairs[metric.name] = metric_pairs(table, units, metric, options.level, options.power) if compared else []
+        pairs[metric.name] = (
+            metric_pairs(table, units, metric, options.level, options.power) if compared else []
+        )
     return cells, pairs
 
 

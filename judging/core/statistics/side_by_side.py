@@ -34,7 +34,9 @@ def side_by_side(
     people = rows[of_people(rows)]
     if len(people):
         authors["people"] = one_each(people), people[(people["source"] == "rater").to_numpy()]
-    found = [_of_author(metric, name, one, all_of, level, features) for name, (one, all_of) in authors.items()]
+    found = [
+        _of_author(metric, name, one, all_of, level, features) for name, (one, all_of) in authors.items()
+    ]
     return [one for one in found if one["candidates"]]
 
 
@@ -65,8 +67,8 @@ def _comparisons(each: DataFrame, names: list[str]) -> Comparisons:
     places = {name: place for place, name in enumerate(names)}
     return Comparisons(
         size=len(names),
-        a=each["candidate"].astype(object).map(places).to_numpy(dtype=np.int64),
-        b=each["other"].astype(object).map(places).to_numpy(dtype=np.int64),
+        a=each["candidate"].astype(object).map(places).to_numpy().astype(np.int64),
+        b=each["other"].astype(object).map(places).to_numpy().astype(np.int64),
         won=(np.sign(steps_of(each)) + 1) / 2,
         clusters=each["unit"].to_numpy(),
     )

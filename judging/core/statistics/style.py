@@ -12,7 +12,7 @@ import numpy as np
 
 from .document import Coefficient, LengthEffect
 from .frame import Metric
-from .numeric import Floats, finite
+from .numeric import Floats, Ints, finite
 from .preference import Comparisons, bradley_terry
 from .resampling import Draws, percentiles
 from .verdicts import by_author, compares
@@ -42,9 +42,7 @@ def answer_features(answers: Iterable[tuple[str, int, int, str]]) -> DataFrame:
     return table.set_index(["candidate", "row", "response"])
 
 
-def style_effects(
-    each: DataFrame, met: Comparisons, features: DataFrame
-) -> dict[str, Coefficient] | None:
+def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> dict[str, Coefficient] | None:
     """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks beside
     who answered.
 
@@ -103,7 +101,8 @@ def _length_effect(
     known = np.isfinite(length)
     of_row = np.unique(scored["row"].to_numpy()[known], return_inverse=True)[1]
     several = np.bincount(of_row)[of_row] > 1 if of_row.size else np.zeros(0, np.bool_)
-    rows, units = of_row[several], scored["unit"].to_numpy()[known][several]
+    rows = np.unique(of_row[several], return_inverse=True)[1].astype(np.int64)
+    units = scored["unit"].to_numpy()[known][several]
     if not rows.size:
         return None
     score = scored["value"].to_numpy(dtype=np.float64)[known][several]
@@ -142,11 +141,12 @@ def _figures(sums: Floats) -> tuple[Floats, Floats]:
     return correlation, np.divide(product, square, out=nothing.copy(), where=square > 1e-12)
 
 
-def _centred(values: Floats, rows: Floats) -> Floats:
-    return values - (np.bincount(rows, weights=values) / np.bincount(rows))[rows]
+def _centred(values: Floats, rows: Ints) -> Floats:
+    centred: Floats = values - (np.bincount(rows, weights=values) / np.bincount(rows))[rows]
+    return centred
 
 
-def _ranks_within(values: Floats, rows: Floats) -> Floats:
+def _ranks_within(values: Floats, rows: Ints) -> Floats:
     """Mean ranks within each row; by the ranks over all, which keep the order, from the row's own start."""
     order = np.lexsort((values, rows))
     start = np.r_[True, (np.diff(rows[order]) > 0) | (np.diff(values[order]) > 0)]

@@ -77,9 +77,7 @@ def _oriented(rows: DataFrame) -> DataFrame:
     mine, others = rows["candidate"].astype(object), rows["other"].astype(object)
     names = [(one == REFERENCE, one) for one in mine], [(one == REFERENCE, one) for one in others]
     numbers = rows["response"].tolist(), rows["other_response"].tolist()
-    turn = np.array(
-        [(a, m) > (b, n) for a, b, m, n in zip(*names, *numbers, strict=True)], dtype=np.bool_
-    )
+    turn = np.array([(a, m) > (b, n) for a, b, m, n in zip(*names, *numbers, strict=True)], dtype=np.bool_)
     if not turn.any():
         return rows
     labels = rows["label"].astype(object)
@@ -204,7 +202,7 @@ def _majority(labels: Sequence[str], *, comparison: bool) -> str | None:
 
 def _most(votes: Sequence[T]) -> T | None:
     """What has more votes than anything else; None where two lead."""
-    counts = {vote: 0 for vote in votes}
+    counts = dict.fromkeys(votes, 0)
     for vote in votes:
         counts[vote] += 1
     most = max(counts.values())
@@ -216,10 +214,8 @@ def by_author(judgements: DataFrame) -> dict[str, DataFrame]:
     """Each author's verdicts under one metric, judges' and rules', one for each answer: repeats are one mean, and
     where it was asked in both orders only what both come to counts."""
     rows = judgements[~of_people(judgements) & (judgements["source"] != "override").to_numpy()]
-    found = {}
-    for name, mine in rows.groupby("by", observed=True, sort=True):
-        found[str(name)] = one_each(without_single_orders(mine))
-    return found
+    parts = {str(name): mine for name, mine in rows.groupby("by", observed=True)}
+    return {name: one_each(without_single_orders(parts[name])) for name in sorted(parts)}
 
 
 def without_single_orders(rows: DataFrame) -> DataFrame:
