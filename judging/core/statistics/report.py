@@ -16,7 +16,7 @@ from .raters import rater_agreement
 from .resampling import Draws
 from .side_by_side import side_by_side
 from .style import length_effects
-from .verdicts import of_people, one_each
+from .verdicts import of_people, one_each, verdicts_under
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -127,14 +127,13 @@ def _verdict_figures(
         name: [] for name in ("side_by_side", "judges", "repeats", "order", "length", "raters", "corrected")
     }
     for metric in metrics:
-        mine = frame[(frame["metric"] == metric.name).to_numpy()]
-        people = mine[of_people(mine)]
-        found["side_by_side"] += side_by_side(mine, metric, level, features)
-        found["judges"] += judge_agreements(mine, metric, draws, level)
-        found["repeats"] += judge_repeats(mine, metric)
-        found["order"] += order_effects(mine, metric, level)
-        found["length"] += length_effects(mine, metric, features, draws, level)
-        raters = rater_agreement(people, metric, draws, level) if len(people) else None
+        verdicts = verdicts_under(frame[(frame["metric"] == metric.name).to_numpy()], metric)
+        found["side_by_side"] += side_by_side(verdicts, level, features)
+        found["judges"] += judge_agreements(verdicts, draws, level)
+        found["repeats"] += judge_repeats(verdicts)
+        found["order"] += order_effects(verdicts, level)
+        found["length"] += length_effects(verdicts, features, draws, level)
+        raters = rater_agreement(verdicts, draws, level)
         found["raters"] += [raters] if raters else []
-        found["corrected"] += corrected_scores(mine, metric, level)
+        found["corrected"] += corrected_scores(verdicts, level)
     return found

@@ -15,7 +15,7 @@ from .frame import Metric
 from .numeric import Floats, Ints, finite
 from .preference import Comparisons, bradley_terry
 from .resampling import Draws, percentiles
-from .verdicts import by_author, compares
+from .verdicts import Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,19 +76,19 @@ def _places(each: DataFrame, name: str, number: str) -> list[tuple[str, int, int
 
 
 def length_effects(
-    mine: DataFrame, metric: Metric, features: DataFrame | None, draws: Draws, level: float
+    verdicts: Verdicts, features: DataFrame | None, draws: Draws, level: float
 ) -> list[LengthEffect]:
     """For each judge of scores, how they go with length within rows: rows with one answer say nothing.
 
     Spearman: the correlation of ranks within the row, centred there. Slope: `sum dy dx / sum dx²` with dx the
     difference of `log2(length)` from the row's mean. Intervals: bootstrap by rows.
     """
-    if features is None or features.empty or compares(mine, metric):
+    if features is None or features.empty or verdicts.compares:
         return []
     found = []
-    for name, rows in by_author(mine).items():
+    for name, rows in verdicts.authors.items():
         scored = rows[rows["kind"].isin(["number", "bool"]).to_numpy()]
-        effect = _length_effect(metric, name, scored, features, draws, level)
+        effect = _length_effect(verdicts.metric, name, scored, features, draws, level)
         if effect is not None:
             found.append(effect)
     return found
