@@ -16,7 +16,7 @@ from .raters import rater_agreement
 from .resampling import Draws
 from .side_by_side import side_by_side
 from .style import length_effects
-from .verdicts import of_people, one_each, verdicts_under
+from .verdicts import counted, of_people, one_each, verdicts_under
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -94,14 +94,6 @@ def _cells_and_pairs(
             metric_pairs(table, units, metric, options.level, options.power) if compared else []
         )
     return cells, pairs
-
-
-def counted(frame: DataFrame, metric: Metric) -> DataFrame:
-    """What a metric's cells are made of, one row for each answer: judges' and rules' values, and people's where only
-    they spoke."""
-    mine = frame[((frame["metric"] == metric.name) & frame["main"]).to_numpy()]
-    people = of_people(mine)
-    return one_each(mine if people.all() else mine[~people])
 
 
 def people_cells(frame: DataFrame, metrics: Sequence[Metric], level: float) -> Cells:

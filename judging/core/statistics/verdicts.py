@@ -112,6 +112,14 @@ def one_each(judgements: DataFrame) -> DataFrame:
     return _merged(judgements.iloc[first], judgements[counts], item[counts].astype(np.int64))
 
 
+def counted(frame: DataFrame, metric: Metric) -> DataFrame:
+    """What a metric's cells are made of, one row for each answer: judges' and rules' values, and people's where only
+    they spoke."""
+    mine = frame[((frame["metric"] == metric.name) & frame["main"]).to_numpy()]
+    people = of_people(mine)
+    return one_each(mine if people.all() else mine[~people])
+
+
 def _deciding(rows: DataFrame, item: Ints) -> Bools:
     """Whether a row's word counts among those on the same item."""
     counts = np.ones(len(rows), dtype=np.bool_)
