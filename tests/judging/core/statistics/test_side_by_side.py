@@ -144,7 +144,7 @@ def test_scores_that_rise_with_length_within_the_row_show_it():
     features = answer_features([(name, row, 1, "x" * long) for (name, row), long in lengths.items()])
     (found,) = document(verdicts, Metric("m"), features=features)["length"]
     assert found["slope_low"] < 0.8 < found["slope_high"]
-    assert 0.8 < found["ci_low"] < found["spearman"] < found["ci_high"] <= 1
+    assert 0.7 < found["ci_low"] < found["spearman"] < found["ci_high"] <= 1
     assert found["items"] == 80
 
 
