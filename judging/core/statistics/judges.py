@@ -57,7 +57,8 @@ def judge_agreements(verdicts: Verdicts, draws: Draws, level: float) -> list[Jud
             one = _agreement(
                 verdicts, judge, other, shared_values(rows, others, verdicts.level), draws, level
             )
-            found.append({**one, "human": human})
+            one["human"] = human
+            found.append(one)
     return found
 
 

@@ -71,11 +71,13 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> dic
 
 def _telling(met: Comparisons, apart: Floats, spread: Floats) -> list[int]:
     """The features that differ and are no mixture of the ones before them and of who answered."""
-    design, kept = candidate_design(met), []
+    design = candidate_design(met)
+    kept: list[int] = []
     for place in np.flatnonzero(spread > 0).tolist():
         wider = np.column_stack([design, apart[:, place]])
         if np.linalg.matrix_rank(wider) > np.linalg.matrix_rank(design):
-            design, kept = wider, [*kept, place]
+            design = wider
+            kept.append(place)
     return kept
 
 
