@@ -11,12 +11,13 @@ import msgspec
 from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
+from django_tasks import task
 
 from evalsite.tasks import workers
 from judging.core.statistics.frame import Kind
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
-from judging.reports import selectors, tasks
+from judging.reports import selectors
 from judging.reports.frames import features_of_answers, run_frame
 from judging.reports.models import KeptFigures, KeptMeans
 from judging.reports.pairing import ItemMeans, means_of
@@ -84,7 +85,7 @@ def for_page(run: Run) -> Kept | None:
     kept = _stored(run)
     if kept is None or kept.due(run):
         if KeptFigures.objects.filter(run=run, wanted=True).exists():
-            workers.wake(tasks.work_out_figures)
+            workers.wake(work_out_figures)
         else:
             _have_made(run)
     return kept
@@ -99,7 +100,13 @@ def want(run_id: int) -> None:
 
 def _have_made(run: Run) -> None:
     KeptFigures.objects.update_or_create(run=run, defaults={"wanted": True})
-    workers.wake(tasks.work_out_figures)
+    workers.wake(work_out_figures)
+
+
+@task(queue_name=workers.DATA)
+def work_out_figures() -> None:
+    """Work out large runs' figures for the pages that wait for them."""
+    keep_wanted()
 
 
 def keep_wanted() -> None:
