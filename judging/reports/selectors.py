@@ -14,7 +14,8 @@ from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
 from datasets.versions.references import NAME as REFERENCE_NAME
-from judging.core.pipeline import TRUNCATED, MetricDefinition
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import TRUNCATED
 from judging.core.statistics.frame import REFERENCE, Metric
 from judging.core.statistics.frame import Judgement as Told
 from judging.runs.filters import Filters, matching
