@@ -147,6 +147,7 @@ RECONCILERS = [
     "datasets.attaching.reconcile",
     "datasets.searching.reconcile",
     "judging.runs.reconcile.reconcile",
+    "judging.runs.results_import.services.reconcile",
     "judging.metrics.linting.reconcile",
     "judging.people.importing.reconcile",
     "evalsite.accounts.housekeeping.reconcile",

@@ -6,17 +6,17 @@ from django.http import Http404, HttpRequest
 
 from evalsite import access
 from evalsite.access import May
-from judging.runs.models import PEOPLE, Judgement, Run, RunMetric
+from judging.runs.models import WITHOUT_WORKERS, Judgement, Run, RunMetric
 
 
 def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEMENTS) -> Run:
     """A run of the project called `slug`. Raises Http404 or PermissionDenied.
 
-    A human evaluation is steered by judging.people, so for May.RUN it is none here.
+    One that no worker judges cannot be steered: for May.RUN it is not there.
     """
     project = access.get_project(request, slug, may)
     run = Run.objects.select_related("version__dataset", "created_by").filter(project=project, pk=pk).first()
-    if run is None or (run.kind == PEOPLE and may == May.RUN):
+    if run is None or (run.kind in WITHOUT_WORKERS and may == May.RUN):
         raise Http404
     run.project = project
     return run
@@ -27,7 +27,7 @@ def get_judgement(
 ) -> Judgement:
     """A judgement with its row, response, candidate and metric. Raises Http404 or PermissionDenied."""
     run = get_run(request, slug, run_pk, may)
-    parts = ("row", "response", "candidate", "run_metric", "reading")
+    parts = ("row", "response", "candidate", "run_metric", "reading", "source")
     judgement = Judgement.objects.select_related(*parts).filter(run=run, pk=pk).first()
     if judgement is None:
         raise Http404

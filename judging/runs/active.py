@@ -14,7 +14,7 @@ from judging.runs.answers import Answers
 from judging.runs.asking import Gate, Trouble
 from judging.runs.budget import Spent
 from judging.runs.calling import Caller
-from judging.runs.models import PEOPLE, Priority, Run, RunState
+from judging.runs.models import WITHOUT_WORKERS, Priority, Run, RunState
 from judging.runs.reply_cache import ReplyCache
 from judging.runs.services import budget_of, run_stop_at_budget, run_stop_at_trouble, spent_by
 from judging.runs.settling import Settling
@@ -45,7 +45,7 @@ class ActiveRun:
 def runs_to_work_on(only: int | None) -> set[int]:
     """Plan the runs that wait for it; ids of those that run."""
     chosen = (Run.objects.filter(pk=only) if only else Run.objects.filter(only_worker="")).exclude(
-        kind=PEOPLE
+        kind__in=WITHOUT_WORKERS
     )
     for pk in chosen.filter(state=RunState.PLANNING).order_by("pk").values_list("pk", flat=True):
         planning.plan(pk)

@@ -24,6 +24,9 @@ PEOPLE = "people"
 IMPORTED = "imported"
 """The kind of a run whose judgements were made elsewhere and came in with a results file."""
 
+WITHOUT_WORKERS = (PEOPLE, IMPORTED)
+"""The kinds of runs that no worker judges."""
+
 
 class RunState(models.TextChoices):
     PLANNING = "planning", _("preparing")
@@ -127,6 +130,16 @@ class Run(models.Model):
     def by_people(self) -> bool:
         """Do raters make its judgements, so that no model can be asked again?"""
         return self.kind == PEOPLE
+
+    @property
+    def by_workers(self) -> bool:
+        """Do workers make its judgements, so that it can be steered, and judges asked again?"""
+        return self.kind not in WITHOUT_WORKERS
+
+    @property
+    def imported(self) -> bool:
+        """Were its judgements made elsewhere?"""
+        return self.kind == IMPORTED
 
     @property
     def rests(self) -> bool:
@@ -369,6 +382,16 @@ class Judgement(models.Model):
                 fields=["response", "run_metric", "other_response", "attempt"],
                 condition=Q(rater=None, source=None, other_response__isnull=False),
                 name="comparison_once",
+            ),
+            models.UniqueConstraint(
+                "response",
+                "run_metric",
+                "source",
+                "repeat",
+                Coalesce("other_response", 0),
+                Coalesce("shown_first", 0),
+                condition=Q(source__isnull=False),
+                name="imported_verdict_once",
             ),
             models.CheckConstraint(
                 name="judgement_value_or_reason",

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 from evalsite import engine
 from judging.runs import limits
 from judging.runs.journal import settle_dead
-from judging.runs.models import PEOPLE, Chunk, Run, RunState
+from judging.runs.models import WITHOUT_WORKERS, Chunk, Run, RunState
 from judging.runs.store import finish_if_done
 
 
@@ -19,9 +19,8 @@ def reconcile() -> None:
 
     free_dead_leases()
     limits.free_dead_shares()
-    for run_id in (
-        Run.objects.filter(state=RunState.RUNNING).exclude(kind=PEOPLE).values_list("pk", flat=True)
-    ):
+    running = Run.objects.filter(state=RunState.RUNNING).exclude(kind__in=WITHOUT_WORKERS)
+    for run_id in running.values_list("pk", flat=True):
         finish_if_done(run_id)
     if work_waits():
         engine.wake(pump)
@@ -41,6 +40,6 @@ def free_dead_leases() -> int:
 def work_waits() -> bool:
     """Is there a run to plan, or a chunk that nobody holds?"""
     free = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
-    for_anyone = Run.objects.filter(only_worker="")
+    for_anyone = Run.objects.filter(only_worker="").exclude(kind__in=WITHOUT_WORKERS)
     running = for_anyone.filter(state=RunState.RUNNING).filter(Exists(free))
     return running.exists() or for_anyone.filter(state=RunState.PLANNING).exists()

@@ -19,7 +19,7 @@ from evalsite.models import WorkerProcess
 from judging.metrics.models import Endpoint
 from judging.runs import limits
 from judging.runs.load_models import EndpointLoad
-from judging.runs.models import NOT_ENDED, PEOPLE, Generation, JudgeReply, Run, RunState
+from judging.runs.models import NOT_ENDED, WITHOUT_WORKERS, Generation, JudgeReply, Run, RunState
 
 REPLIES_LOOKED_AT = 1000
 OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (runs/lanes.py)
@@ -111,7 +111,7 @@ def queues() -> list[SeenQueue]:
 
 def runs_under_way() -> dict[str, int]:
     """How many runs of judge models and programs are in each state that is no end."""
-    states = Run.objects.filter(state__in=NOT_ENDED).exclude(kind=PEOPLE).values_list("state", flat=True)
+    states = Run.objects.filter(state__in=NOT_ENDED).exclude(kind__in=WITHOUT_WORKERS).values_list("state", flat=True)
     counts = dict.fromkeys(map(str, NOT_ENDED), 0)
     for state in states:
         counts[state] += 1
