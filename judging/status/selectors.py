@@ -111,7 +111,11 @@ def queues() -> list[SeenQueue]:
 
 def runs_under_way() -> dict[str, int]:
     """How many runs of judge models and programs are in each state that is no end."""
-    states = Run.objects.filter(state__in=NOT_ENDED).exclude(kind__in=WITHOUT_WORKERS).values_list("state", flat=True)
+    states = (
+        Run.objects.filter(state__in=NOT_ENDED)
+        .exclude(kind__in=WITHOUT_WORKERS)
+        .values_list("state", flat=True)
+    )
     counts = dict.fromkeys(map(str, NOT_ENDED), 0)
     for state in states:
         counts[state] += 1
