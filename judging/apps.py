@@ -7,6 +7,6 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         from judging import checks  # noqa: F401 - registers itself
         from judging.people.exporting import people_of
-        from judging.runs.export import people_columns
+        from judging.runs.export.records import people_columns
 
         people_columns.append(people_of)

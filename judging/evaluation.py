@@ -21,7 +21,7 @@ from judging.core.judges.patience import RetryPolicy
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.messages import metrics_file_sentences
 from judging.reports.services import report_document
-from judging.runs.export import write_jsonl
+from judging.runs.export.files import jsonl_lines, write_lines
 from judging.runs.filters import counts_in_force
 from judging.runs.models import Run, RunState
 from judging.runs.pump import work
@@ -149,7 +149,7 @@ def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> Evaluation:
         stop.wait(0.2)
     run = Run.objects.get(pk=run.pk)
     report = report_document(run)
-    write_jsonl(run, out / "judgements.jsonl")
+    write_lines(jsonl_lines(run), out / "judgements.jsonl")
     write_whole(out / "report.json", json.dumps(report, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
     return Evaluation(run, report)
 

@@ -13,7 +13,7 @@ from judging.core.values import Value
 from judging.review.forms import FLAGS
 from judging.review.places import Place, nearest, place_of
 from judging.review.telling import shown_json
-from judging.runs.export import data_of
+from judging.runs.export.records import data_of
 from judging.runs.filters import BY_METRICS, BY_SOURCES, Filters, matching
 from judging.runs.models import Judgement, JudgementState, JudgeReply, Override, Run
 from judging.runs.overrides import attempts_of, history_of

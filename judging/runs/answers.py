@@ -18,9 +18,9 @@ from judging.runs import store
 from judging.runs.asking import Abandoned
 from judging.runs.calling import Caller
 from judging.runs.generations import Generated, Unanswered
+from judging.runs.json_storage import as_json
 from judging.runs.lanes import Lane, Lanes
 from judging.runs.models import RunCandidate
-from judging.runs.plain import as_json
 from judging.runs.tools import call_seen
 
 log = logging.getLogger("judging.pump")

@@ -253,13 +253,14 @@ class SourceKind(models.TextChoices):
     RULES = "rules", _("rules")
     SCRIPT = "script", _("script")
     COMBINED = "combined", _("several judges combined")
+    ADJUDICATOR = "adjudicator", _("adjudicator")
 
 
 class VerdictSource(models.Model):
     """Who made verdicts that were imported: a judge model, or a person who need not have an account here."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="verdict_sources")
-    kind = models.CharField(max_length=8, choices=SourceKind.choices)
+    kind = models.CharField(max_length=12, choices=SourceKind.choices)
     name = models.CharField(max_length=300)
 
     class Meta:

@@ -10,7 +10,7 @@ from judging.messages import reason_sentence
 from judging.metrics.models import Metric
 from judging.metrics.trying import read_replies
 from judging.review.telling import shown
-from judging.runs.export import place_of, verdicts_by_place
+from judging.runs.export.records import place_of, verdicts_by_place
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 
 MOST = 20

@@ -26,9 +26,9 @@ from judging.runs import generations
 from judging.runs.budget import Spent
 from judging.runs.generations import Generated, Unanswered
 from judging.runs.hearing import heard
+from judging.runs.json_storage import as_json as _json
+from judging.runs.json_storage import storable
 from judging.runs.models import Chunk, Judgement, JudgementState, Reading, Run, RunMetric, RunState
-from judging.runs.plain import as_json as _json
-from judging.runs.plain import storable
 from judging.runs.resting import rested, rested_before
 
 LEASE_SECONDS = 30.0

@@ -18,7 +18,7 @@ from judging.metrics.samples import choose_sample
 from judging.people import desk
 from judging.people.showing import shown_to
 from judging.runs import pump
-from judging.runs.export import records
+from judging.runs.export.records import records
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation

@@ -30,7 +30,7 @@ FIELDS = (
         "reason",
     ),
     *("judge", "rater", "reasoning", "shown_first", "drawn_with", "repeat", "at", "seconds", "prompt_tokens"),
-    *("completion_tokens", "cost", "min_score", "max_score"),
+    *("completion_tokens", "cost", "min_score", "max_score", "role"),
 )
 """What a line may hold; fields by other names are ignored."""
 

@@ -24,8 +24,11 @@ from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, Valu
 REFERENCE = "@reference"
 """The model's name that stands for the row's reference."""
 
+ADJUDICATOR: Literal["adjudicator"] = "adjudicator"
+"""The role of a rater who decides where raters differ."""
+
 Kind = Literal["number", "bool", "category", "comparison"]
-SourceKind = Literal["judge", "rater", "rules", "script", "combined"]
+SourceKind = Literal["judge", "rater", "rules", "script", "combined", "adjudicator"]
 
 COMPARISONS = (*STEPS, BOTH_BAD)
 STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
@@ -217,7 +220,7 @@ def _source(record: Record) -> tuple[SourceKind, str]:
     if judge and rater:
         raise Refusal("two_sources")
     if rater:
-        return "rater", rater
+        return ADJUDICATOR if text_of(record, "role") == ADJUDICATOR else "rater", rater
     if not judge:
         raise Refusal("no_source")
     return next((one for one in _PROGRAMS if one == judge), "judge"), judge

@@ -11,7 +11,8 @@ from django.db.models import Count, F
 from judging.core.pipeline import MetricDefinition
 from judging.core.results_file.verdicts import Kind, Verdict, canonical
 from judging.core.values import ERROR, NO_SCORE, SCORED, UNPARSED, Outcome
-from judging.runs import strict
+from judging.runs.export import json_export
+from judging.runs.json_storage import as_json
 from judging.runs.models import (
     Judgement,
     JudgeReply,
@@ -21,7 +22,6 @@ from judging.runs.models import (
     SourceKind,
     VerdictSource,
 )
-from judging.runs.plain import as_json
 from judging.runs.results_import.answers import Found
 
 _COLUMNS = (
@@ -151,11 +151,13 @@ def rows_counted(run: Run) -> int:
 
 def people_counted(run: Run) -> int:
     """How many of its verdicts are people's."""
-    return run.judgements.filter(current=True, source__kind=SourceKind.RATER).count()
+    return run.judgements.filter(
+        current=True, source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR)
+    ).count()
 
 
 def _said(state: str, value: str | None) -> str:
-    return canonical(strict.loads(value)) if state == SCORED and value else state
+    return canonical(json_export.loads(value)) if state == SCORED and value else state
 
 
 def _has_reply(verdict: Verdict) -> bool:

@@ -12,7 +12,7 @@ from evalsite.accounts.models import Project, User
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.runs import pump
-from judging.runs.export import jsonl_lines
+from judging.runs.export.files import jsonl_lines
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import first_of

@@ -6,7 +6,6 @@ import csv
 import io
 import threading
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,7 +18,8 @@ from evalsite.models import AuditEntry
 from judging.people import desk
 from judging.reports.services import report_document
 from judging.runs import planning, rereading, services, store
-from judging.runs.export import csv_lines, records
+from judging.runs.export.files import csv_lines, parquet_blocks
+from judging.runs.export.records import records
 from judging.runs.filters import (
     ANYTHING,
     UNSCORED,
@@ -32,7 +32,6 @@ from judging.runs.filters import (
 from judging.runs.judging_again import Meant, run_judge_again
 from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw, run_lock
-from judging.runs.parquet_file import write_parquet
 from tests.conftest import member
 from tests.judging.judged import a_judged_run, failed, first_of, judge, said
 from tests.judging.people.make import give, make_evaluation
@@ -264,10 +263,9 @@ def test_a_table_has_the_value_in_force_and_the_attempt_s_own(run: Run, bob: Use
     assert [other[name] for name in names] == ["7", "", "", "", ""]
 
 
-def test_a_parquet_file_has_the_score_in_force(run: Run, bob: User, tmp_path: Path) -> None:
+def test_a_parquet_file_has_the_score_in_force(run: Run, bob: User) -> None:
     set_to(first_of(run), 3, bob)
-    write_parquet(run, tmp_path / "run.parquet")
-    first = pd.read_parquet(tmp_path / "run.parquet").iloc[0]
+    first = pd.read_parquet(io.BytesIO(b"".join(parquet_blocks(run)))).iloc[0]
     assert (first["value"], first["score"], first["own_value"]) == ("3", 3.0, "7")
 
 

@@ -15,7 +15,7 @@ from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.core.pipeline import MetricDefinition, Story
 from judging.core.values import Outcome
 from judging.runs import active, pump, services, store
-from judging.runs.export import jsonl_lines
+from judging.runs.export.files import jsonl_lines
 from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.patience import PATIENCE, wait_until

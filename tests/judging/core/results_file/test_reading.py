@@ -138,7 +138,9 @@ def test_a_line_that_is_no_object_takes_no_other_with_it(path: Path, line: str |
 
 
 def test_half_characters_and_nul_become_ones_that_can_be_stored(path: Path) -> None:
-    (found,) = lines(path, '{"line": 1, "model": "a", "judge": "g", "value": 1, "reasoning": "\\ud800 \\u0000"}')
+    (found,) = lines(
+        path, '{"line": 1, "model": "a", "judge": "g", "value": 1, "reasoning": "\\ud800 \\u0000"}'
+    )
     assert isinstance(found, Verdict)
     assert found.reasoning == "? \ufffd"
 

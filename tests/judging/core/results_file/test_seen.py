@@ -7,7 +7,12 @@ from judging.core.results_file.seen import SeenVerdicts
 
 def test_what_is_said_first_counts() -> None:
     seen = SeenVerdicts()
-    assert [seen.agrees(("row", 1), said) for said in ("7.0", "7.0", "8.0", "7.0")] == [None, True, False, True]
+    assert [seen.agrees(("row", 1), said) for said in ("7.0", "7.0", "8.0", "7.0")] == [
+        None,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_questions_are_kept_apart() -> None:
