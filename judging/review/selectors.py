@@ -161,12 +161,10 @@ def attempts(judgement: Judgement) -> QuerySet[Judgement]:
 
 def other_runs(judgement: Judgement, limit: int = 20) -> QuerySet[Judgement]:
     """What other runs, and other metrics of this one, say of the same response now."""
-    known = Judgement.objects.filter(response=judgement.response_id)
-    ids = [
-        *known.filter(BY_METRICS).values_list("pk", flat=True),
-        *known.filter(BY_SOURCES).values_list("pk", flat=True),
-    ]
-    others = Judgement.objects.filter(pk__in=ids, current=True, other_response=None).exclude(pk=judgement.pk)
+    known = Judgement.objects.filter(response=judgement.response_id).order_by()
+    by_index = known.filter(BY_METRICS).values("pk").union(known.filter(BY_SOURCES).values("pk"), all=True)
+    others = Judgement.objects.filter(pk__in=by_index, current=True, other_response=None)
+    others = others.exclude(pk=judgement.pk)
     if judgement.source_id is None:
         others = others.exclude(run_metric=judgement.run_metric_id)
     return others.select_related("run", "run_metric", "source").order_by("-pk")[:limit]
