@@ -1,4 +1,5 @@
-"""The reference pages, which are files of docs/, in the app: rules, prompts and scripts, the metrics file."""
+"""The reference pages, which are files of docs/, in the app: rules, prompts and scripts, the files of metrics and
+results."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from evalsite.access import May
 from judging.markdown import html_of
 from judging.rule_messages import spoken
 
-PAGES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in ("rules", "prompts", "metrics-file")}
+PAGES = {
+    name: {"en": f"{name}.md", "zh": f"{name}.zh.md"}
+    for name in ("rules", "prompts", "metrics-file", "results")
+}
 
 
 @login_required

@@ -25,7 +25,7 @@ _LINE_FIELDS = (
     "position", "run", "state", "value", "score", "reason", "detail", "flags", "seconds", "attempt", "current",
     "state_in_force", "value_in_force", "score_in_force", "override_value",
     "row__line", "row__raw", "response__number", "response__raw", "candidate__name", "run_metric__name",
-    "other_response__number", "other_response__candidate__name", "source__kind", "source__name",
+    "other_response__number", "other_response__candidate__name", "source__kind", "source__name", "repeat",
 )  # fmt: skip
 
 

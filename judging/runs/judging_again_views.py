@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -29,6 +29,8 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The filter, or the one item, stands in the address as on the list."""
     access.get_project(request, slug, May.RUN)
     run = get_run(request, slug, pk)
+    if run.imported:
+        raise Http404
     if run.by_people:
         return render(request, "runs/judged_by_people.html", {"run": run}, status=409)
     only = whole(request.GET.get("only", ""))

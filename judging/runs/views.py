@@ -41,6 +41,7 @@ from judging.runs.lint_notes import lint_notes
 from judging.runs.models import PEOPLE, JudgementState, Run
 from judging.runs.once import made_once
 from judging.runs.preflight import preflight, unproven_endpoints
+from judging.runs.results_import.selectors import imported_of
 from judging.runs.spending import money_shown
 from judging.sandbox_messages import localized
 
@@ -167,6 +168,8 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if run.ended and run.scored:
         context |= figures_context(run)
     context["metrics"] = selectors.frozen_metrics(run)
+    if run.imported:
+        context["imported"] = imported_of(run)
     context["candidates"] = [one.candidate for one in run.run_candidates.select_related("candidate")]
     return render(request, "runs/detail.html", context)
 
