@@ -12,21 +12,15 @@ from django.utils.translation import gettext_lazy as _
 from datasets.files import name_from
 from datasets.models import Version
 from evalsite.accounts.models import Project
+from judging.runs.forms import VersionChoice
 from judging.runs.results_import.services import run_to_extend
-
-
-class VersionField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A version by its data set's name and its number."""
-
-    def label_from_instance(self, version: Any) -> str:
-        return f"{version.dataset.name} v{version.number}"
 
 
 class ResultsForm(forms.Form):
     """A file, the version whose answers it judges, and the run's name: by default the file's."""
 
     file = forms.FileField(label=_("Results file"))
-    version = VersionField(label=_("Data set"), queryset=Version.objects.none(), empty_label=None)
+    version = VersionChoice(label=_("Data set"), queryset=Version.objects.none(), empty_label=None)
     name = forms.CharField(
         label=_("Run name"),
         max_length=200,

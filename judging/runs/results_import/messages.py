@@ -86,16 +86,6 @@ def refused_sentence(refused: Refused) -> str:
     return str(LINES[refused.code]) % params
 
 
-def code_sentence(code: str) -> str:
-    """The same of all lines of a code; what differs from line to line is an ellipsis."""
-    return str(LINES[code]) % _Ellipses()
-
-
-class _Ellipses(dict[str, str]):
-    def __missing__(self, key: str) -> str:
-        return "…"
-
-
 def file_problem(code: str, params: Mapping[str, str]) -> str:
     """Why nothing of a file was imported; '' without a problem."""
     return str(FILES[code]) % params if code else ""

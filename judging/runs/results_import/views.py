@@ -23,7 +23,6 @@ from judging.core.results_file.records import Refused
 from judging.runs.results_import.forms import ResultsForm
 from judging.runs.results_import.messages import (
     KINDS,
-    code_sentence,
     file_problem,
     refused_sentence,
     source_label,
@@ -98,18 +97,29 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _report(taken: ResultsImport) -> dict[str, Any]:
-    refused = [Refused(line, code, params) for line, code, params in taken.listed[:_LINES]]
+    refused = [Refused(line, code, params) for line, code, params in taken.listed]
     return {
         "why": file_problem(taken.problem, taken.problem_params),
-        "codes": [(code_sentence(code), code, count) for code, count in sorted(taken.codes.items())],
-        "lines": [(one.line, refused_sentence(one), one.code) for one in refused],
+        "codes": _codes(taken, refused),
+        "lines": [(one.line, refused_sentence(one)) for one in refused[:_LINES]],
         "metrics": [
-            (name, KINDS[one["kind"]], one["scale"], one["verdicts"]) for name, one in taken.metrics.items()
+            (name, one["kind"], KINDS[one["kind"]], one["scale"], one["verdicts"])
+            for name, one in taken.metrics.items()
         ],
         "sources": [(source_label(kind, name), kind, count) for kind, name, count in taken.sources[:_NAMES]],
         "models": list(taken.models_found.items())[:_NAMES],
         "people": sum(count for kind, _name, count in taken.sources if kind in ("rater", "adjudicator")),
     }
+
+
+def _codes(taken: ResultsImport, refused: list[Refused]) -> list[tuple[str, int, Refused | None, str]]:
+    """Each code, how many lines have it, and the first of them with its sentence, if it is one of those kept."""
+    first = {one.code: one for one in reversed(refused)}
+    found = []
+    for code, count in sorted(taken.codes.items(), key=lambda one: -one[1]):
+        one = first.get(code)
+        found.append((code, count, one, refused_sentence(one) if one else ""))
+    return found
 
 
 @login_required
