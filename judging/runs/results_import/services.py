@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -157,7 +158,10 @@ class _Mine:
     ) -> None:
         self.taken, self.stop, self.on_refused = taken, stop or threading.Event(), on_refused
         self.rows = ResultsImport.objects.filter(pk=taken.pk, owner=owner)
-        self.path = keeping.local(taken.stored_as)
+
+    @property
+    def path(self) -> Path:
+        return keeping.local(self.taken.stored_as)
 
     def note(self, **changes: object) -> None:
         """Write down how far it is, in the transaction of what was done; raises _Stopped if it is not its own now."""
