@@ -11,8 +11,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from datasets.models import Dataset, Version
-from evalsite import data_dir, engine
 from evalsite.accounts.models import Project
+from evalsite.storage import data_dir
+from evalsite.tasks import workers
 from judging.core.results_file.records import Refused
 from judging.evaluation import PROJECT, CannotStart, upload
 from judging.runs.models import Run
@@ -86,7 +87,7 @@ def version_of_file(path: Path) -> Version:
 
 def imported(taken: ResultsImport, refused: list[Refused], *, strict: bool) -> Run | None:
     """The run with the verdicts of a file, or None where nothing was imported. Raises CannotStart."""
-    work(taken.pk, engine.owner(), on_refused=refused.append)
+    work(taken.pk, workers.owner(), on_refused=refused.append)
     taken.refresh_from_db()
     refuse_failed(taken)
     if (strict and refused) or not (taken.new or taken.same):
@@ -94,7 +95,7 @@ def imported(taken: ResultsImport, refused: list[Refused], *, strict: bool) -> R
         return None
     refused.clear()
     import_confirm(taken, wait=True)
-    work(taken.pk, engine.owner(), on_refused=refused.append)
+    work(taken.pk, workers.owner(), on_refused=refused.append)
     taken.refresh_from_db()
     refuse_failed(taken)
     return taken.run

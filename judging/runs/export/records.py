@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Candidate
-from datasets.references import NAME as REFERENCE_NAME
+from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.pipeline import MetricDefinition
 from judging.core.results_file.verdicts import REFERENCE
 from judging.core.rules.scoring import Reason

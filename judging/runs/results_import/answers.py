@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from datasets.models import UPLOADED, Candidate, Response, Row, Version
-from datasets.references import NAME, reference_of, references_made
+from datasets.versions.references import NAME, reference_of, references_made
 from judging.core.results_file.fields import Refusal
 from judging.core.results_file.records import Refused
 from judging.core.results_file.verdicts import REFERENCE, Answer, Verdict, row_name

@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from datasets.files import name_from
 from datasets.models import Version
+from datasets.uploads import name_from
 from evalsite.accounts.models import Project
 from judging.runs.forms import VersionChoice
 from judging.runs.results_import.services import run_to_extend

@@ -18,12 +18,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django_tasks import task
 
-from datasets import files
+from datasets import uploads
 from datasets.models import Version
 from datasets.services import store
-from evalsite import engine, keeping
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.storage import files
+from evalsite.tasks import workers
 from judging.core.pipeline import MetricDefinition
 from judging.core.results_file.records import NotResults, Refused
 from judging.runs.models import IMPORTED, JudgementState, Run, RunState
@@ -57,7 +58,13 @@ def run_to_extend(project: Project, version: Version, name: str) -> Run | None:
 
 
 def import_begin(
-    *, version: Version, name: str, file: files.Incoming, file_name: str, by: User | None, wait: bool = False
+    *,
+    version: Version,
+    name: str,
+    file: uploads.Incoming,
+    file_name: str,
+    by: User | None,
+    wait: bool = False,
 ) -> ResultsImport:
     """Keep a file and have it checked: a small one at once, and any with `wait`. Raises ValidationError."""
     project = version.dataset.project
@@ -67,19 +74,19 @@ def import_begin(
         project=project,
         version=version,
         name=name,
-        file_name=files.shown_name(file_name),
+        file_name=uploads.shown_name(file_name),
         stored_as=stored.stored_as,
         size=stored.size,
         created_by=by,
-        owner=engine.owner() if wait else "",
+        owner=workers.owner() if wait else "",
     )
     at_once = stored.size <= AT_ONCE and version.valid_rows <= FEW_ROWS
     with transaction.atomic():
         made.save()
         if not wait and not at_once:
-            engine.wake(import_results, import_id=made.pk)
+            workers.wake(import_results, import_id=made.pk)
     if at_once and not wait:
-        work(made.pk, engine.owner())
+        work(made.pk, workers.owner())
         made.refresh_from_db()
     return made
 
@@ -90,12 +97,12 @@ def import_confirm(taken: ResultsImport, *, wait: bool = False) -> bool:
     changes = {"state": ResultsImportState.IMPORTING, "line": 0, "new": 0, "same": 0, "refused": 0}
     at_once = taken.size <= AT_ONCE and taken.version.valid_rows <= FEW_ROWS
     with transaction.atomic():
-        if not checked.update(**changes, codes={}, listed=[], owner=engine.owner() if wait else ""):
+        if not checked.update(**changes, codes={}, listed=[], owner=workers.owner() if wait else ""):
             return False
         if not wait and not at_once:
-            engine.wake(import_results, import_id=taken.pk)
+            workers.wake(import_results, import_id=taken.pk)
     if at_once and not wait:
-        work(taken.pk, engine.owner())
+        work(taken.pk, workers.owner())
     return True
 
 
@@ -104,7 +111,7 @@ def import_discard(taken: ResultsImport) -> bool:
     waits = Q(state=ResultsImportState.CHECKED) | Q(state=ResultsImportState.CHECKING, owner="")
     if not ResultsImport.objects.filter(waits, pk=taken.pk).delete()[0]:
         return False
-    keeping.delete(taken.stored_as)
+    files.delete(taken.stored_as)
     return True
 
 
@@ -112,7 +119,7 @@ def _nobody(_refused: Refused) -> None:
     """Nobody wants to hear of it."""
 
 
-@engine.works_on(ResultsImport)
+@workers.works_on(ResultsImport)
 def work(
     import_id: int,
     owner: str,
@@ -140,10 +147,10 @@ def work(
         mine.rows.update(owner="")
 
 
-@task(queue_name=engine.DATA)
+@task(queue_name=workers.DATA)
 def import_results(import_id: int) -> None:
     """Check or import a results file, unless somebody else does."""
-    work(import_id, engine.owner(), stop=engine.stopping)
+    work(import_id, workers.owner(), stop=workers.stopping)
 
 
 class _Mine:
@@ -161,7 +168,7 @@ class _Mine:
 
     @property
     def path(self) -> Path:
-        return keeping.local(self.taken.stored_as)
+        return files.local(self.taken.stored_as)
 
     def note(self, **changes: object) -> None:
         """Write down how far it is, in the transaction of what was done; raises _Stopped if it is not its own now."""
@@ -240,7 +247,7 @@ def _import(mine: _Mine) -> None:
         if taken.new and stored is not None:
             _finish(mine, stored.run)
         mine.note(state=ResultsImportState.DONE, last_line=taken.line, ended_at=timezone.now())
-    keeping.delete(taken.stored_as)
+    files.delete(taken.stored_as)
 
 
 def _run_made(mine: _Mine) -> Run:
@@ -287,7 +294,7 @@ def _failed(mine: _Mine, error: Exception) -> None:
         problem = NAME_TAKEN
     elif isinstance(error, FileNotFoundError):
         problem = GONE
-    elif isinstance(error, keeping.Unreachable):
+    elif isinstance(error, files.Unreachable):
         problem = AWAY
     else:
         log.error("The results %s could not be imported.", mine.taken.pk, exc_info=error)
@@ -309,7 +316,7 @@ def _end(mine: _Mine, problem: str, params: dict[str, str]) -> None:
             ended_at=timezone.now(),
             new=0,
         )
-    keeping.delete(taken.stored_as)
+    files.delete(taken.stored_as)
 
 
 def _take_back(run: Run, first: int) -> None:
@@ -335,7 +342,7 @@ def reconcile() -> None:
     """Give back what a dead worker held, and wake for all that waits."""
     waiting = ResultsImport.objects.filter(state__in=_OPEN)
     for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not engine.is_held(owner, ResultsImport, pk):
+        if not workers.is_held(owner, ResultsImport, pk):
             ResultsImport.objects.filter(pk=pk, owner=owner).update(owner="")
     for pk in waiting.filter(owner="").values_list("pk", flat=True):
-        engine.wake(import_results, import_id=pk)
+        workers.wake(import_results, import_id=pk)

@@ -12,13 +12,14 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets.files import limit_bytes
 from datasets.selectors import usable_versions
 from datasets.services import too_large_sentence
-from evalsite import access, engine
+from datasets.uploads import limit_bytes
+from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
-from evalsite.request_limits import allow, upload_page
+from evalsite.tasks import workers
+from evalsite.web.request_limits import allow, upload_page
 from judging.core.results_file.records import Refused
 from judging.runs.results_import.forms import ResultsForm
 from judging.runs.results_import.messages import (
@@ -89,7 +90,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return HttpResponseClientRefresh()
     if taken.state == ResultsImportState.DONE and taken.run and not taken.refused and not polled:
         return redirect("runs:detail", slug, taken.run.pk)
-    obstacle = engine.obstacle(engine.DATA) if taken.under_way and not taken.owner else ""
+    obstacle = workers.obstacle(workers.DATA) if taken.under_way and not taken.owner else ""
     context: dict[str, Any] = {"taken": taken, "obstacle": obstacle}
     if polled:
         return render(request, "results_import/_progress.html", context)

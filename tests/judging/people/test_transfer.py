@@ -23,7 +23,7 @@ from judging.people.exporting import csv_lines, jsonl_lines
 from judging.people.importing import import_begin
 from judging.people.models import Evaluation, Item, Rating, RatingsImport
 from judging.runs.export import files
-from judging.runs.export import records as judgement_records
+from judging.runs.export.records import records as judgement_records
 from judging.runs.models import Judgement
 from tests.conftest import ClientOf
 from tests.judging.people.make import PREFERENCE, QUALITY, give, make_evaluation

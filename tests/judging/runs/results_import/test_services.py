@@ -11,8 +11,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from datasets.models import Version
-from evalsite import engine, keeping
 from evalsite.accounts.models import Project
+from evalsite.storage import files
+from evalsite.tasks import workers
 from judging.runs.models import Judgement, Run
 from judging.runs.results_import import checking
 from judging.runs.results_import.models import ResultsImport
@@ -41,7 +42,7 @@ def begun(version: Version, folder: Path, *, name: str = "elsewhere") -> Results
     taken = import_begin(
         version=version, name=name, file=BytesIO(text), file_name="r.jsonl", by=None, wait=True
     )
-    work(taken.pk, engine.owner())
+    work(taken.pk, workers.owner())
     import_confirm(taken, wait=True)
     return taken
 
@@ -66,10 +67,10 @@ def test_a_worker_that_is_stopped_loses_nothing(
     version: Version, tmp_path: Path, small_batches: None
 ) -> None:
     taken = begun(version, tmp_path)
-    work(taken.pk, engine.owner(), stop=StopsAfter(2))
+    work(taken.pk, workers.owner(), stop=StopsAfter(2))
     assert Run.objects.get().total == 30
     assert ResultsImport.objects.get().owner == ""
-    work(taken.pk, engine.owner())
+    work(taken.pk, workers.owner())
     run = Run.objects.get()
     assert (run.total, run.scored, run.rows, run.state) == (60, 60, ROWS, "finished")
     assert positions(run) == list(range(60))
@@ -81,7 +82,7 @@ def test_an_import_of_a_dead_process_is_taken_up(version: Version, tmp_path: Pat
     ResultsImport.objects.update(owner="elsewhere:1:1")
     reconcile()
     assert ResultsImport.objects.get().owner == ""
-    work(taken.pk, engine.owner())
+    work(taken.pk, workers.owner())
     assert Run.objects.get().total == 60
 
 
@@ -91,7 +92,7 @@ def test_while_it_is_imported_no_worker_plans_the_run(
     from judging.runs.active import runs_to_work_on
     from judging.runs.reconcile import work_waits
 
-    work(begun(version, tmp_path).pk, engine.owner(), stop=StopsAfter(1))
+    work(begun(version, tmp_path).pk, workers.owner(), stop=StopsAfter(1))
     assert Run.objects.get().state == "planning"
     assert not work_waits()
     assert runs_to_work_on(None) == set()
@@ -101,9 +102,9 @@ def test_a_file_that_is_gone_takes_its_run_with_it(
     version: Version, tmp_path: Path, small_batches: None
 ) -> None:
     taken = begun(version, tmp_path)
-    work(taken.pk, engine.owner(), stop=StopsAfter(1))
-    keeping.delete(taken.stored_as)
-    work(taken.pk, engine.owner())
+    work(taken.pk, workers.owner(), stop=StopsAfter(1))
+    files.delete(taken.stored_as)
+    work(taken.pk, workers.owner())
     taken.refresh_from_db()
     assert (taken.state, taken.problem) == ("failed", "gone")
     assert not Run.objects.exists()
@@ -117,10 +118,10 @@ def test_what_was_there_before_stays_when_a_further_file_fails(
         version, tmp_path, *(verdict(1, repeat=2), verdict(2, value=None, state="error", repeat=2))
     )
     taken = begun(version, tmp_path)
-    work(taken.pk, engine.owner(), stop=StopsAfter(2))
+    work(taken.pk, workers.owner(), stop=StopsAfter(2))
     assert Run.objects.get().total == 32
-    keeping.delete(taken.stored_as)
-    work(taken.pk, engine.owner())
+    files.delete(taken.stored_as)
+    work(taken.pk, workers.owner())
     run.refresh_from_db()
     assert (run.total, run.scored, run.errors, run.judgements.count()) == (2, 1, 1, 2)
 
@@ -129,11 +130,11 @@ def test_another_import_of_the_same_name_waits_for_the_first(
     version: Version, tmp_path: Path, small_batches: None
 ) -> None:
     first, second = begun(version, tmp_path), begun(version, tmp_path)
-    work(first.pk, engine.owner(), stop=StopsAfter(1))
-    work(second.pk, engine.owner())
+    work(first.pk, workers.owner(), stop=StopsAfter(1))
+    work(second.pk, workers.owner())
     assert ResultsImport.objects.get(pk=second.pk).state == "importing"
     for one in (first, second):
-        work(one.pk, engine.owner())
+        work(one.pk, workers.owner())
     assert Run.objects.get().total == 60
     assert ResultsImport.objects.get(pk=second.pk).same == 60
 
