@@ -57,7 +57,7 @@ def text_of(record: Mapping[str, Any], name: str, most: int | None = None) -> st
 
 def number_of(record: Mapping[str, Any], name: str, low: float = 0.0, high: float = math.inf) -> float | None:
     """A finite number within these bounds; None if the field is absent."""
-    given = _plain(record.get(name))
+    given = plain(record.get(name))
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int | float):
@@ -79,7 +79,7 @@ def whole_of(record: Mapping[str, Any], name: str, least: int = 1, most: int = M
 
 def moment_of(record: Mapping[str, Any], name: str) -> float | None:
     """A point in time as Unix seconds, from ISO 8601 (UTC unless it says otherwise) or from Unix seconds."""
-    given = _plain(record.get(name))
+    given = plain(record.get(name))
     if given is None:
         return None
     if isinstance(given, int | float) and not isinstance(given, bool):
@@ -93,7 +93,7 @@ def moment_of(record: Mapping[str, Any], name: str) -> float | None:
 
 def value_of(record: Mapping[str, Any]) -> Value | None:
     """The verdict's value; None if there is none. What a table's cell means is read from its text."""
-    given = _plain(record.get("value"))
+    given = plain(record.get("value"))
     if given is None or isinstance(given, bool):
         return given
     if isinstance(given, int | float):
@@ -113,7 +113,7 @@ def is_finite(number: float) -> bool:
         return False
 
 
-def _plain(given: Any) -> Any:
+def plain(given: Any) -> Any:
     """What a cell's text stands for; everything else as it is."""
     if not isinstance(given, Cell):
         return given

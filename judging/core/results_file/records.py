@@ -30,11 +30,12 @@ FIELDS = (
         "reason",
     ),
     *("judge", "rater", "reasoning", "shown_first", "drawn_with", "repeat", "at", "seconds", "prompt_tokens"),
-    *("completion_tokens", "cost", "min_score", "max_score", "role"),
+    *("completion_tokens", "cost", "min_score", "max_score", "role", "compares"),
 )
 """What a line may hold; fields by other names are ignored."""
 
 LINE_BYTES = 16 * 2**20
+_RATING_FIELDS = ("row", "candidate", "rater")  # of a human evaluation's export
 _DELIMITERS = (",", "\t", ";")
 
 Record = dict[str, Any]
@@ -120,7 +121,7 @@ def _table_records(parts: Iterator[Block]) -> Iterator[tuple[int, Record | Refus
         before.append(head)
     delimiter = max(_DELIMITERS, key=lambda one: len(_known(head, one)))
     names = _known(head, delimiter)
-    if not {"model"} <= names or not names & {"line", "id"}:
+    if not ("model" in names and names & {"line", "id"}) and not names >= set(_RATING_FIELDS):
         raise NotResults("no_columns")
     csv.field_size_limit(LINE_BYTES)
     reader = csv.reader(chain(before, (head,), lines), delimiter=delimiter, strict=True)
@@ -134,7 +135,10 @@ def _texts(parts: Iterator[Block]) -> Iterator[str]:
 
 
 def _known(head: str, delimiter: str) -> set[str]:
-    return {name.strip() for name in next(csv.reader([head], delimiter=delimiter), [])} & set(FIELDS)
+    return {name.strip() for name in next(csv.reader([head], delimiter=delimiter), [])} & {
+        *FIELDS,
+        *_RATING_FIELDS,
+    }
 
 
 def _rows(reader: Any) -> Iterator[tuple[int, Record | Refused]]:

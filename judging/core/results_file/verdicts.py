@@ -14,6 +14,7 @@ from judging.core.results_file.fields import (
     Refusal,
     moment_of,
     number_of,
+    plain,
     text_of,
     value_of,
     whole_of,
@@ -149,7 +150,7 @@ def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> Ver
     if answer == other:
         raise Refusal("same_answer")
     metric = _metric(record)
-    state, value = _said(record, metric, kinds.get(metric), other is not None)
+    state, value = _said(record, metric, kinds.get(metric))
     reason, detail = _why(record) if state != SCORED else ("", "")
     source_kind, source = _source(record)
     _scale(record)
@@ -226,17 +227,22 @@ def _source(record: Record) -> tuple[SourceKind, str]:
     return next((one for one in _PROGRAMS if one == judge), "judge"), judge
 
 
+def _compares(record: Record) -> bool:
+    """Does its value say which of two answers is better? A rater may also score two answers together."""
+    return bool(text_of(record, "other_model")) and plain(record.get("compares")) is not False
+
+
 def _kind(record: Record, value: Value) -> Kind:
-    if text_of(record, "other_model"):
+    if _compares(record):
         return "comparison"
     if isinstance(value, str):
         return "category"
     return "bool" if isinstance(value, bool) else "number"
 
 
-def _said(record: Record, metric: str, wanted: Kind | None, compares: bool) -> tuple[str, Value | None]:
+def _said(record: Record, metric: str, wanted: Kind | None) -> tuple[str, Value | None]:
     """The state, and the value that a scored line has. Raises Refusal for one that does not fit its metric."""
-    value, state = value_of(record), text_of(record, "state") or SCORED
+    value, state, compares = value_of(record), text_of(record, "state") or SCORED, _compares(record)
     if state not in STATES:
         raise Refusal("unknown_state", state=state[:40])
     if (wanted == "comparison") != compares and wanted is not None:

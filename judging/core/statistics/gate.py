@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-
 Verdict = Literal["met", "not_met", "undecided"]
 Operator = Literal[">=", "<="]
 MET: Verdict = "met"

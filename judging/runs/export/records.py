@@ -14,6 +14,7 @@ from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Candidate
 from datasets.versions.references import NAME as REFERENCE_NAME
+from judging.core.people.criteria import Criterion
 from judging.core.pipeline import MetricDefinition
 from judging.core.results_file.verdicts import REFERENCE
 from judging.core.rules.scoring import Reason
@@ -56,6 +57,13 @@ class LoadedJudgement:
     generation: Generation | None = None  # the try at its answer, where a run asked for it
     override: Override | None = None  # the one in force
     author: dict[str, Any] | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Does its value say which of two answers is better?"""
+        if self.judgement.run.by_people:
+            return Criterion.from_json(self.judgement.run_metric.definition).compares
+        return self.judgement.other_response_id is not None and self.metric.values in ("comparison", "")
 
 
 def author_columns(run: Run) -> tuple[str, ...]:
@@ -103,7 +111,7 @@ class _Loader:
         authors = self._authors(found)
         for pk in ids:
             judgement = found[pk]
-            judgement.candidate = self.candidates[judgement.candidate_id]
+            judgement.run, judgement.candidate = self.run, self.candidates[judgement.candidate_id]
             yield LoadedJudgement(
                 judgement,
                 replies.get(judgement.asked_by_id or pk, []),

@@ -71,7 +71,8 @@ def _lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[Line]:
 def _about(one: LoadedJudgement) -> Line:
     """What a verdict is about."""
     judgement, other = one.judgement, one.judgement.other_response
-    scaled = one.metric.scale_declared and other is None
+    compares = one.compares
+    scaled = one.metric.scale_declared and not compares
     return {
         "line": judgement.row.line,
         "model": model_name(judgement.candidate),
@@ -79,6 +80,7 @@ def _about(one: LoadedJudgement) -> Line:
         "other_model": model_name(other.candidate) if other else None,
         "other_response": other.number if other else None,
         "metric": judgement.run_metric.name,
+        "compares": False if other and not compares else None,
         "min_score": one.metric.min_score if scaled else None,
         "max_score": one.metric.max_score if scaled else None,
     }

@@ -38,7 +38,8 @@ class Found:
         """What it answers: equal for verdicts of which only one can count."""
         verdict = self.verdict
         parts = (verdict.metric, verdict.source_kind, verdict.source, verdict.repeat, verdict.shown_first)
-        return (self.row, verdict.answer, verdict.other, *parts)
+        other = self.other or REFERENCE if verdict.other else None
+        return (self.row, self.response or REFERENCE, other, *parts)
 
 
 class _Id(msgspec.Struct):
@@ -92,7 +93,7 @@ class Answers:
         self.version = version
         self.hidden = Version.objects.filter(dataset=version.dataset_id, number=0).first()
         self._ids: RowIds | None = None
-        self._models = self._candidates()
+        self.models = self._candidates()
 
     def _candidates(self) -> dict[str, list[int]]:
         """{name: candidates}: the uploaded one alone, or else all whose answers a run asked for."""
@@ -119,8 +120,12 @@ class Answers:
             self._ids = RowIds(self.version)
         return self._ids.row(name)
 
+    def is_reference(self, model: str) -> bool:
+        """Does it name the row's reference? Exports of human evaluations call it "reference"."""
+        return model in (REFERENCE, NAME) and model not in self.models
+
     def candidates(self, model: str) -> list[int]:
-        found = self._models.get(model)
+        found = self.models.get(model)
         if not found:
             raise Refusal("unknown_model", model=model[:80])
         return found
@@ -194,7 +199,7 @@ class _Batch:
         wanted = {
             self.of_verdicts[one.line]
             for one in verdicts
-            if REFERENCE in (one.answer.model, one.other and one.other.model)
+            if any(self.answers.is_reference(side.model) for side in (one.answer, one.other) if side)
         }
         rows = Row.objects.filter(pk__in=[row for row in wanted if isinstance(row, int)])
         return {row.pk for row in rows if reference_of(row, self.answers.version.format) is not None}
@@ -204,7 +209,7 @@ class _Batch:
     ) -> Mapping[Place, list[tuple[int, int]]]:
         """{(row, model, number): [(candidate, response)]} of all that may be meant."""
         models = {one.model for verdict in verdicts for one in (verdict.answer, verdict.other) if one}
-        names = {pk: model for model in models for pk in self.answers._models.get(model, ())}
+        names = {pk: model for model in models for pk in self.answers.models.get(model, ())}
         own = {pk: pk for pk in rows}
         if hidden := self.answers.hidden:
             of_hidden = Row.objects.filter(version=hidden)
@@ -223,8 +228,10 @@ class _Batch:
 
     def _answer(self, row: int, answer: Answer) -> tuple[int | None, int | None]:
         """Ids of an answer's candidate and response. Raises Refusal."""
+        if self.answers.is_reference(answer.model):
+            answer = replace(answer, model=REFERENCE)
         found = self.responses.get((row, answer.model, answer.number), [])
-        if answer.model == REFERENCE and answer.model not in self.answers._models:
+        if answer.model == REFERENCE:
             if row not in self.referenced or answer.number != 1:
                 raise Refusal("no_reference")
             return found[0] if found else (None, None)

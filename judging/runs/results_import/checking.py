@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judging.core.pipeline import MetricDefinition
+from judging.core.results_file.ratings import expanded
 from judging.core.results_file.records import Refused, records
 from judging.core.results_file.seen import SeenVerdicts
 from judging.core.results_file.verdicts import Kind, Verdict, survey, verdicts
@@ -53,7 +54,10 @@ class Summary:
 def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
     """The metrics of a file, those that the run has already as it has them. Raises NotResults."""
     known = {one.name: MetricDefinition.from_json(one.definition) for one in run.metrics.all()} if run else {}
-    found = {name: definition_of(name, one.kind, one.scale) for name, one in survey(records(path)).items()}
+    found = {
+        name: definition_of(name, one.kind, one.scale)
+        for name, one in survey(expanded(records(path))).items()
+    }
     return found | known
 
 
@@ -63,7 +67,7 @@ def parts(
     """The file's lines in their order, some at a time. Raises NotResults."""
     kinds: dict[str, Kind | None] = {name: one.values or None for name, one in definitions.items()}
     earlier, seen = ImportedVerdicts(run) if run else None, SeenVerdicts()
-    lines = verdicts(records(path), kinds)
+    lines = verdicts(expanded(records(path)), kinds)
     try:
         while batch := list(islice(lines, BATCH)):
             yield _part(batch, answers, earlier, seen)
