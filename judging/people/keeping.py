@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from django.db.models import F, QuerySet
+from django.db.models import F
 
 from datasets.core.variables import response_data
 from judging.core.candidates import flags_of
@@ -26,17 +26,14 @@ def judgements_add(
     if not assignment.item.counts:
         return
     metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
-    first = evaluation.next_position
     made = judgements_made(evaluation, criteria_of(evaluation), metrics, assignment, rating, values)
     if rating.attempt > 1:
         metrics_lock(evaluation.run_id)
     Judgement.objects.bulk_create(made)
     if rating.attempt > 1:
         carry_over(evaluation.run_id, Judgement.objects.filter(pk__in=[one.pk for one in made]))
-    evaluation.next_position = first + len(made)
+    evaluation.next_position += len(made)
     evaluation.save(update_fields=["next_position"])
-    rating.first_position = first
-    rating.save(update_fields=["first_position"])
     count(evaluation, Counter(one.state for one in made), 1, extra=rating.extra)
 
 
@@ -65,6 +62,7 @@ def judgements_made(
                 response_id=item.response_id,
                 other_response_id=item.other_response_id,
                 rater_id=assignment.rater.user_id,
+                rating=rating,
                 shown_first=assignment.shown_first,
                 drawn_with=item.drawn_with,
                 attempt=rating.attempt,
@@ -92,21 +90,14 @@ def judgements_restore(evaluation: Evaluation, rating: Rating) -> None:
 
 
 def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
-    if rating.first_position is None:
+    found = rating.judgements.all()
+    if not found.exists():
         return
     metrics_lock(evaluation.run_id)
-    found = judgements_of(evaluation, rating)
     states = Counter(found.values_list("state", flat=True))
     found.update(current=current)
     carry_over(evaluation.run_id, found)
     count(evaluation, states, 1 if current else -1, extra=rating.extra)
-
-
-def judgements_of(evaluation: Evaluation, rating: Rating) -> QuerySet[Judgement]:
-    """A verdict's judgements: they stand one after another in the run."""
-    first = rating.first_position or 0
-    last = first + len(criteria_of(evaluation)) - 1
-    return Judgement.objects.filter(run=evaluation.run_id, position__range=(first, last))
 
 
 def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
@@ -123,8 +114,7 @@ def rating_forget(evaluation: Evaluation, rating: Rating) -> None:
     """A verdict of a file that is not taken in after all: it goes, with its judgements and with what it counted for."""
     assignment, item = rating.assignment, rating.assignment.item
     judgements_withdraw(evaluation, rating)
-    if rating.first_position is not None:
-        judgements_of(evaluation, rating).delete()
+    rating.judgements.all().delete()
     freed = 0 if assignment.extra or not item.needed else 1
     changes = {"given": F("given") - 1, "free": F("free") + freed}
     if assignment.ratings.count() == 1 and not assignment.draft:

@@ -203,7 +203,6 @@ class Rating(models.Model):
     came_with = models.ForeignKey(
         "RatingsImport", on_delete=models.SET_NULL, null=True, related_name="ratings", help_text="the file"
     )
-    first_position = models.PositiveIntegerField(null=True, help_text="of its judgements in the run")
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -262,7 +262,6 @@ class Batch:
 
     def _judge(self, assignment: Assignment, rating: Rating, values: dict[int, Value]) -> None:
         made = judgements_made(self.evaluation, self.criteria, self.metrics, assignment, rating, values)
-        rating.first_position = self.evaluation.next_position
         self.evaluation.next_position += len(made)
         self.made.judgements += made
         self.made.states[rating.extra].update(one.state for one in made)
