@@ -148,7 +148,7 @@ RECONCILERS = [
     "datasets.searching.reconcile",
     "judging.runs.reconcile.reconcile",
     "judging.metrics.linting.reconcile",
-    "judging.people.importing.reconcile",
+    "judging.people.rating_import.reconcile",
     "evalsite.accounts.housekeeping.reconcile",
 ]
 

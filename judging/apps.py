@@ -6,7 +6,7 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         from judging import checks  # noqa: F401 - registers itself
-        from judging.people.exporting import people_of
+        from judging.people.rating_export import people_of
         from judging.runs.export import people_columns
 
         people_columns.append(people_of)

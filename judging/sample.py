@@ -21,9 +21,9 @@ from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.metrics.connection import try_endpoint
 from judging.metrics.endpoint_services import endpoint_remember_test
 from judging.metrics.models import Endpoint, Metric, MetricVersion
-from judging.people.gathering import Choice
 from judging.people.models import Scheme
-from judging.people.organising import evaluation_create
+from judging.people.organise import evaluation_create
+from judging.people.sampling import Choice
 from judging.runs.services import ChosenMetric, run_create
 
 SLUG = "sample"

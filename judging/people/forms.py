@@ -15,13 +15,12 @@ from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
 from judging.core.people.telltales import is_named
-from judging.people.blindness import HIDEABLE
-from judging.people.gathering import Choice
-from judging.people.messages import SCALES
+from judging.people.blindness import HIDEABLE, LONGEST_NAME, Side, checked_names, proposed_names
+from judging.people.labels import SCALES
 from judging.people.models import Order, Scheme
-from judging.people.offers import AS_IT_STANDS, SINGLE, Offer, candidates_of, others, twin_of
-from judging.people.organising import Terms
-from judging.people.sides import LONGEST_NAME, Side, checked_names, proposed_names
+from judging.people.organise import Terms
+from judging.people.presets import AS_IT_STANDS, SINGLE, Offer, candidates_of, others, twin_of
+from judging.people.sampling import Choice
 from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
 
 MOST_CRITERIA = 10

@@ -179,6 +179,14 @@ class RatingKind(models.TextChoices):
     UNDO = "undo", _("undo")
 
 
+class SkipReason(models.TextChoices):
+    UNCLEAR = "unclear", _("The question is unclear")
+    NO_KNOWLEDGE = "no_knowledge", _("I know too little about this")
+    BROKEN = "broken", _("Something is broken or unreadable")
+    OFFENSIVE = "offensive", _("I would rather not read this")
+    OTHER = "other", _("Another reason (say it in the comment)")
+
+
 class Rating(models.Model):
     """What a rater did with an item. Appended, never changed; `key` is the client's, so a double submit makes one."""
 

@@ -20,7 +20,7 @@ from evalsite.templatetags.show import number
 from judging.core.people.criteria import Criterion
 from judging.core.pipeline import MetricDefinition
 from judging.markdown import Budget, html_of
-from judging.people.beside import said_of, seen_by_people
+from judging.people.selectors import said_of, seen_by_people
 from judging.review import selectors
 from judging.review.forms import FLAGS, FilterForm, OverrideForm, WithdrawForm
 from judging.review.places import place_from

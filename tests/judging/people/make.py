@@ -11,10 +11,10 @@ from uuid import uuid4
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion
-from judging.people import desk
-from judging.people.gathering import Choice
+from judging.people import ratings
 from judging.people.models import Assignment, Evaluation, Rating, Scheme
-from judging.people.organising import Gold, Terms, evaluation_create
+from judging.people.organise import Gold, Terms, evaluation_create
+from judging.people.sampling import Choice
 from tests.make import a_version
 
 _numbers = itertools.count(1)
@@ -70,7 +70,7 @@ def make_evaluation(
 def give(assignment: Assignment, *values: Any, **more: Any) -> Rating:
     """A verdict as its rater gives it: the values of the criteria in their order, as shown."""
     sent = {"key": uuid4(), "shown": assignment.shown_first, "seconds": 5, **more}
-    return desk.submit(assignment=assignment, values=dict(enumerate(values)), **sent)
+    return ratings.submit(assignment=assignment, values=dict(enumerate(values)), **sent)
 
 
 def legacy(

@@ -18,7 +18,7 @@ from judging.core.judges import scripted
 from judging.core.judges.patience import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.metrics.models import Endpoint
-from judging.people.offers import candidates_of
+from judging.people.presets import candidates_of
 from judging.reports.services import report_document
 from judging.runs import limits, pump, services
 from judging.runs.circuits import down_endpoints
