@@ -16,6 +16,7 @@ from evalsite.audit import Action, record
 from judging.core.people.criteria import accepted
 from judging.core.people.differences import difference
 from judging.core.values import Value
+from judging.people.judgements import figures_change
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
 from judging.people.progress import rated
@@ -92,6 +93,7 @@ def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) 
         reason=storable(reason) or "",
         by=by,
     )
+    figures_change(evaluation)
     run = Run.objects.select_related("project").get(pk=evaluation.run_id)
     record(Action.ADJUDICATED, project=run.project, thing=run, by=by, item=item.number)
     return made

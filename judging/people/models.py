@@ -43,6 +43,13 @@ class Evaluation(models.Model):
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="evaluation")
+    about_run = models.ForeignKey(
+        Run,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="evaluations",
+        help_text="whose answers were drawn for people: its report counts their verdicts too",
+    )
     opens_as = models.CharField(max_length=12, choices=OpensAs.choices, default=OpensAs.SINGLE)
     scheme = models.CharField(max_length=12, choices=Scheme.choices, blank=True, default="")
     pairs_per_item = models.PositiveSmallIntegerField(null=True)

@@ -11,9 +11,10 @@ from uuid import uuid4
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion
-from judging.people import ratings
+from judging.people import assignments, ratings
 from judging.people.models import Assignment, Evaluation, Rating, Scheme
 from judging.people.organise import Gold, Terms, evaluation_create
+from judging.people.rating_export import jsonl_lines
 from judging.people.sampling import Choice
 from tests.make import a_version
 
@@ -71,6 +72,18 @@ def give(assignment: Assignment, *values: Any, **more: Any) -> Rating:
     """A verdict as its rater gives it: the values of the criteria in their order, as shown."""
     sent = {"key": uuid4(), "shown": assignment.shown_first, "seconds": 5, **more}
     return ratings.submit(assignment=assignment, values=dict(enumerate(values)), **sent)
+
+
+def rate_all(evaluation: Evaluation, user: User, *values: Any) -> None:
+    """The same verdict on every item that a rater gets."""
+    while held := assignments.claim(evaluation=evaluation, user=user, count=50):
+        for assignment in held:
+            give(assignment, *values)
+
+
+def lines_of(evaluation: Evaluation, **more: Any) -> list[dict[str, Any]]:
+    """What an export of its ratings holds."""
+    return [json.loads(line) for line in jsonl_lines(evaluation, **more)]
 
 
 def legacy(

@@ -9,19 +9,14 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from evalsite.accounts.models import Project, Role, User
+from evalsite.accounts.models import Project, User
 from judging.people import assignments, ratings, selectors
 from judging.people.assignments import rater_add
 from judging.people.models import Assignment, AssignmentState, Evaluation
-from tests.conftest import ClientOf, member
+from tests.conftest import ClientOf
 from tests.judging.people.make import give, make_evaluation
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ravi(project: Project) -> User:
-    return member("ravi", project, Role.RATER)
 
 
 def held(user: User) -> list[int]:

@@ -155,11 +155,6 @@ def test_what_holds_the_references_is_shown_nowhere(
     assert "v0" not in client.get(f"/p/physics/datasets/{version.dataset_id}/").content.decode()
 
 
-@pytest.fixture
-def ravi(project: Project) -> User:
-    return member("ravi", project, Role.RATER)
-
-
 def test_the_page_shows_progress_repeats_and_agreement(
     project: Project, alice: User, rita: User, client_of: ClientOf
 ) -> None:

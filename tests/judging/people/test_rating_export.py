@@ -26,7 +26,7 @@ from judging.runs import export
 from judging.runs.models import Judgement
 from judging.runs.parquet_file import write_parquet
 from tests.conftest import ClientOf
-from tests.judging.people.make import PREFERENCE, QUALITY, give, make_evaluation
+from tests.judging.people.make import PREFERENCE, QUALITY, give, lines_of, make_evaluation
 
 pytestmark = pytest.mark.django_db
 CRITERIA = [
@@ -48,10 +48,6 @@ def rated(project: Project, rita: User) -> Evaluation:
     ratings.change(assignment=one, values=changed, key=uuid4(), shown=one.shown_first)
     give(other, "both_bad", 3, True, "好，的", 'a "quoted",\nbroken\u2028line', comment="=cmd|' /C calc'!A0")
     return evaluation
-
-
-def lines_of(evaluation: Evaluation, **more: Any) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in jsonl_lines(evaluation, **more)]
 
 
 def ratings_import(*, evaluation: Evaluation, text: str, by: User) -> RatingsImport:

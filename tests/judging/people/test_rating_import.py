@@ -17,8 +17,7 @@ from judging.people.models import Assignment, Evaluation, EvaluationRater, Item,
 from judging.people.rating_import import import_begin, import_stop, reconcile, work
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
-from tests.judging.people.make import make_evaluation
-from tests.judging.people.test_rating_export import lines_of
+from tests.judging.people.make import lines_of, make_evaluation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LINES = 250

@@ -9,21 +9,15 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from evalsite.accounts.models import Project, Role, User
+from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.people import assignments, ratings, selectors
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Item, Rating
 from judging.people.ratings import EvaluationClosed, KeyUsed, NothingToUndo, Outdated, RaterLeft, SidesDiffer
 from judging.runs.models import Judgement
-from tests.conftest import member
 from tests.judging.people.make import give, make_evaluation
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ravi(project: Project) -> User:
-    return member("ravi", project, Role.RATER)
 
 
 def one_for(evaluation: Evaluation, user: User) -> Assignment:
