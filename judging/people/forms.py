@@ -13,17 +13,28 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
+from evalsite.templatetags.show import number
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
 from judging.core.people.telltales import is_named
 from judging.people.blindness import HIDEABLE, LONGEST_NAME, Side, checked_names, proposed_names
 from judging.people.labels import SCALES
 from judging.people.models import Order, Scheme
 from judging.people.organise import Terms
-from judging.people.presets import AS_IT_STANDS, SINGLE, Offer, candidates_of, others, twin_of
+from judging.people.presets import (
+    AS_IT_STANDS,
+    SINGLE,
+    Offer,
+    candidates_of,
+    criteria_of_run,
+    others,
+    twin_of,
+)
 from judging.people.sampling import Choice
 from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
+from judging.runs.models import Run
 
 MOST_CRITERIA = 10
+_ANSWERS_PROPOSED = 30  # of each candidate
 
 
 class _Bounded:
@@ -164,9 +175,13 @@ class EvaluationForm(forms.Form):
         raters: QuerySet[User],
         name: str,
         fields: list[str],
+        about: Run | None = None,
     ) -> None:
         candidates = candidates_of(version)
-        self.version = version
+        if about is not None:
+            candidates = candidates.model.objects.filter(pk__in=about.run_candidates.values("candidate"))
+            candidates = candidates.order_by("name")
+        self.version, self.about = version, about
         compares_files = any(one.code == Scheme.VERSIONS for one in offered)
         twin = twin_of(version) if compares_files and data is None else None
         here, there = proposed_names(version, twin) if twin else ("", "")
@@ -191,12 +206,28 @@ class EvaluationForm(forms.Form):
             ("", _("no field")),
             *((field, field) for field in fields),
         ]
+        if about is not None:
+            self._ask_for_answers(about)
         self.offered = {one.code: one for one in offered}
         if any(one.responses > version.valid_rows for one in candidates):
             some["candidates"].help_text = _(
                 "Some gave several answers to a row: one at a time, each of them is rated; side by side, the first "
                 "answers are compared."
             )
+
+    def _ask_for_answers(self, about: Run) -> None:
+        """Of a run its answers are drawn, not rows."""
+        size, strata = self.fields["sample_size"], self.fields["stratify_by"]
+        judged = about.total // max(1, about.metrics.count())
+        size.label, size.required = _("Number of answers"), True
+        size.help_text = _(
+            "Drawn at random from all %(n)s judged answers, an equal share of each candidate's."
+        ) % {"n": number(judged)}
+        self.initial["sample_size"] = min(judged, _ANSWERS_PROPOSED * about.run_candidates.count())
+        strata.label = _("Stratify by the score of")
+        strata.help_text = _("Low and high scores each get their share. The probabilities are kept.")
+        names = about.metrics.order_by("number").values_list("name", flat=True)
+        strata.choices = [("", _("nothing: purely at random")), *((name, name) for name in names)]  # type: ignore[attr-defined]
 
     def kind_boxes(self) -> list[tuple[Any, Offer]]:
         """Each way to choose, with what it means."""
@@ -263,6 +294,7 @@ class EvaluationForm(forms.Form):
             pairs_per_item=sent["pairs_per_item"] or 1,
             sample_size=sent["sample_size"],
             stratify_by=sent["stratify_by"],
+            about=self.about,
             seed=sent["seed"],
         )
 
@@ -371,8 +403,13 @@ CriteriaForms = forms.formset_factory(
 )
 
 
-def proposed_criteria(compares: bool) -> list[dict[str, Any]]:
+def proposed_criteria(compares: bool, about: Run | None = None) -> list[dict[str, Any]]:
     """What an empty form begins with."""
+    if about is not None:
+        return [
+            {"name": one.name, "scale": one.scale, "required": True, "categories": "\n".join(one.categories)}
+            for one in criteria_of_run(about)
+        ]
     if compares:
         return [{"name": gettext("Preference"), "scale": "steps", "both_bad": True, "required": True}]
     return [{"name": gettext("Quality"), "scale": "five", "required": True}]

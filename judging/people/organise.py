@@ -75,6 +75,7 @@ def evaluation_create(
     run = _run(project, name, choice, gathered, len(criteria), user, terms)
     evaluation = Evaluation.objects.create(
         run=run,
+        about_run=choice.about,
         opens_as=OpensAs.SIDE_BY_SIDE if choice.scheme else OpensAs.SINGLE,
         scheme=choice.scheme,
         pairs_per_item=choice.pairs_per_item if choice.scheme == Scheme.BALANCED else None,
@@ -156,7 +157,7 @@ def _run(
         version=choice.version,
         kind=PEOPLE,
         state=RunState.RUNNING,
-        sample_size=choice.sample_size,
+        sample_size=gathered.rows if choice.about else choice.sample_size,
         seed=choice.seed,
         bad_rows_left_out=choice.version.bad_rows,
         rows=len({thing.row for thing in gathered.things}),

@@ -18,14 +18,20 @@ from django.utils.translation import gettext_lazy as _
 from datasets.models import Candidate, Response, Row, Version
 from datasets.references import reference_of, reference_response
 from datasets.selectors import began_as_legacy, legacy_versions, usable_versions
+from judging.core.people.criteria import MOST_CATEGORIES, Criterion, Scale
+from judging.core.pipeline import MetricDefinition
+from judging.core.values import SCORED
 from judging.people.item_view import Shown, conversation_of, shown
 from judging.people.models import Item, Scheme
 from judging.people.sampling import prompt_of
+from judging.runs.models import Judgement, Run, RunMetric
+from judging.runs.rereading import definition_now
 
 SINGLE, AS_IT_STANDS = "single", "as_it_stands"
 _LOOKED_AT = 200
 _OTHERS_LOOKED_AT = 20
 _LOOKED_AT_FOR_REFERENCES = 1000
+_VALUES_LOOKED_AT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,11 @@ _OFFERS = {
 }
 
 
+def offer_of_run() -> list[Offer]:
+    """What a sample of a run's answers can be: scored one at a time."""
+    return [_OFFERS[SINGLE]]
+
+
 def offers(version: Version) -> list[Offer]:
     """The ways that this version can be rated, the proposed one first."""
     candidates = candidates_of(version).count()
@@ -96,6 +107,41 @@ def offers(version: Version) -> list[Offer]:
     else:
         codes.sort(key=lambda code: _OFFERS[code].compares != legacy)
     return [_OFFERS[code] for code in codes]
+
+
+def criteria_of_run(run: Run) -> list[Criterion]:
+    """Criteria by which people can rate what a run's metrics rated, on the same scales; what they have no scale for
+    is left out."""
+    found = [(metric, definition_now(metric)) for metric in run.metrics.order_by("number")]
+    scored = [(metric, scale_of(metric, one)) for metric, one in found if not _compares(one)]
+    return [
+        Criterion(name=metric.name, scale=scale, categories=categories if scale == "categories" else ())
+        for metric, (scale, categories) in scored
+        if scale
+    ]
+
+
+def _compares(definition: MetricDefinition) -> bool:
+    """Does it compare answers with the reference instead of scoring them?"""
+    return any(judge.parse == "comparison" for judge in definition.judges)
+
+
+def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | None, tuple[str, ...]]:
+    """The scale on which people say what a metric's values say, and its categories."""
+    judged = Judgement.objects.filter(
+        run=metric.run_id, run_metric=metric, current=True, state_in_force=SCORED
+    )
+    texts = judged.values_list("value_in_force", flat=True)[:_VALUES_LOOKED_AT]
+    values = [json.loads(text) for text in texts]
+    if values and all(isinstance(value, str) for value in values):
+        names = tuple(sorted(set(values)))
+        return ("categories", names) if 1 < len(names) <= MOST_CATEGORIES else (None, ())
+    if values and all(isinstance(value, bool) for value in values):
+        return "yes_no", ()
+    return _SCALES.get((definition.min_score, definition.max_score)), ()
+
+
+_SCALES: dict[tuple[float, float], Scale] = {(1, 5): "five", (1, 10): "ten", (0, 1): "yes_no"}
 
 
 def has_references(version: Version) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from datasets.core.formats.names import FORMATS
 from datasets.core.variables import messages_of
@@ -12,9 +15,12 @@ from datasets.models import Candidate, Response, Row, Version
 from datasets.references import references_made
 from judging.core.people.pairs import Pair, against, balanced, every_pair
 from judging.core.people.sampling import Drawn, draw
+from judging.core.values import NOT_RUN
 from judging.people.models import Scheme
+from judging.runs.models import Judgement, Run
 
 _BATCH = 500
+_AT_ONCE = 20_000  # judgements fetched at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,11 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an organiser has chosen to be rated. `candidates` empty: the references as they stand."""
+    """What an organiser has chosen to be rated. `candidates` empty: the references as they stand.
+
+    `about`: the answers that a run judged are drawn themselves, `sample_size` of them, an equal share of each
+    candidate's; `stratify_by` then names one of its metrics, and every range of its scores gets its share too.
+    """
 
     version: Version
     candidates: Sequence[Candidate] = ()
@@ -45,6 +55,7 @@ class Choice:
     pairs_per_item: int = 1
     sample_size: int | None = None
     stratify_by: str = ""
+    about: Run | None = None
     seed: int = 0
     without: frozenset[int] = field(default_factory=frozenset)
 
@@ -64,6 +75,8 @@ Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers i
 
 def gather(choice: Choice) -> Gathered:
     """Draw the rows and set up what is rated on each. `without`: rows left out of the draw (gold)."""
+    if choice.about is not None:
+        return _gather_answers(choice, choice.about)
     known = Row.objects.filter(version=choice.version, valid=True).order_by("line")
     rows = [row for row in known.only("pk", "line", "raw") if row.pk not in choice.without]
     strata = [stratum_of(row, choice.stratify_by) if choice.stratify_by else "" for row in rows]
@@ -73,6 +86,50 @@ def gather(choice: Choice) -> Gathered:
     things = _things(choice, chosen, drawn, answers)
     used = len({thing.row for thing in things})
     return Gathered(things, taking_part, len(chosen), len(chosen) - used)
+
+
+def _gather_answers(choice: Choice, about: Run) -> Gathered:
+    """Draw from the answers that a run judged, each with a known probability."""
+    judged = _judged(choice, about)
+    strata = _strata(judged["candidate"], judged["score"] if choice.stratify_by else None)
+    drawn = draw(strata, choice.sample_size, choice.seed, stratified=True)
+    found = Response.objects.only("row", "candidate").in_bulk(
+        [int(judged["response"][one.place]) for one in drawn]
+    )
+    things = []
+    for one in drawn:
+        response = found[int(judged["response"][one.place])]
+        of = (response.candidate_id,)
+        things.append(Thing(response.row_id, response.pk, None, of, one.stratum, one.probability))
+    return Gathered(things, [one.pk for one in choice.candidates], len({thing.row for thing in things}), 0)
+
+
+def _judged(choice: Choice, about: Run) -> Any:
+    """Every answer that the run has judged: its response, candidate and score (NaN: none), by response."""
+    metrics = about.metrics.order_by("number")
+    metric = metrics.filter(name=choice.stratify_by).first() or metrics.first()
+    known = Judgement.objects.filter(
+        run=about, run_metric=metric, current=True, candidate__in=choice.candidates
+    )
+    known = (
+        known.filter(rater=None, other_response=None)
+        .exclude(state_in_force=NOT_RUN)
+        .exclude(response__raw="")
+    )
+    told = known.order_by("position").values_list("response_id", "candidate_id", "score_in_force")
+    tuples = ((pk, of, np.nan if score is None else score) for pk, of, score in told.iterator(_AT_ONCE))
+    table = np.fromiter(tuples, dtype=[("response", "i8"), ("candidate", "i8"), ("score", "f8")])
+    return table[np.unique(table["response"], return_index=True)[1]]
+
+
+def _strata(candidates: Any, scores: Any | None) -> list[str]:
+    """A stratum for each answer: its candidate, and where scores are given the fifth of them that its own is in."""
+    if scores is None:
+        return [str(one) for one in candidates]
+    known = scores[~np.isnan(scores)]
+    ends = np.unique(np.quantile(known, (0.2, 0.4, 0.6, 0.8))) if len(known) else known
+    fifths = np.where(np.isnan(scores), -1, np.searchsorted(ends, scores, side="right"))
+    return [f"{one}:{fifth}" for one, fifth in zip(candidates, fifths, strict=True)]
 
 
 def stratum_of(row: Row, field: str) -> str:

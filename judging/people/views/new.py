@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
@@ -14,6 +15,7 @@ from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.numbers import whole
 from judging.people.blindness import HIDEABLE, Blindness, blindness
 from judging.people.forms import (
     CriteriaForms,
@@ -24,8 +26,10 @@ from judging.people.forms import (
 )
 from judging.people.models import Evaluation, Scheme
 from judging.people.organise import evaluation_create
-from judging.people.presets import candidates_of, look, offers
+from judging.people.presets import candidates_of, criteria_of_run, look, offer_of_run, offers
 from judging.people.selectors import possible_raters
+from judging.runs.access import get_run
+from judging.runs.models import Run
 from judging.runs.once import made_once
 from judging.runs.selectors import unusable_versions
 from judging.runs.services import free_name
@@ -39,21 +43,26 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     """The form of a new evaluation; a preview shows what a rater will see of what is chosen so far."""
     project = access.get_project(request, slug, May.RUN)
     versions = usable_versions(project)
-    version = _chosen(request, project)
+    about = _run_named(request, slug)
+    version = about.version if about else _chosen(request, project)
     context: dict[str, Any] = {
+        "about": about,
         "versions": versions,
         "version": version,
         "unusable": unusable_versions(project),
     }
     if version is None:
         return render(request, "people/new.html", context)
+    if about and not criteria_of_run(about):
+        messages.error(request, _("People cannot rate on the scales of this run's metrics."))
+        return redirect("runs:detail", slug, about.pk)
     version.dataset.project = project
-    form, criteria = _forms(request, project, version)
+    form, criteria = _forms(request, project, version, about)
     if form is None:
         return render(request, "people/new.html", context)
     context |= {"form": form, "criteria": criteria, "shown": _preview(form, version)}
     context["blind"] = _blindness(form, version)
-    context["candidates"] = candidates_of(version)
+    context["candidates"] = form.fields["candidates"].queryset  # type: ignore[attr-defined]
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         part = _PARTS.get(request.GET["part"], "_preview")
         return render(request, f"people/{part}.html", context)
@@ -65,6 +74,17 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "people/new.html", context, status=422 if sent else 200)
 
 
+def _run_named(request: HttpRequest, slug: str) -> Run | None:
+    """The run whose answers are to be drawn; None where the form begins with a data set."""
+    sent = request.POST if request.method == "POST" else request.GET
+    if not sent.get("run"):
+        return None
+    run = get_run(request, slug, whole(sent["run"]) or 0)
+    if run.by_people:
+        raise Http404
+    return run
+
+
 def _chosen(request: HttpRequest, project: Project) -> Version | None:
     usable = usable_versions(project)
     sent = request.POST if request.method == "POST" else request.GET
@@ -73,9 +93,11 @@ def _chosen(request: HttpRequest, project: Project) -> Version | None:
     return named or usable.first()
 
 
-def _forms(request: HttpRequest, project: Project, version: Version) -> tuple[EvaluationForm | None, Any]:
+def _forms(
+    request: HttpRequest, project: Project, version: Version, about: Run | None
+) -> tuple[EvaluationForm | None, Any]:
     """The two forms; None where the version has nothing that could be rated."""
-    offered = offers(version)
+    offered = offer_of_run() if about else offers(version)
     if not offered:
         return None, None
     sent: QueryDict | None = request.POST if request.method == "POST" else None
@@ -88,14 +110,15 @@ def _forms(request: HttpRequest, project: Project, version: Version) -> tuple[Ev
         raters=possible_raters(project),
         name=free_name(project, _("Rating")),
         fields=sorted(version.fields_found),
+        about=about,
     )
-    return form, _criteria(sent, form.compares)
+    return form, _criteria(sent, form.compares, about)
 
 
-def _criteria(sent: QueryDict | None, compares: bool) -> Any:
+def _criteria(sent: QueryDict | None, compares: bool, about: Run | None) -> Any:
     """The criteria as sent, with one more empty one where that was wanted."""
     if sent is None or f"{_PREFIX}-TOTAL_FORMS" not in sent:
-        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares))
+        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares, about))
     if sent.get("part") == "criteria" and _as_proposed(sent, not compares):
         return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares))
     total = str(sent[f"{_PREFIX}-TOTAL_FORMS"])
