@@ -374,7 +374,6 @@ def test_a_human_evaluation_is_no_run_of_workers(
     pk = evaluation.run_id
     assert "By people" not in client.get("/p/physics/runs/").content.decode()
     assert client.get(f"/p/physics/runs/{pk}/")["Location"] == f"/p/physics/evaluations/{pk}/"
-    assert client.get(f"/p/physics/runs/{pk}/report/")["Location"] == f"/p/physics/evaluations/{pk}/"
     assert client.post(f"/p/physics/runs/{pk}/cancel/").status_code == 404
 
 
