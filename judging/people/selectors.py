@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
@@ -11,7 +12,7 @@ from judging.core.people.criteria import Criterion
 from judging.people.item_view import Shown, shown_in
 from judging.people.labels import value_label, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
-from judging.runs.models import Judgement
+from judging.runs.models import Judgement, Run
 
 PER_PAGE = 50
 
@@ -101,6 +102,23 @@ def _which(found: QuerySet[Item], which: str) -> QuerySet[Item]:
 
 _PACE_OVER = 20
 """The last so many verdicts tell the pace."""
+
+
+def evaluations_of(run: Run) -> list[Evaluation]:
+    """The human evaluations that a run's report counts, oldest first: itself, or those organised from its answers."""
+    mine = Q(run=run) if run.by_people else Q(about_run=run)
+    return list(Evaluation.objects.filter(mine).select_related("run").order_by("pk"))
+
+
+def rater_names(evaluations: Sequence[Evaluation]) -> dict[int, str]:
+    """{user: what a report calls the rater}; no two alike, though every evaluation counts its raters from R1."""
+    names: dict[int, str] = {}
+    found = EvaluationRater.objects.filter(evaluation__in=evaluations).order_by("pk")
+    for user, pseudonym in found.values_list("user", "pseudonym"):
+        taken = set(names.values())
+        free = (f"R{number}" for number in range(1, len(taken) + 2) if f"R{number}" not in taken)
+        names.setdefault(user, pseudonym if pseudonym not in taken else next(free))
+    return names
 
 
 def criteria_of(evaluation: Evaluation) -> dict[int, Criterion]:

@@ -14,8 +14,10 @@ from judging.core.people.criteria import Criterion
 from judging.people import assignments, ratings
 from judging.people.models import Assignment, Evaluation, Rating, Scheme
 from judging.people.organise import Gold, Terms, evaluation_create
+from judging.people.presets import criteria_of_run
 from judging.people.rating_export import jsonl_lines
 from judging.people.sampling import Choice
+from judging.runs.models import Run
 from tests.make import a_version
 
 _numbers = itertools.count(1)
@@ -65,6 +67,21 @@ def make_evaluation(
         user=None,
         terms=Terms(**terms),
         gold=gold,
+    )
+
+
+def about(
+    run: Run, raters: Sequence[User], *, criteria: Sequence[Criterion] = (), **terms: Any
+) -> Evaluation:
+    """An open evaluation of all answers that a run judged, by criteria like its metrics."""
+    return make_evaluation(
+        run.project,
+        raters,
+        version=run.version,
+        side_by_side=False,
+        criteria=criteria or criteria_of_run(run),
+        choice={"about": run},
+        **terms,
     )
 
 

@@ -10,10 +10,10 @@ from django.urls import reverse
 from msgspec import structs
 
 from evalsite.accounts.models import Project, User
-from judging.people.judgements import person_verdicts
 from judging.people.models import Evaluation, Item
 from judging.people.presets import criteria_of_run
 from judging.people.sampling import Choice, Gathered, gather
+from judging.reports.frames import run_frame
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, said
@@ -113,10 +113,9 @@ def test_what_is_organised_so_belongs_to_the_run_and_its_ratings_reach_the_runs_
     run: Run, alice: User, rita: User, client_of: ClientOf
 ) -> None:
     client_of(alice).post(reverse("people:new", args=("physics",)), sent(run, rita))
-    evaluation = Evaluation.objects.get(about_run=run)
-    rate_all(evaluation, rita, 8)
-    assert [one.value for one in person_verdicts(run)] == ["8"] * 6
-    assert {one.drawn_with for one in person_verdicts(run)} == {0.3}
+    rate_all(Evaluation.objects.get(about_run=run), rita, 8)
+    people = run_frame(run).query("source == 'rater'")
+    assert (list(people["value"]), set(people["drawn_with"])) == ([8] * 6, {0.3})
 
 
 def test_the_runs_page_names_its_evaluations(run: Run, alice: User, rita: User, client_of: ClientOf) -> None:
