@@ -1,4 +1,4 @@
-"""What an organiser sees of an evaluation under way: how far, how fast, how far raters agree, what is left."""
+"""What an organiser sees of an evaluation under way: how far, how fast, what is left."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import numpy as np
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
-from judging.core.statistics.agreement import Level, krippendorff_alpha, percent_agreement
-from judging.core.statistics.numeric import Floats
 from judging.core.values import Value
 from judging.people.labels import values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
@@ -21,7 +17,6 @@ from judging.people.selectors import criteria_of
 
 Rated = dict[int, dict[int, dict[int, Value]]]  # item → rater → criterion number → value
 _RECENT = timedelta(hours=1)
-_LEVELS: dict[str, Level] = {"five": "ordinal", "ten": "ordinal", "steps": "ordinal", "gsb": "ordinal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +44,6 @@ class RaterLine:
     last_at: datetime | None
     gold: Hits
     repeats: Hits
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """How far raters agree on one criterion, over the items that two or more rated."""
-
-    criterion: Criterion
-    level: str
-    alpha: float | None
-    percent: float | None
-    items: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,48 +176,3 @@ def rated(evaluation: Evaluation, items: Sequence[int] | None = None) -> Rated:
     for item, rater, text in found.order_by("item", "rater").values_list("item", "rater", "rating__values"):
         said[item][rater] = values_of(text)
     return said
-
-
-def agreements(evaluation: Evaluation) -> list[Agreement]:
-    """How far raters agree so far, criterion by criterion; free texts are left out."""
-    said = rated(evaluation)
-    shared = {item: by for item, by in said.items() if len(by) > 1}
-    criteria = criteria_of(evaluation)
-    return [_agreement(one, number, shared) for number, one in criteria.items() if one.scale != "text"]
-
-
-def _agreement(criterion: Criterion, number: int, said: Rated) -> Agreement:
-    codes: dict[Value, float] = {}
-    raters = sorted({rater for by in said.values() for rater in by})
-    table = np.full((len(said), max(1, len(raters))), np.nan)
-    for place, by in enumerate(said.values()):
-        for rater, values in by.items():
-            value = values.get(number)
-            if value is not None:
-                table[place, raters.index(rater)] = code_of(criterion, value, codes)
-    level = _LEVELS.get(criterion.scale, "nominal")
-    items = int(((~np.isnan(table)).sum(axis=1) > 1).sum())
-    return Agreement(criterion, level, _alpha(table, level), percent_agreement(table), items)
-
-
-_EQUAL, _BOTH_BAD = 2.0, 2.5  # two labels side by side on the scale from A to B
-
-
-def _alpha(table: Floats, level: Level) -> float | None:
-    """Krippendorff's alpha. "Both bad" is next to "equal", on neither answer's side: the mean of both placements."""
-    if level != "ordinal" or not (table == _BOTH_BAD).any():
-        return krippendorff_alpha(table, level)
-    mirrored = np.where(table == _BOTH_BAD, 2 * _EQUAL - _BOTH_BAD, table)
-    found = [
-        one for one in (krippendorff_alpha(part, level) for part in (table, mirrored)) if one is not None
-    ]
-    return sum(found) / len(found) if found else None
-
-
-def code_of(criterion: Criterion, value: Value, codes: dict[Value, float]) -> float:
-    """A value as a number: in its order where the scale has one, else a code of its own."""
-    if criterion.compares and isinstance(value, str):
-        return _BOTH_BAD if value == BOTH_BAD else float(STEPS.index(value))
-    if isinstance(value, str):
-        return codes.setdefault(value, float(len(codes)))
-    return float(value)

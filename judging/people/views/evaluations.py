@@ -50,14 +50,13 @@ def evaluations(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """One evaluation: how far it is, who rates how, how far they agree, what is left."""
+    """One evaluation: how far it is, who rates how, what is left; the results come as a fragment of their own."""
     evaluation = get_evaluation(request, slug, pk, SEE)
     context: dict[str, Any] = {
         "evaluation": evaluation,
         "run": evaluation.run,
         "overall": progress.overall(evaluation),
         "raters": progress.rater_lines(evaluation),
-        "agreements": progress.agreements(evaluation),
         "criteria": [(one, SCALES[one.scale]) for one in criteria_of(evaluation).values()],
         "sides": sides_of(evaluation),
         "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],

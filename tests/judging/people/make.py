@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project, User
-from judging.core.people.criteria import Criterion
+from judging.core.people.criteria import Criterion, canonical
 from judging.people import assignments, ratings
-from judging.people.models import Assignment, Evaluation, Rating, Scheme
+from judging.people.models import Assignment, Evaluation, Item, Rating, Scheme
 from judging.people.organise import Gold, Terms, evaluation_create
 from judging.people.presets import criteria_of_run
 from judging.people.rating_export import jsonl_lines
 from judging.people.sampling import Choice
+from judging.people.selectors import criteria_of
 from judging.runs.models import Run
 from tests.make import a_version
 
@@ -91,11 +92,19 @@ def give(assignment: Assignment, *values: Any, **more: Any) -> Rating:
     return ratings.submit(assignment=assignment, values=dict(enumerate(values)), **sent)
 
 
+def rate_each(evaluation: Evaluation, user: User, value: Callable[[Item], Any]) -> None:
+    """A verdict on every item that a rater gets; `A` is the item's response."""
+    criteria = criteria_of(evaluation)
+    while found := assignments.claim(evaluation=evaluation, user=user, count=50):
+        for held in found:
+            give(held, canonical(criteria, {0: value(held.item)}, held.shown_first)[0])
+
+
 def rate_all(evaluation: Evaluation, user: User, *values: Any) -> None:
     """The same verdict on every item that a rater gets."""
-    while held := assignments.claim(evaluation=evaluation, user=user, count=50):
-        for assignment in held:
-            give(assignment, *values)
+    while found := assignments.claim(evaluation=evaluation, user=user, count=50):
+        for held in found:
+            give(held, *values)
 
 
 def lines_of(evaluation: Evaluation, **more: Any) -> list[dict[str, Any]]:

@@ -12,11 +12,9 @@ from django.test import Client
 from datasets.models import Candidate, Row
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
-from judging.core.people.criteria import canonical
-from judging.people import assignments, progress
+from judging.people import assignments
 from judging.people.models import Assignment, Evaluation, Item, Rating
 from judging.people.sampling import prompt_of
-from judging.people.selectors import criteria_of
 from tests.conftest import ClientOf, member
 from tests.judging.people.make import answered, give, legacy, make_evaluation, sent
 from tests.make import a_version
@@ -155,7 +153,7 @@ def test_what_holds_the_references_is_shown_nowhere(
     assert "v0" not in client.get(f"/p/physics/datasets/{version.dataset_id}/").content.decode()
 
 
-def test_the_page_shows_progress_repeats_and_agreement(
+def test_the_page_shows_progress_and_repeats(
     project: Project, alice: User, rita: User, client_of: ClientOf
 ) -> None:
     ravi = member("ravi", project, Role.RATER)
@@ -166,41 +164,6 @@ def test_the_page_shows_progress_repeats_and_agreement(
     page = client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/").content.decode()
     assert "2 / 2" in page  # repeats
     assert "complete" in page
-    assert progress.agreements(evaluation)[0].percent == 0  # "equal" and "both bad" are two verdicts
-
-
-@pytest.mark.parametrize("side", ["A>B", "B>A"])
-def test_both_bad_is_a_verdict_of_its_own_next_to_equal(
-    project: Project, rita: User, ravi: User, side: str
-) -> None:
-    def alpha(*said: tuple[str, str]) -> float:
-        evaluation = make_evaluation(project, [rita, ravi], rows=len(said), overlap=2)
-        for place, user in enumerate((rita, ravi)):
-            for held in assignments.claim(evaluation=evaluation, user=user, count=len(said)):
-                seen = canonical(
-                    criteria_of(evaluation), {0: said[held.item.number - 1][place]}, held.shown_first
-                )
-                give(held, seen[0])
-        found = progress.agreements(evaluation)[0].alpha
-        assert found is not None
-        return found
-
-    same = [("A>>B", "A>>B"), ("B>>A", "B>>A"), ("A=B", "A=B"), ("both_bad", "both_bad")]
-    assert alpha(*same) == 1
-    near, far = alpha(*same, ("A=B", "both_bad")), alpha(*same, (side, "both_bad"))
-    assert 1 > near > far
-
-
-def test_agreement_counts_only_what_two_have_rated(project: Project, rita: User) -> None:
-    ravi = member("ravi", project, Role.RATER)
-    evaluation = make_evaluation(
-        project, [rita, ravi], rows=3, overlap=2, side_by_side=False, models=["alpha"]
-    )
-    for user, count in ((rita, 3), (ravi, 2)):
-        for held in assignments.claim(evaluation=evaluation, user=user, count=count):
-            give(held, 1 + held.item.number)
-    found = progress.agreements(evaluation)[0]
-    assert (found.items, found.percent, found.alpha, found.level) == (2, 1, 1, "ordinal")
 
 
 def test_closing_frees_what_is_held_and_opening_brings_it_back(
