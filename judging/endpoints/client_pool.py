@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import DatabaseError
 
-from evalsite.backoff import Backoff
 from evalsite.env import Config
 from evalsite.secrets import Undecryptable, decrypt
+from evalsite.tasks.backoff import Backoff
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import JudgeSettings, Timeouts, chat_url
 from judging.core.pipeline import Failure, JudgeModel

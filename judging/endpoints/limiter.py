@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from django.db import connection, transaction
 
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.core.judges import circuit_breaker
 from judging.core.judges.circuit_breaker import EndpointStatus
 from judging.core.judges.concurrency_limiter import (
@@ -217,8 +217,8 @@ def release_shares(keys: Iterable[str], owner: str) -> None:
 def release_dead_shares() -> int:
     """Slots of workers that are gone. How many of them."""
     freed, _ = EndpointShare.objects.filter(lease_until__lt=now()).delete()
-    workers = EndpointShare.objects.exclude(owner__startswith=TRIAL)
-    for owner in workers.values_list("owner", flat=True).distinct():
-        if not engine.is_alive(owner):
+    shares = EndpointShare.objects.exclude(owner__startswith=TRIAL)
+    for owner in shares.values_list("owner", flat=True).distinct():
+        if not workers.is_alive(owner):
             freed += EndpointShare.objects.filter(owner=owner).delete()[0]
     return freed

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
 from evalsite.templatetags.show import duration
+from evalsite.web.numbers import whole
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.endpoints.manual_calls import Waiting

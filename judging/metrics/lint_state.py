@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from datasets.models import Version
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.messages import reason_sentence
 from judging.metrics import linting
 from judging.metrics.models import TemplateLint
@@ -36,6 +36,6 @@ class LintState:
             waits,
             lint.subjects_done,
             reason_sentence(lint.problem) if lint.problem else "",
-            engine.obstacle(engine.DATA) if by_worker else "",
+            workers.obstacle(workers.DATA) if by_worker else "",
             **more,
         )

@@ -15,10 +15,10 @@ from typing import cast
 import msgspec
 from django.db.models import Sum
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.variables import row_and_response, row_data
 from datasets.models import Candidate, Response, Row, Version
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import Jail, JailRefused
 from judging.core.lint.findings import Lint
@@ -84,9 +84,9 @@ def begin(version: Version, template: str, preprocess: str, kind: Kind = Kind.TE
     if found.result:
         return found
     if is_quick(version, kind):
-        work(found.pk, engine.owner(), jail_of=_shared)
+        work(found.pk, workers.owner(), jail_of=_shared)
     else:
-        engine.wake(tasks.lint_template, lint_id=found.pk)
+        workers.wake(tasks.lint_template, lint_id=found.pk)
     found.refresh_from_db()
     return found
 
@@ -119,7 +119,7 @@ def _own() -> Iterator[Jail]:
         jail.close()
 
 
-@engine.works_on(TemplateLint)
+@workers.works_on(TemplateLint)
 def work(lint_id: int, owner: str, *, stop: threading.Event | None = None, jail_of: JailOf = _own) -> None:
     """Find it out, unless somebody else does; `stop` gives it back. `jail_of` opens a jail where one is needed."""
     mine = TemplateLint.objects.filter(pk=lint_id, result="", problem="")
@@ -192,7 +192,7 @@ def reconcile() -> None:
     """Take up again what a dead worker held."""
     waiting = TemplateLint.objects.filter(result="", problem="")
     for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not engine.is_held(owner, TemplateLint, pk):
+        if not workers.is_held(owner, TemplateLint, pk):
             TemplateLint.objects.filter(pk=pk, owner=owner).update(owner="")
     for pk in waiting.filter(owner="").values_list("pk", flat=True):
-        engine.wake(tasks.lint_template, lint_id=pk)
+        workers.wake(tasks.lint_template, lint_id=pk)

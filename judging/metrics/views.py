@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS, Builtin
 from judging.core.pipeline import MetricDefinition
 from judging.metrics import editing, selectors, services

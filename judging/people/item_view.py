@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 
 from django.utils.safestring import SafeString
 
-from datasets.core.formats.names import FORMATS
-from datasets.core.textdiff import Piece, pieces
+from datasets.core.formats import FORMATS
+from datasets.core.text_diff import Piece, pieces
 from datasets.core.variables import conversation_for, messages_of, response_data
 from datasets.models import Response, Row
-from datasets.references import reference_of
+from datasets.versions.references import reference_of
 from judging.core.people.criteria import Criterion, canonical
 from judging.core.values import Value
 from judging.markdown import Budget, html_of

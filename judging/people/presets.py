@@ -16,8 +16,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
-from datasets.references import reference_of, reference_response
 from datasets.selectors import began_as_legacy, legacy_versions, usable_versions
+from datasets.versions.references import reference_of, reference_response
 from judging.core.people.criteria import MOST_CATEGORIES, Criterion, Scale
 from judging.core.pipeline import MetricDefinition
 from judging.core.values import SCORED

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from datasets.core.formats.names import FORMATS
+from datasets.core.formats import FORMATS
 from datasets.core.variables import messages_of
 from datasets.models import Candidate, Response, Row, Version
-from datasets.references import references_made
+from datasets.versions.references import references_made
 from judging.core.people.pairs import Pair, against, balanced, every_pair
 from judging.core.people.sampling import Drawn, draw
 from judging.core.values import NOT_RUN

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from django.utils import timezone
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from judging.endpoints.requests import Caller, EndpointError, RunGate
 from judging.runs import planning, store
 from judging.runs.answers import Answers

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError, transaction
 
-from evalsite.backoff import Backoff
+from evalsite.tasks.backoff import Backoff
 from judging.endpoints.client import RunInThread
 from judging.endpoints.client_pool import remember_refusals
 from judging.runs import store

@@ -20,9 +20,9 @@ from typing import Any, cast
 
 from django.db import DatabaseError, connections
 
-from datasets.core.formats.names import Format
-from evalsite import engine
-from evalsite.backoff import Backoff
+from datasets.core.formats import Format
+from evalsite.tasks import workers
+from evalsite.tasks.backoff import Backoff
 from judging.core.jail.keeper import JailBroken
 from judging.core.judges.client import HttpClients
 from judging.core.judges.retry import RetryPolicy
@@ -141,7 +141,7 @@ class Pump:
 
     async def _tell_turns(self) -> None:
         """Heartbeats tell that this loop turns. Until cancelled."""
-        with engine.turning() as turned:
+        with workers.turning() as turned:
             while True:
                 turned()
                 await asyncio.sleep(TURN_SECONDS)

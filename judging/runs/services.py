@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from datasets.models import Candidate, Version
-from evalsite import engine
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
 from judging.core.jail.job import Failure
 from judging.core.pipeline import JudgeModel, MetricDefinition
@@ -160,7 +160,7 @@ def run_create(
         version=version.number,
         metrics=[metric.definition.name for metric in metrics],
     )
-    engine.wake(tasks.pump)
+    workers.wake(tasks.pump)
     return run
 
 
@@ -282,7 +282,7 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     locked.save()
     record(Action.RUN_RESUMED, project=run.project, thing=run)
     if not (planned and store.finish_if_done(run.pk)):
-        engine.wake(tasks.pump)
+        workers.wake(tasks.pump)
     return True
 
 
@@ -374,5 +374,5 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
         if stopped:
             planning.take_rest_up(locked)
         record(Action.RUN_RETRIED, project=locked.project, thing=locked, states=chosen, judgements=made)
-        engine.wake(tasks.pump)
+        workers.wake(tasks.pump)
     return made

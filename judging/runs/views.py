@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from datasets.answers_kept import version_of_answers
 from datasets.models import Version
 from datasets.selectors import usable_versions
+from datasets.versions.run_answers import version_of_answers
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User

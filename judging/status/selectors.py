@@ -14,8 +14,8 @@ import msgspec
 from django.conf import settings
 from django.db import connection
 
-from evalsite import engine
 from evalsite.models import WorkerProcess
+from evalsite.tasks.workers import QUEUES, backend, is_alive, obstacle
 from judging.core.judges.circuit_breaker import EndpointStatus
 from judging.endpoints import limiter
 from judging.endpoints.models import Endpoint, EndpointLoad
@@ -96,16 +96,16 @@ def workers() -> list[SeenWorker]:
 
 def _worker(one: WorkerProcess) -> SeenWorker:
     host, pid, _ = one.owner.rsplit(":", 2)
-    alive = engine.is_alive(one.owner)
+    alive = is_alive(one.owner)
     return SeenWorker(one.queue, host, int(pid), alive, one.trouble, one.started_at, one.seen_at)
 
 
 def queues() -> list[SeenQueue]:
     """The queues of the task engine."""
     seen = []
-    for name in engine.QUEUES:
-        waiting, oldest = engine.backend().waiting(name)
-        seen.append(SeenQueue(name, waiting, oldest, engine.obstacle(name)))
+    for name in QUEUES:
+        waiting, oldest = backend().waiting(name)
+        seen.append(SeenQueue(name, waiting, oldest, obstacle(name)))
     return seen
 
 

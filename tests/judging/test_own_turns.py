@@ -10,7 +10,7 @@ import pytest
 from django.apps import apps
 
 from datasets.models import Response, Row, Version
-from datasets.references import references_made
+from datasets.versions.references import references_made
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.metrics.linting import answers_of

@@ -66,7 +66,7 @@ def _weight(y: Floats, f: Floats, rest: Floats) -> float:
     spread = float(np.concatenate([f, rest]).var(ddof=1)) if f.size + rest.size > 1 else 0.0
     if not rest.size or spread <= 0:
         return 0.0
-    together = float(np.cov(y, f)[0, 1])
+    together = float(np.cov(y, f, ddof=0)[0, 1])
     return float(np.clip(together / ((1 + y.size / rest.size) * spread), 0.0, 1.0))
 
 

@@ -15,9 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-MET, NOT_MET, UNDECIDED = "met", "not_met", "undecided"
 Verdict = Literal["met", "not_met", "undecided"]
 Operator = Literal[">=", "<="]
+MET: Verdict = "met"
+NOT_MET: Verdict = "not_met"
+UNDECIDED: Verdict = "undecided"
 EXIT = {MET: 0, NOT_MET: 3, UNDECIDED: 4}
 JUDGE_FIGURES = {
     "kappa_weighted": ("kappa_low", "kappa_high"),

@@ -12,8 +12,8 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from datasets.management.commands.validate import terminal_language
-from evalsite import data_dir
 from evalsite.secrets import Undecryptable
+from evalsite.storage import data_dir
 from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import JailRefused
 from judging.core.judges.client import HttpClients

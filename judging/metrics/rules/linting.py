@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.variables import reference_data, reference_in, row_and_response, row_data
 from datasets.models import Response, Row, Version
 from judging.core.jail.pool import Jail

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules import words
 from judging.core.rules.functions import FUNCTIONS

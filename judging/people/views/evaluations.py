@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.core.people.criteria import Criterion
 from judging.people import assignments, organise, progress
 from judging.people.access import get_evaluation, get_item

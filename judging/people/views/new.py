@@ -15,7 +15,7 @@ from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.people.blindness import HIDEABLE, Blindness, blindness
 from judging.people.forms import (
     CriteriaForms,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User

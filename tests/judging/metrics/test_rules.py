@@ -12,7 +12,7 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from datasets.models import Candidate, Response, Version
-from datasets.references import references_made
+from datasets.versions.references import references_made
 from evalsite.accounts.models import Project, User
 from judging.people import assignments
 from judging.people.blindness import proposed_names, sides_of, sides_rename

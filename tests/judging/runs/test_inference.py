@@ -9,10 +9,12 @@ import pytest
 from django.db import connections
 from django.test import Client
 
-from datasets import browsing, recomposing, selectors
-from datasets.answers_kept import answered_lines
-from datasets.importing import import_or_wait
+from datasets import selectors
+from datasets.importing.worker import import_or_wait
 from datasets.models import Candidate, Response, Version
+from datasets.versions import row_writer
+from datasets.versions.run_answers import answered_lines
+from datasets.views import row_browser
 from evalsite.accounts.models import User
 from judging.core.judges import scripted
 from judging.core.judges.retry import RetryPolicy
@@ -216,14 +218,14 @@ def test_rule_programs_judge_answers_too() -> None:
 def test_a_version_never_changes_by_a_run() -> None:
     version = a_version(a_project())
     Candidate.objects.filter(version=version).update(rows=3, responses=3)
-    before = list(recomposing.whole_rows(version, only_valid=True))
+    before = list(row_writer.whole_rows(version, only_valid=True))
     inferred(version=version)
-    assert list(recomposing.whole_rows(version, only_valid=True)) == before
+    assert list(row_writer.whole_rows(version, only_valid=True)) == before
     assert [one.name for one in selectors.candidates_of(version)] == ["alpha", "beta"]
     assert [one.name for one in candidates_of(version)] == ["alpha", "beta"]
     row = selectors.sample_rows(version)[0]
     assert {one.candidate.name for one in selectors.responses_of(row)} == {"alpha", "beta"}
-    assert {line.answers for line in browsing.rows_page(version, browsing.RowFilter()).rows} == {2}
+    assert {line.answers for line in row_browser.rows_page(version, row_browser.RowFilter()).rows} == {2}
 
 
 def test_a_run_that_is_paused_keeps_the_answers_that_were_under_way() -> None:
