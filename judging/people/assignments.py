@@ -290,9 +290,9 @@ def item_reassign(*, assignment: Assignment, to: EvaluationRater | None, by: Use
     evaluation = locked(assignment.evaluation_id)
     now = Assignment.objects.select_related("item", "rater").get(pk=assignment.pk)
     if now.state != AssignmentState.LEASED:
-        raise ValidationError(_("This item is not waiting with that rater any more."))
+        raise ValidationError(_("That rater no longer holds this item."))
     if to is not None and Assignment.objects.filter(item=now.item, rater=to).exists():
-        raise ValidationError(_("%(rater)s has had this item already.") % {"rater": to.pseudonym})
+        raise ValidationError(_("%(rater)s has already been assigned this item.") % {"rater": to.pseudonym})
     Assignment.objects.filter(pk=now.pk).update(state=AssignmentState.TAKEN_AWAY)
     free_seat(now)
     made = assign(evaluation, to, Item.objects.get(pk=now.item_id)) if to else None

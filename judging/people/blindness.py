@@ -31,7 +31,7 @@ LOOKED_AT = 1000
 _VALUES_SHOWN, _CHARACTERS_SHOWN = 5, 40
 
 HIDEABLE: dict[str, str | Promise] = {
-    "system": gettext_lazy("System turn"),
+    "system": gettext_lazy("System message"),
     "assistant": gettext_lazy("Earlier answers"),
     "tool": gettext_lazy("Tool turns"),
 }
@@ -106,11 +106,11 @@ def checked_names(here: str, there: str) -> tuple[str, str]:
     """Both names without blanks around them. Raises ValidationError unless each side has one of its own."""
     here, there = here.strip(), there.strip()
     if not here or not there:
-        raise ValidationError(_("Give both sides a name."))
+        raise ValidationError(_("Enter a name for both sides."))
     if max(len(here), len(there)) > LONGEST_NAME:
         raise ValidationError(_("A name has at most %(n)s characters.") % {"n": LONGEST_NAME})
     if _alike(here, there):
-        raise ValidationError(_("Give the two sides different names."))
+        raise ValidationError(_("The two sides need different names."))
     return here, there
 
 
@@ -159,7 +159,7 @@ def sides_rename(*, evaluation: Evaluation, here: str, there: str, by: User) -> 
     names = checked_names(here, there)
     sides = sides_of(evaluation)
     if not sides:
-        raise ValidationError(_("Only an evaluation of two files has sides to name."))
+        raise ValidationError(_("Only comparisons of two files have side names."))
     for name in names:
         if any(is_named(name, text) for text in _read_by_raters(evaluation)):
             raise ValidationError(

@@ -56,12 +56,10 @@ def _gilded(evaluation: Evaluation, gold: Gold) -> bool:
     item = there.filter(response=thing.response, other_response=thing.other).first()
     if item is None:
         if thing.other and there.filter(response=thing.other, other_response=thing.response).exists():
-            raise ValidationError(
-                _("This pair is among the items the other way round: exchange the two answers.")
-            )
+            raise ValidationError(_("This pair exists in the opposite order: swap the two answers."))
         return False
     if item.needed and item.dealt:
-        raise ValidationError(_("A rater has had this item already, so it cannot become gold."))
+        raise ValidationError(_("A rater has already seen this item, so it cannot become gold."))
     if item.needed:
         _leaves_the_sample(evaluation, item)
     item.gold, item.needed, item.free, item.drawn_with = _as_text(gold), 0, 0, None
@@ -163,7 +161,7 @@ def _known(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict
         number, why = next(iter(problems_of(refused.codes).items()))
         raise ValidationError(f"{criteria[number].name}: {why}") from None
     if not known:
-        raise ValidationError(_("Give the right answer for one criterion at least."))
+        raise ValidationError(_("Enter the correct answer for at least one criterion."))
     return known
 
 
@@ -188,7 +186,7 @@ def _gold_in(evaluation: Evaluation, line: str) -> Gold:
     except (ValueError, RecursionError):
         raise ValidationError(_("This line is not JSON.")) from None
     if not isinstance(told, dict) or not isinstance(told.get("values"), dict):
-        raise ValidationError(_("A line is an object with row, a, b and values."))
+        raise ValidationError(_("Each line must be an object with row, a, b and values."))
     return gold_of(
         evaluation, told.get("row"), told.get("a"), told.get("b"), told["values"], told.get("answer", 1)
     )

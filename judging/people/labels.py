@@ -55,25 +55,25 @@ def values_of(text: str) -> dict[int, Any]:
 
 _BAD_LINES: dict[str, str | Promise] = {
     "not_json": gettext_lazy("This line is not JSON."),
-    "not_object": gettext_lazy("This line is no JSON object."),
-    "not_csv": gettext_lazy("The file is no CSV from here on: a quotation mark is not closed."),
-    "too_many_cells": gettext_lazy("This line has more cells than the head."),
+    "not_object": gettext_lazy("This line is not a JSON object."),
+    "not_csv": gettext_lazy("Invalid CSV from here on: unclosed quotation mark."),
+    "too_many_cells": gettext_lazy("This line has more cells than the header."),
     "values": gettext_lazy(
-        "“values” must be an object of the criteria's names with a number, a text, true or false."
+        "“values” must be an object that maps criteria to a number, a string, true or false."
     ),
-    "rater": gettext_lazy("It does not say who rated: “rater” is missing."),
-    "key": gettext_lazy("“key” is no UUID; leave it out if there is none."),
-    "number": gettext_lazy("“%(name)s” must be a whole number from 1."),
-    "text": gettext_lazy("“%(name)s” must be a text."),
-    "moment": gettext_lazy("“at” is no time such as 2026-05-31T12:00:00+08:00."),
-    "no_rater": gettext_lazy("No rater here is called “%(name)s”. Add the person to the raters first."),
-    "no_item": gettext_lazy("It does not say what was rated: give the item, or row and candidate."),
+    "rater": gettext_lazy("“rater” is missing."),
+    "key": gettext_lazy("“key” is not a UUID; omit it if you have none."),
+    "number": gettext_lazy("“%(name)s” must be a positive integer."),
+    "text": gettext_lazy("“%(name)s” must be a string."),
+    "moment": gettext_lazy("“at” is not a valid time such as 2026-05-31T12:00:00+08:00."),
+    "no_rater": gettext_lazy("There is no rater called “%(name)s”. Add the person as a rater first."),
+    "no_item": gettext_lazy("The rated item is missing: add item, or row and candidate."),
     "no_such_item": gettext_lazy("The evaluation has no such item."),
     "no_criterion": gettext_lazy("There is no criterion called “%(name)s”."),
     "value_missing": gettext_lazy("The criterion “%(name)s” is required."),
     "value_not_on_scale": gettext_lazy("The value of “%(name)s” is not on its scale."),
     "value_too_long": gettext_lazy("The text of “%(name)s” is too long."),
-    "side": gettext_lazy("“shown_first” is 1 (the candidate stood left), 2 (the other), or nothing."),
+    "side": gettext_lazy("“shown_first” must be 1 (candidate on the left), 2 (other on the left), or empty."),
     "rated_already": gettext_lazy("This rater has rated this item already; the earlier verdict stays."),
 }
 
@@ -85,13 +85,11 @@ def bad_line_sentence(bad: BadLine) -> str:
 
 _IMPORT_PROBLEMS: dict[str, str | Promise] = {
     "unexpected": gettext_lazy(
-        "The program failed while it read this file; the server's log says where. Tell an administrator."
+        "The import failed because of a server error. Details are in the server log; contact an administrator."
     ),
-    "gone": gettext_lazy("The file is no longer where it was kept. Send it again."),
-    "away": gettext_lazy(
-        "The storage where files are kept did not answer. Send the file again when it is back."
-    ),
-    "stopped": gettext_lazy("Somebody stopped it."),
+    "gone": gettext_lazy("The stored file is missing. Upload it again."),
+    "away": gettext_lazy("The file storage did not respond. Upload the file again later."),
+    "stopped": gettext_lazy("The import was cancelled."),
 }
 
 
@@ -147,40 +145,38 @@ def _compared() -> dict[str, str]:
 def refusal_sentence(code: str) -> str:
     """Why the desk could not do it, what was kept, what to do."""
     sentences = {
-        "closed": _("This evaluation was closed. What you had not submitted by then is kept as a draft."),
-        "left": _("You no longer take part here. What you gave is kept as a draft; ask who organises it."),
-        "nothing_to_undo": _("There is nothing to take back."),
-        "key_used": _("This was sent before as something else. Reload the page and give it again."),
-        "sides_differ": _(
-            "The answers stood on other sides here. Reload the page and give the verdict again."
-        ),
-        "not_yet_rated": _("There is no verdict to change here yet. Reload the page."),
-        "outdated": _("You changed this verdict elsewhere meanwhile. Reload the page to see it."),
+        "closed": _("This evaluation was closed. Anything not submitted is kept as a draft."),
+        "left": _("You are no longer a rater here. Your input is kept as a draft; contact the organiser."),
+        "nothing_to_undo": _("Nothing to undo."),
+        "key_used": _("This submission ID was already used. Reload the page and rate again."),
+        "sides_differ": _("The answers were shown on different sides. Reload the page and rate again."),
+        "not_yet_rated": _("There is no rating to change yet. Reload the page."),
+        "outdated": _("You changed this rating in another tab. Reload the page to see it."),
     }
-    return sentences.get(code) or _("That could not be done. Reload the page and try again.")
+    return sentences.get(code) or _("Something went wrong. Reload the page and try again.")
 
 
 def value_problem(code: str) -> str:
     """Why a value was not taken."""
     sentences = {
         "missing": _("Please choose."),
-        "not_on_scale": _("This is not on the scale; choose again."),
+        "not_on_scale": _("This value is not on the scale. Choose again."),
         "too_long": _("This is too long; at most 20,000 characters."),
     }
-    return sentences.get(code) or _("This is not asked here.")
+    return sentences.get(code) or _("Unknown criterion.")
 
 
 def saved_sentence(rating: Rating, key: UUID) -> str:
     """What is worth saying of what was stored for what was sent under `key`; '' for the usual."""
     if rating.kind == "undo":
-        return _("Taken back.")
+        return _("Undone.")
     if rating.repeated and rating.key != key and rating.kind != "skip":
         return _(
-            "You already gave a verdict here, for example in another tab. That one counts. To change it, open it "
-            "under “Earlier ones”."
+            "You already rated this item, for example in another tab; that rating counts. To change "
+            "it, open “My earlier ratings”."
         )
     if rating.extra and not rating.repeated:
         return _(
-            "Saved. Your time for this item was over and somebody else had taken it: both verdicts are kept."
+            "Saved. The time limit for this item had passed and someone else rated it too; both ratings are kept."
         )
     return ""

@@ -25,15 +25,15 @@ class Scheme(models.TextChoices):
 
     NONE = "", _("none")
     EVERY_PAIR = "every_pair", _("every pair of candidates")
-    BALANCED = "balanced", _("some pairs an item, every candidate equally often")
-    BASELINE = "baseline", _("each candidate beside a baseline")
+    BALANCED = "balanced", _("some pairs per row, balanced")
+    BASELINE = "baseline", _("each candidate vs. a baseline")
     REFERENCE = "reference", _("reference vs. answer")
     VERSIONS = "versions", _("two legacy files")
 
 
 class Order(models.TextChoices):
-    RANDOM = "random", _("at random")
-    NEED = "need", _("those that lack most ratings first")
+    RANDOM = "random", _("random")
+    NEED = "need", _("fewest ratings first")
 
 
 class Evaluation(models.Model):
@@ -138,11 +138,11 @@ class EvaluationRater(models.Model):
 
 
 class AssignmentState(models.TextChoices):
-    LEASED = "leased", _("being rated")
+    LEASED = "leased", _("in progress")
     GIVEN = "given", _("rated")
     SKIPPED = "skipped", _("skipped")
-    RELEASED = "released", _("given back")
-    TAKEN_AWAY = "taken", _("taken away")
+    RELEASED = "released", _("released")
+    TAKEN_AWAY = "taken", _("reassigned")
 
 
 class Assignment(models.Model):
@@ -190,8 +190,8 @@ class SkipReason(models.TextChoices):
     UNCLEAR = "unclear", _("The question is unclear")
     NO_KNOWLEDGE = "no_knowledge", _("I know too little about this")
     BROKEN = "broken", _("Something is broken or unreadable")
-    OFFENSIVE = "offensive", _("I would rather not read this")
-    OTHER = "other", _("Another reason (say it in the comment)")
+    OFFENSIVE = "offensive", _("I prefer not to read this")
+    OTHER = "other", _("Another reason (explain in the comment)")
 
 
 class Rating(models.Model):
@@ -235,10 +235,10 @@ class Rating(models.Model):
 
 class ImportState(models.TextChoices):
     WAITING = "waiting", _("waiting")
-    READING = "reading", _("being taken in")
-    UNDOING = "undoing", _("being taken back")
-    DONE = "done", _("taken in")
-    UNDONE = "undone", _("not taken in")
+    READING = "reading", _("importing")
+    UNDOING = "undoing", _("undoing import")
+    DONE = "done", _("imported")
+    UNDONE = "undone", _("not imported")
 
 
 class RatingsImport(models.Model):

@@ -67,11 +67,9 @@ def evaluation_create(
     _refuse_impossible(choice, criteria, terms)
     gathered = gather(choice)
     if not gathered.things:
-        raise ValidationError(
-            _("There is nothing to rate: none of the rows drawn has the answers that are wanted.")
-        )
+        raise ValidationError(_("Nothing to rate: none of the selected rows has the required answers."))
     if len(gathered.things) * max(1, terms.overlap) > MOST_ITEMS:
-        raise ValidationError(_("That is more than people can rate. Draw fewer rows at random."))
+        raise ValidationError(_("That is too many items to rate. Choose a smaller sample size."))
     run = _run(project, name, choice, gathered, len(criteria), user, terms)
     evaluation = Evaluation.objects.create(
         run=run,
@@ -117,8 +115,8 @@ def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion], terms: Ter
     if not choice.version.usable:
         raise ValidationError(
             _(
-                "This version has bad rows, or its file was not read to its end. Repair them, or choose on the "
-                "version's page to go on with the good rows, then begin."
+                "This version has invalid rows, or its file was not read completely. Fix them, or choose to exclude "
+                "them on the version's page."
             )
         )
     if any(role not in HIDEABLE for role in terms.hidden_roles):
@@ -128,13 +126,11 @@ def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion], terms: Ter
     rated = choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates
     if rated and terms.shows_reference:
         raise ValidationError(
-            _(
-                "The expected answer is itself what is rated: if raters saw it as such, they would know which it is."
-            )
+            _("The reference is one of the rated answers, so showing it would reveal which one it is.")
         )
     names = [criterion.name for criterion in criteria]
     if not names or len(set(names)) < len(names):
-        raise ValidationError(_("Name at least one criterion, each differently."))
+        raise ValidationError(_("Add at least one criterion; names must be unique."))
     compares = any(criterion.compares for criterion in criteria)
     if not choice.scheme and compares:
         raise ValidationError(_("A comparison needs two answers side by side."))

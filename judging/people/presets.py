@@ -50,7 +50,7 @@ class Offer:
 _OFFERS = {
     offer.code: offer
     for offer in (
-        Offer(SINGLE, _("Score each answer"), _("One answer at a time gets a score.")),
+        Offer(SINGLE, _("Score each answer"), _("Rate answers one at a time.")),
         Offer(
             AS_IT_STANDS, _("Score the references"), _("The reference of each row is scored as an answer.")
         ),

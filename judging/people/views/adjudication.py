@@ -102,7 +102,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     criteria = criteria_of(evaluation)
     form = DecisionForm(request.POST or None, criteria)
     if request.method == "POST" and form.is_valid() and _decide(request, found, form):
-        messages.success(request, _("Decided. The ratings stay as they were given."))
+        messages.success(request, _("Decided. The original ratings are unchanged."))
         return redirect(_following(evaluation, slug, number))
     said = [(_told(criteria, one.values), one.comment) for one in verdicts(found)]
     before = found.adjudications.select_related("by").order_by("-pk")

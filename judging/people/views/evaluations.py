@@ -82,7 +82,7 @@ def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """End the rating for now."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     if organise.evaluation_close(evaluation=evaluation, by=access.signed_in(request)):
-        messages.success(request, _("Closed. Every verdict is kept; it can be opened again."))
+        messages.success(request, _("Closed. All ratings are kept, and you can reopen it."))
     return redirect("people:detail", slug, pk)
 
 
@@ -92,7 +92,7 @@ def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Let raters go on."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     if organise.evaluation_reopen(evaluation=evaluation, by=access.signed_in(request)):
-        messages.success(request, _("Open again: the raters can go on."))
+        messages.success(request, _("Reopened. Raters can continue."))
     return redirect("people:detail", slug, pk)
 
 
@@ -102,9 +102,7 @@ def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Out of sight."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     organise.evaluation_archive(evaluation=evaluation, by=access.signed_in(request))
-    messages.success(
-        request, _("Archived and closed. It is in the list of archived ones, and can come back.")
-    )
+    messages.success(request, _("Archived and closed. You can restore it from the archive."))
     return redirect("people:detail", slug, pk)
 
 
@@ -114,7 +112,7 @@ def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Back in sight."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     organise.evaluation_restore(evaluation=evaluation, by=access.signed_in(request))
-    messages.success(request, _("It is in the list again; it is still closed."))
+    messages.success(request, _("Restored. The evaluation is still closed."))
     return redirect("people:detail", slug, pk)
 
 
@@ -149,7 +147,7 @@ def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         assignments.rater_add(evaluation=evaluation, user=user, by=access.signed_in(request))
     if found:
         names = ", ".join(user.username for user in found)
-        messages.success(request, _("Rates from now on: %(names)s") % {"names": names})
+        messages.success(request, _("Raters added: %(names)s") % {"names": names})
     return redirect("people:detail", slug, pk)
 
 
@@ -162,7 +160,7 @@ def leave(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
     assignments.rater_leave(rater=found, by=access.signed_in(request))
     messages.success(
         request,
-        _("%(name)s rates no more here. The verdicts stay; what was held is free for others.")
+        _("%(name)s was removed. Submitted ratings are kept; reserved items are available to others again.")
         % {"name": found.user.username},
     )
     return redirect("people:detail", slug, pk)
@@ -237,7 +235,7 @@ def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
-        messages.success(request, _("The item has changed hands."))
+        messages.success(request, _("Item reassigned."))
     return redirect("people:item", slug, pk, number)
 
 

@@ -82,4 +82,4 @@ def test_it_is_said_that_of_several_answers_the_first_are_compared(
     assert ("the first answers are compared" in form) == said
     made = make_evaluation(project, version=version)
     page = client_of(alice).get(f"/p/physics/evaluations/{made.run_id}/").content.decode()
-    assert ("of several answers to a row the first" in page) == said
+    assert ("first answer of each row" in page) == said
