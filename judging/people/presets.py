@@ -25,7 +25,7 @@ from judging.people.item_view import Shown, conversation_of, shown
 from judging.people.models import Item, Scheme
 from judging.people.sampling import prompt_of
 from judging.runs.models import Judgement, Run, RunMetric
-from judging.runs.rerun.reparse import definition_now
+from judging.runs.rereading import definition_now
 
 SINGLE, AS_IT_STANDS = "single", "as_it_stands"
 _LOOKED_AT = 200
