@@ -18,7 +18,7 @@ from judging.core.charts import (
     interval_chart,
 )
 from judging.core.statistics.frame import Metric
-from judging.reports.words import decimal, interval
+from judging.reports.labels import decimal, interval
 
 Cells = Mapping[str, Mapping[str, Any]]
 

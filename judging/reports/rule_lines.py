@@ -13,9 +13,9 @@ from evalsite.templatetags.show import number, percent
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules.plan import ANSWER_LACKS
 from judging.core.rules.scoring import WORST
+from judging.reports.labels import decimal
 from judging.reports.links import Links, linked
 from judging.reports.tables import Column, Table
-from judging.reports.words import decimal
 from judging.runs.models import Judgement, Run
 
 BATCH = 5000

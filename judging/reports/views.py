@@ -15,13 +15,13 @@ from django_htmx.http import HttpResponseClientRefresh
 from evalsite import engine
 from judging.reports import files, selectors
 from judging.reports.figures import Figures, for_page, item_means
+from judging.reports.labels import decimal, signed
 from judging.reports.links import Links
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
+from judging.reports.report_view import Options, report_view
 from judging.reports.services import report_document
-from judging.reports.shown import report_shown
-from judging.reports.words import decimal, signed
 from judging.runs.access import get_run
-from judging.runs.models import PEOPLE, Run
+from judging.runs.models import Run
 from judging.runs.selectors import worker_missing
 
 ITEMS_PER_PAGE = 100
@@ -42,17 +42,20 @@ _CHART = re.compile(r"(means|spread)-(\d+)\.svg")
 def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """All figures of a run, as far as it is."""
     run = get_run(request, slug, pk)
-    if run.kind == PEOPLE:
-        return redirect("people:detail", slug, pk)
     if request.htmx and "being_made" in request.GET:  # type: ignore[attr-defined]
         return _being_made(request, run)
-    context = {"run": run, "worker_missing": worker_missing(run), **figures_context(run)}
+    context = {"run": run, "worker_missing": worker_missing(run), **figures_context(run, options_of(request))}
     return render(request, "reports/report.html", context)
 
 
-def figures_context(run: Run) -> dict[str, Any]:
+def options_of(request: HttpRequest) -> Options:
+    """What the address chooses."""
+    return Options(request.GET.get("metric", ""), tuple(request.GET.getlist("column")))
+
+
+def figures_context(run: Run, options: Options | None = None) -> dict[str, Any]:
     """What the pages with a run's figures say: these, or that they are being worked out; and who should do that."""
-    shown = report_shown(run)
+    shown = report_view(run, options)
     being_made = shown is None or (shown.made_at is not None and run.rests)
     unattended = engine.obstacle(engine.DATA) if being_made else ""
     return {

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from judging.reports.labels import left_out_sentences
 from judging.reports.services import left_out
-from judging.reports.words import left_out_sentences
 from judging.runs import export
 from judging.runs.filters import ATTEMPTS, CURRENT, Filters
 from judging.runs.models import Run

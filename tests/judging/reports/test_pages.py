@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from evalsite.accounts.models import Project, User
 from judging.core.values import Outcome
+from judging.reports.labels import decimal, interval
 from judging.reports.services import report_document
-from judging.reports.words import decimal, interval
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from evalsite.templatetags.show import NONE, number
+from evalsite.templatetags.show import NONE, number, percent
+from judging.core.charts.axis import tick_text
 
 SMALL_P = 0.001
+NARROW = 2  # a scale no wider needs a third decimal
 
 
-def decimal(value: float | None) -> str:
+def decimal(value: float | None, places: int = 3) -> str:
     """To three decimals, all of them, so that a column aligns; very large and very small ones by four digits."""
     if value is None:
         return NONE
     size = abs(value)
-    text = f"{value:.4g}" if size >= 1e6 or 0 < size < 0.0005 else f"{value:.3f}"
+    text = f"{value:.4g}" if size >= 1e6 or 0 < size < 0.5 * 10**-places else f"{value:.{places}f}"
     return text.replace("-", "−")
 
 
@@ -35,6 +38,44 @@ def interval(low: float | None, high: float | None) -> str:
 def probability(p: float | None) -> str:
     """A p value; what rounds to nothing is said to be small."""
     return f"< {SMALL_P}" if p is not None and p < SMALL_P else decimal(p)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFormat:
+    """How a metric's values are written: rates as percentages, scores to as many places as their scale needs."""
+
+    rate: bool = False
+    places: int = 2
+
+    @classmethod
+    def of(cls, kind: str | None, low: float | None, high: float | None) -> ValueFormat:
+        narrow = low is not None and high is not None and high - low <= NARROW
+        return cls(rate=kind == "bool", places=3 if narrow else 2)
+
+    def text(self, value: float | None) -> str:
+        if value is None:
+            return NONE
+        if self.rate:
+            return f"{100 * value:.1f} %"
+        return decimal(value, self.places)
+
+    def signed(self, value: float | None) -> str:
+        """A difference; of rates in percentage points."""
+        if value is None:
+            return NONE
+        text = f"{100 * value:.1f}".replace("-", "−") if self.rate else decimal(value, self.places)
+        return f"+{text}" if value > 0 else text
+
+    def interval(self, low: float | None, high: float | None) -> str:
+        if low is None or high is None:
+            return NONE
+        if self.rate:
+            return f"[{100 * low:.1f}, {100 * high:.1f}]".replace("-", "−")
+        return f"[{decimal(low, self.places)}, {decimal(high, self.places)}]"
+
+    def tick(self, value: float) -> str:
+        """Below or above an axis."""
+        return percent(value, 0) if self.rate else tick_text(value).replace("-", "−")
 
 
 def kind_name(kind: str | None) -> str:
