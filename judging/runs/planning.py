@@ -20,9 +20,9 @@ CHUNKS_AT_LEAST = 50  # before they grow: several workers end at about the same 
 
 _PLANNED_COLUMNS = (
     "run_id, position, run_metric_id, row_id, candidate_id, response_id, attempt, current, state, reason, "
-    "detail, preprocess, verdicts, postprocess, rules, flags, asked_by_id, reading_id"
+    "detail, preprocess, verdicts, postprocess, rules, flags, repeat, asked_by_id, reading_id"
 )
-_EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', ''"
+_EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', '', 1"
 
 SLICE = 20_000  # rows planned in one transaction: on SQLite nobody else writes meanwhile
 

@@ -16,13 +16,20 @@ JUDGE_URL = "http://127.0.0.1:9/v1"
 Tell = Callable[[int], Story]
 
 
-def said(value: Value | None, *, content: str = "", reasoning: str | None = None, **more: Any) -> Story:
+def said(
+    value: Value | None,
+    *,
+    content: str = "",
+    reasoning: str | None = None,
+    prompt: str = "Judge this.",
+    **more: Any,
+) -> Story:
     """A story in which the judge said this value, or (None) nothing that could be read."""
     text = content or (f"Because. Score: [[{value}]]" if value is not None else "A fine answer.")
     reply = {"content": text, "reasoning_content": reasoning, "finish_reason": "stop"}
     request = {
         "model": "scripted",
-        "messages": [{"role": "user", "content": "Judge this."}],
+        "messages": [{"role": "user", "content": prompt}],
         "temperature": 0,
     }
     calls = [{"started_unix": 1_700_000_000.0, "seconds": 0.5, "status": 200, "waited": 0.0}]

@@ -1,0 +1,206 @@
+"""Two stored runs compared: each cause planted alone and in pairs is found, and the shares sum to the difference."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+import pytest
+from django.core.management import call_command
+
+from datasets.models import Response, Row
+from evalsite.accounts.models import Project, User
+from judging.comparison.services import comparison_document
+from judging.core.pipeline import MetricDefinition
+from judging.reports.services import report_document
+from judging.runs.models import Run
+from judging.runs.overrides import override_add
+from tests.judging.judged import JUDGE_URL, judge, said
+from tests.make import a_metric, a_project, a_run, a_version
+
+pytestmark = pytest.mark.django_db
+ROWS = 6
+
+
+@pytest.fixture
+def project() -> Project:
+    return a_project()
+
+
+def metric(**changes: Any) -> MetricDefinition:
+    return a_metric(JUDGE_URL, **changes)
+
+
+def run_of(version: Any, definition: MetricDefinition, scores: list[int | None]) -> Run:
+    """A run over one model's answers in which the judge gives these scores."""
+    return judge(a_run(version, definition), lambda place: said(scores[place]))
+
+
+def shares(before: Run, after: Run) -> dict[str, float]:
+    cell = comparison_document(before, after)["quality"]["alpha"]
+    total = math.fsum(share["difference"] for share in cell["shares"])
+    assert total == pytest.approx(cell["difference"], abs=1e-12)
+    return {share["cause"]: share["difference"] for share in cell["shares"]}
+
+
+def a_version_of(project: Project, rows: int = ROWS) -> Any:
+    return a_version(project, rows=rows, models=("alpha",))
+
+
+def an_override(run: Run, place: int, value: int) -> None:
+    judgement = run.judgements.order_by("position")[place]
+    override_add(
+        judgement=judgement, value=value, reason="wrong", by=User.objects.create(username=f"u{run.pk}")
+    )
+
+
+def change_rows(version: Any, lines: list[int]) -> None:
+    for row in Row.objects.filter(version=version, line__in=lines):
+        row.raw = json.dumps({"messages": [{"role": "user", "content": f"a new question {row.line}"}]})
+        row.save()
+
+
+def with_ids(version: Any) -> None:
+    for row in Row.objects.filter(version=version):
+        row.raw = json.dumps({**json.loads(row.raw), "id": f"row-{row.line}"})
+        row.save()
+
+
+def change_answers(version: Any, lines: list[int]) -> None:
+    for answer in Response.objects.filter(row__version=version, row__line__in=lines):
+        answer.raw = json.dumps({"content": "another answer"})
+        answer.save()
+
+
+def test_equal_runs_differ_by_noise_alone(project: Project) -> None:
+    version = a_version_of(project)
+    first, second = (run_of(version, metric(), scores) for scores in ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 9]))
+    assert shares(first, second) == {"noise": pytest.approx(0.5)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({"model": "another"}, "judge"),
+        ({"params": {"temperature": 1}}, "judge"),
+        ({"template": "Rate {{ response.content }}"}, "prompt"),
+        ({"system_prompt": "Be strict."}, "prompt"),
+        ({"postprocess": "def postprocess(*a, **k): return 1"}, "scripts"),
+        ({"parse": {"regex": r"(\d+)"}}, "parser"),
+        ({"max_score": 20}, "parser"),
+    ],
+)
+def test_a_setting_that_changed_alone_is_the_cause(
+    project: Project, changes: dict[str, Any], cause: str
+) -> None:
+    version = a_version_of(project)
+    first = run_of(version, metric(), [1, 2, 3, 4, 5, 6])
+    second = run_of(version, metric(**changes), [2, 3, 4, 5, 6, 7])
+    assert shares(first, second) == {cause: pytest.approx(1)}
+
+
+def test_an_override_is_the_cause_of_its_item(project: Project) -> None:
+    version = a_version_of(project)
+    first, second = (run_of(version, metric(), [1, 2, 3, 4, 5, 6]) for _ in range(2))
+    an_override(second, 0, 7)
+    assert shares(first, second) == {"overrides": pytest.approx(1), "noise": 0}
+
+
+def test_an_unscored_answer_is_missing(project: Project) -> None:
+    version = a_version_of(project)
+    first = run_of(version, metric(), [1, 2, 3, 4, 5, None])
+    second = run_of(version, metric(), [1, 2, 3, 4, 5, 9])
+    assert shares(first, second) == {"missing": pytest.approx(1), "noise": 0}
+
+
+def test_rows_that_were_added_and_changed_are_rows(project: Project) -> None:
+    before, after = a_version_of(project), a_version_of(project, ROWS + 1)
+    for version in (before, after):
+        with_ids(version)
+    changed = Row.objects.get(version=after, line=1)
+    changed.raw = json.dumps({"messages": [{"role": "user", "content": "new"}], "id": "row-1"})
+    changed.save()
+    first = run_of(before, metric(), [1, 2, 3, 4, 5, 6])
+    second = run_of(after, metric(), [7, 2, 3, 4, 5, 6, 9])
+    cell = comparison_document(first, second)["quality"]["alpha"]
+    assert {share["cause"]: share["items"] for share in cell["shares"]} == {"rows": 2, "noise": 5}
+    assert shares(first, second)["noise"] == 0
+
+
+def test_rows_without_an_id_are_matched_by_their_content(project: Project) -> None:
+    before, after = a_version_of(project), a_version_of(project)
+    first = run_of(before, metric(), [1, 2, 3, 4, 5, 6])
+    second = run_of(after, metric(), [2, 2, 3, 4, 5, 6])
+    assert shares(first, second) == {"noise": pytest.approx(1 / 6)}
+
+
+def test_answers_that_changed_in_another_version_are_answers(project: Project) -> None:
+    before, after = a_version_of(project), a_version_of(project)
+    change_answers(after, [1, 2])
+    first = run_of(before, metric(), [1, 2, 3, 4, 5, 6])
+    second = run_of(after, metric(), [4, 5, 3, 4, 5, 6])
+    assert shares(first, second) == {"answers": pytest.approx(1), "noise": 0}
+
+
+def test_two_causes_on_different_items_are_told_apart(project: Project) -> None:
+    before, after = a_version_of(project), a_version_of(project)
+    change_answers(after, [1])
+    first = run_of(before, metric(), [1, 2, 3, 4, 5, 6])
+    second = run_of(after, metric(), [4, 2, 3, 4, 5, 6])
+    an_override(second, 1, 8)
+    assert shares(first, second) == {"answers": pytest.approx(0.5), "overrides": pytest.approx(1), "noise": 0}
+
+
+def test_answers_come_before_settings(project: Project) -> None:
+    before, after = a_version_of(project), a_version_of(project)
+    change_answers(after, [1])
+    first = run_of(before, metric(), [1, 2, 3, 4, 5, 6])
+    second = run_of(after, metric(model="another"), [4, 3, 4, 5, 6, 7])
+    assert shares(first, second) == {"answers": pytest.approx(0.5), "judge": pytest.approx(5 / 6)}
+
+
+def test_a_judge_and_a_prompt_changed_at_once_share_a_name(project: Project) -> None:
+    version = a_version_of(project)
+    first = run_of(version, metric(), [1, 2, 3, 4, 5, 6])
+    changed = metric(model="another", template="Rate {{ response.content }}")
+    second = judge(a_run(version, changed), lambda place: said(place + 2, prompt="Rate this."))
+    assert shares(first, second) == {"judge+prompt": pytest.approx(1)}
+
+
+def test_the_same_prompt_sent_leaves_the_judge_alone(project: Project) -> None:
+    version = a_version_of(project)
+    first = run_of(version, metric(), [1, 2, 3, 4, 5, 6])
+    second = run_of(
+        version, metric(model="another", template=metric().judges[0].template + " "), [2, 3, 4, 5, 6, 7]
+    )
+    assert shares(first, second) == {"judge": pytest.approx(1)}
+
+
+def test_the_means_are_those_of_the_reports(project: Project) -> None:
+    version = a_version_of(project)
+    runs = [run_of(version, metric(), scores) for scores in ([1, None, 3, 4, 5, 6], [2, 2, None, 4, 5, 9])]
+    cell = comparison_document(*runs)["quality"]["alpha"]
+    means = [report_document(run)["candidates"]["alpha"]["quality"]["mean"] for run in runs]
+    assert [cell["a"], cell["b"]] == pytest.approx(means)
+
+
+def test_categories_have_no_mean_to_compare(project: Project) -> None:
+    version = a_version_of(project)
+    runs = [judge(a_run(version, metric()), lambda place: said("good")) for _ in range(2)]
+    cell = comparison_document(*runs)["quality"]["alpha"]
+    assert (cell["a"], cell["difference"], cell["shares"]) == (None, None, [])
+
+
+def test_runs_without_a_common_metric_have_nothing_to_compare(project: Project) -> None:
+    version = a_version_of(project)
+    other = msgspec.structs.replace(metric(), name="other")
+    assert comparison_document(run_of(version, metric(), [1] * 6), run_of(version, other, [1] * 6)) == {}
+
+
+def test_the_command_prints_the_document_alone(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    version = a_version_of(project)
+    first, second = (run_of(version, metric(), scores) for scores in ([1] * 6, [2] * 6))
+    call_command("compare", first.name, str(second.pk), "--json")
+    assert json.loads(capsys.readouterr().out) == comparison_document(first, second)
