@@ -10,11 +10,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from evalsite.templatetags.show import number, percent
+from evalsite.templatetags.show import NONE, number, percent
 from judging.core.charts.axis import Axis
 from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis, spread
 from judging.core.charts.series import mark
-from judging.reports.labels import NONE, ValueFormat
+from judging.reports.labels import ValueFormat
 from judging.reports.links import Links, linked
 
 Cells = Mapping[str, Mapping[str, Any]]
@@ -150,11 +150,11 @@ def _mean_parts(data: BoardData) -> list[Part]:
     axis = _axis(cells)
     head = mark_safe(axis_head(axis, [values.tick(tick) for tick in axis.ticks]))  # noqa: S308 (escaped there)
     intervals = BoardColumn("interval", _("95 % interval"), _("Student's t over items; Wilson for rates."))
-    chart = BoardColumn("chart", _("Interval, drawn"), num=False, head_chart=head)
+    chart = BoardColumn("chart", _("Interval chart"), num=False, head_chart=head)
     spread_column = BoardColumn("spread", _("Distribution"), num=False)
     several = any(cell["distribution"] for cell in cells.values())
     mean = BoardColumn(
-        "mean", _("True rate") if values.rate else _("Mean"), _("Over items; what has no score is left out.")
+        "mean", _("True rate") if values.rate else _("Mean"), _("Over items; missing scores are excluded.")
     )
     return [
         (mean, lambda name, cell: _mean(data, name, cell), known),

@@ -165,7 +165,7 @@ class _Maker:
             distribution=distribution_table(cells, metric.name, links),
             shares=shares_table(cells, metric.name, links),
             repeats=repeats_table(cells, metric.name, links),
-            rule_lines=lines and rule_table(lines, metric.name, list(cells), links),
+            rule_lines=rule_table(lines, metric.name, list(cells), links) if lines else None,
             rule_lines_left_out=left_out_lines(lines) if lines else 0,
         )
 

@@ -44,7 +44,9 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     if request.htmx and "being_made" in request.GET:  # type: ignore[attr-defined]
         return _being_made(request, run)
-    context = {"run": run, "worker_missing": worker_missing(run), **figures_context(run, options_of(request))}
+    options = options_of(request)
+    context = {"run": run, "options": options, "worker_missing": worker_missing(run)}
+    context |= figures_context(run, options)
     return render(request, "reports/report.html", context)
 
 

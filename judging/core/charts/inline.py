@@ -64,15 +64,16 @@ def spread(series: int, bars: Sequence[Bar], name: str) -> str:
     """A distribution as bars, each a link with its words; the arrow keys go along them (static/js/report.js)."""
     step = SPREAD_WIDTH / max(1, len(bars))
     tallest = max((bar.share for bar in bars), default=0.0) or 1.0
-    drawn = [_bar(bar, place, step, tallest) for place, bar in enumerate(bars)]
+    first = next((place for place, bar in enumerate(bars) if bar.address), None)
+    drawn = [_bar(bar, place, step, tallest, place == first) for place, bar in enumerate(bars)]
     return (
         f'<svg class="spread {colour_class(series)}" viewBox="0 0 {number(SPREAD_WIDTH)} {number(HEIGHT)}" '
         f'width="{number(SPREAD_WIDTH)}" height="{number(HEIGHT)}" role="group" aria-label="{text_of(name)}" '
-        f"data-along>{''.join(drawn)}</svg>"
+        f'data-along="">{"".join(drawn)}</svg>'
     )
 
 
-def _bar(bar: Bar, place: int, step: float, tallest: float) -> str:
+def _bar(bar: Bar, place: int, step: float, tallest: float, first: bool) -> str:
     height = max(1.0, (HEIGHT - 2) * bar.share / tallest)
     x, wide = step * place, max(1.0, step - GAP)
     drawn = element(
@@ -81,8 +82,8 @@ def _bar(bar: Bar, place: int, step: float, tallest: float) -> str:
     area = element("rect", class_="hit", fill="none", x=x, y=0.0, width=step, height=HEIGHT)
     if not bar.address:
         return element("g", area, drawn, data_tip=bar.text)
-    first = "0" if place == 0 else "-1"
-    return element("a", area, drawn, href=bar.address, tabindex=first, data_tip=bar.text, aria_label=bar.text)
+    stop = "0" if first else "-1"
+    return element("a", area, drawn, href=bar.address, tabindex=stop, data_tip=bar.text, aria_label=bar.text)
 
 
 def trend(series: int, values: Sequence[float | None], name: str) -> str:
