@@ -30,9 +30,9 @@ def signed(value: float | None) -> str:
     return f"+{decimal(value)}" if value is not None and value > 0 else decimal(value)
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None, places: int = 3) -> str:
     """Both ends, or a dash where there is none."""
-    return NONE if low is None or high is None else f"[{decimal(low)}, {decimal(high)}]"
+    return NONE if low is None or high is None else f"[{decimal(low, places)}, {decimal(high, places)}]"
 
 
 def probability(p: float | None) -> str:
@@ -184,3 +184,38 @@ def overridden_sentence(document: Mapping[str, Any]) -> str:
         "%(n)s scores were overridden by reviewers. The report uses the overridden scores.",
         count,
     ) % {"n": number(count)}
+
+
+def author_name(author: str) -> str:
+    """Who judged: the document's own words for kinds of authors, else a judge's name."""
+    known = {
+        "people": _("people"),
+        "rules": _("rules"),
+        "script": _("script"),
+        "combined": _("judges combined"),
+    }
+    return known.get(author, author)
+
+
+def level_name(level: str) -> str:
+    """What kind of scale alpha takes the verdicts for."""
+    return {"nominal": _("nominal"), "ordinal": _("ordinal"), "interval": _("interval")}.get(level, level)
+
+
+def refusal(code: str) -> str:
+    """Why there is no corrected mean."""
+    return {
+        "not_random": _("the rated items are not a random sample"),
+        "too_few": _("too few ratings"),
+    }.get(code, code)
+
+
+def step_names(a: str, b: str) -> dict[str, str]:
+    """The five verdicts on a pair."""
+    return {
+        "A>>B": _("%(name)s much better") % {"name": a},
+        "A>B": _("%(name)s better") % {"name": a},
+        "A=B": _("tie"),
+        "B>A": _("%(name)s better") % {"name": b},
+        "B>>A": _("%(name)s much better") % {"name": b},
+    }

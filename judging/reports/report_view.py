@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from judging.core.statistics.frame import Metric
 from judging.reports import labels, selectors
+from judging.reports.agreement_view import AgreementView, agreement_view
 from judging.reports.drawing import spread_chart
 from judging.reports.figures import Kept, for_page
 from judging.reports.leaderboard import BoardData, Leaderboard, leaderboard
@@ -19,6 +20,8 @@ from judging.reports.pair_matrix import PairMatrix, pair_matrix
 from judging.reports.result_card import ResultCard, result_card
 from judging.reports.rule_lines import RuleFigures, left_out_lines, rule_table
 from judging.reports.services import report_document
+from judging.reports.side_by_side_view import SideView, side_views
+from judging.reports.slices_view import Slices, slices_of
 from judging.reports.tables import (
     Table,
     distribution_table,
@@ -36,10 +39,12 @@ EVERY_METRIC = "all"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a reader chose: a metric by its number ("" is the first, "all" a table of all) and the columns."""
+    """What a reader chose: a metric by its number ("" is the first, "all" a table of all), columns, and the field by
+    whose values the means are also shown."""
 
     metric: str = ""
     columns: Collection[str] = ()
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,9 @@ class MetricView:
     matrix: PairMatrix | None
     pairs: Table | None
     pairs_summary: str
+    side_by_side: Sequence[SideView]
+    agreement: AgreementView
+    slices: Slices | None
     spread: SafeString
     distribution: Table | None
     shares: Table | None
@@ -161,6 +169,9 @@ class _Maker:
             matrix=pair_matrix(list(cells), pairs, values, links),
             pairs=pairs_table(pairs, links),
             pairs_summary=labels.pair_summary(pairs),
+            side_by_side=side_views(self.document, metric.name, self.series),
+            agreement=agreement_view(self.document, metric.name, values, self.series, links),
+            slices=slices_of(self._breakdown(), metric.name, list(cells), values, (metric.low, metric.high)),
             spread=_svg(spread_chart(f"spread-{place}", cells, metric)),
             distribution=distribution_table(cells, metric.name, links),
             shares=shares_table(cells, metric.name, links),
@@ -168,6 +179,11 @@ class _Maker:
             rule_lines=rule_table(lines, metric.name, list(cells), links) if lines else None,
             rule_lines_left_out=left_out_lines(lines) if lines else 0,
         )
+
+    def _breakdown(self) -> Mapping[str, Any] | None:
+        """The one by the field that the reader chose."""
+        found = self.document.get("breakdown", ())
+        return next((one for one in found if one["field"] == self.options.by), None)
 
     def _board(
         self,

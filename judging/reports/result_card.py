@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import duration, number, percent
 from judging.core.charts.series import mark
@@ -29,10 +29,10 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class ResultCard:
-    """`lead`: who leads with what; `sentences`: how sure that is, what is missing, and whether people agree."""
+    """`lead`: who leads with what; `text`: how sure that is, what is missing, and whether people agree."""
 
     lead: SafeString
-    sentences: Sequence[SafeString | str]
+    text: str
     stats: Sequence[Stat]
 
 
@@ -52,9 +52,14 @@ def result_card(
     ]
     return ResultCard(
         lead_sentence(cells, values, series),
-        [one for one in sentences if one],
+        sentence_space().join(one for one in sentences if one),
         stats_of(document, metric, cells),
     )
+
+
+def sentence_space() -> str:
+    """What stands between two sentences: in Chinese nothing."""
+    return "" if (get_language() or "").startswith("zh") else " "
 
 
 def lead_sentence(cells: Mapping[str, Any], values: ValueFormat, series: Mapping[str, int]) -> SafeString:
@@ -113,12 +118,13 @@ def _ahead(leader: str, name: str, pairs: Sequence[Mapping[str, Any]]) -> bool:
 
 def names_of(names: Sequence[str]) -> str:
     """The names as a list in a sentence; of many the first and how many more."""
+    comma = pgettext("between names", ", ")
     if len(names) > NAMES_SHOWN:
         rest = len(names) - NAMES_SHOWN + 1
-        return _("%(names)s and %(n)s others") % {"names": ", ".join(names[: NAMES_SHOWN - 1]), "n": rest}
+        return _("%(names)s and %(n)s others") % {"names": comma.join(names[: NAMES_SHOWN - 1]), "n": rest}
     if len(names) == 1:
         return names[0]
-    return _("%(names)s and %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}
+    return _("%(names)s and %(last)s") % {"names": comma.join(names[:-1]), "last": names[-1]}
 
 
 def unscored_sentence(cells: Mapping[str, Any]) -> str:

@@ -75,6 +75,11 @@ def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series
     return Table(_("Mean by metric"), columns, rows)
 
 
+def with_mark(mark_of: str, name: str) -> str:
+    """A candidate's name beside its mark, as a row's head."""
+    return format_html("{}{}", mark_of, name)
+
+
 def _kind(document: Mapping[str, Any], metric: str) -> str | None:
     return next((one[metric]["kind"] for one in document["candidates"].values() if one[metric]["kind"]), None)
 
