@@ -40,6 +40,7 @@ class Collected:
     responses: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     overrides: list[str] = field(default_factory=list)
+    judgements: list[int] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
 
     @property
@@ -47,8 +48,12 @@ class Collected:
         return math.fsum(self.scores) / len(self.scores) if self.scores else None
 
 
+Items = dict[Hashable, Collected]
+"""A cell's items by their keys."""
+
+
 def row_keys(before: Run, after: Run) -> tuple[dict[int, RowKey], dict[int, RowKey]]:
-    """By the id of each row of either run's version. Empty where both are over one version: rows match by themselves."""
+    """By the id of each row of the runs' versions; empty where both are over one version."""
     if before.version_id == after.version_id:
         return {}, {}
     first, second = _rows_of(before.version), _rows_of(after.version)
@@ -103,17 +108,18 @@ def cells_of(run: Run) -> dict[Cell, tuple[int, int]]:
     }
 
 
-def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) -> dict[Hashable, Collected]:
+def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) -> Items:
     """A cell's items by their keys, in the order of the run."""
     judged = Judgement.objects.filter(
         run=run, current=True, run_metric=metric, candidate=candidate, other_response=None
     )
-    found: dict[Hashable, Collected] = {}
+    found: Items = {}
     rows = judged.order_by("position").values_list(*_COLUMNS).iterator(_BATCH)
     for pk, asked_by, row, response, number, score, override in rows:
         key = keys[row].key if keys else row
         item = found.setdefault(key, Collected(row))
         item.responses.append(response)
+        item.judgements.append(pk)
         item.asked.append(asked_by or pk)
         if score is not None:
             item.scores.append(score)
@@ -123,8 +129,8 @@ def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) ->
 
 
 def matched(
-    first: dict[Hashable, Collected],
-    second: dict[Hashable, Collected],
+    first: Items,
+    second: Items,
     keys: tuple[dict[int, RowKey], dict[int, RowKey]],
     *,
     with_prompts: bool,
@@ -136,11 +142,11 @@ def matched(
     answers = _answers(differing)
     prompts = _prompts([*first.values(), *second.values()]) if with_prompts else {}
     for key in dict.fromkeys((*first, *second)):
-        sides = [
+        before, after = (
             _side(one[key], own, answers, prompts) if key in one else None
             for one, own in zip((first, second), keys, strict=True)
-        ]
-        yield Item(key, *sides)
+        )
+        yield Item(key, before, after)
 
 
 def _side(item: Collected, keys: dict[int, RowKey], answers: dict[int, str], prompts: dict[int, str]) -> Side:

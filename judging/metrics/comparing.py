@@ -72,9 +72,14 @@ def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 
 def parts_between(metric: Metric, before: MetricVersion, after: MetricVersion) -> list[PartShown]:
     """What differs between two versions."""
-    endpoints = dict(Endpoint.objects.filter(project=metric.project_id).values_list("pk", "name"))
     definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
-    return [_shown(part, endpoints) for part in difference(*definitions)]
+    return parts_of_definitions(metric.project_id, *definitions)
+
+
+def parts_of_definitions(project: int, before: MetricDefinition, after: MetricDefinition) -> list[PartShown]:
+    """What differs between two definitions of a project's metric."""
+    endpoints = dict(Endpoint.objects.filter(project=project).values_list("pk", "name"))
+    return [_shown(part, endpoints) for part in difference(before, after)]
 
 
 def _shown(part: Part, endpoints: dict[int, str]) -> PartShown:

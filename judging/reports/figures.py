@@ -13,9 +13,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsite import engine
-from judging.core.statistics.frame import Kind, judgement_frame, ordered
+from judging.core.statistics.frame import Kind
 from judging.core.statistics.report import report
 from judging.reports import selectors, tasks
+from judging.reports.frames import features_of_answers, run_frame
 from judging.reports.models import KeptFigures, KeptMeans
 from judging.reports.pairing import ItemMeans, means_of, means_of_judgements
 from judging.reports.rule_lines import RuleFigures, rule_figures
@@ -24,7 +25,7 @@ from judging.runs.models import Run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LAYOUT = 2  # of Figures and KeptMeans; to be raised whenever they change
+LAYOUT = 3  # of Figures and KeptMeans; to be raised whenever they change
 FEW = 20_000  # judgements; a page works out their figures itself, in a quarter of a second
 PATIENCE = 10  # of a running run they are worked out again when this many times older than that took
 KEPT_SECONDS = 24 * 3600
@@ -161,17 +162,13 @@ def _stored(run: Run) -> Kept | None:
     return Kept(_decode(found.packed), found.revision, found.made_at, found.took)
 
 
-def run_frame(run: Run) -> DataFrame:
-    """The run's current judgements, with the values in force, as `core.statistics.frame` describes; a million take
-    some 100 MB."""
-    metrics, candidates = selectors.metrics_of(run), selectors.candidates_of(run)
-    return ordered(judgement_frame(selectors.current_judgements(run), metrics, candidates))
-
-
 def _work_out(run: Run) -> tuple[Kept, DataFrame]:
     began, made_at = time.monotonic(), timezone.now()
     judgements, metrics = run_frame(run), list(selectors.metrics_of(run).values())
-    document = dict[str, Any](report(judgements, metrics, run=run.name, dataset="", rows=run.rows))
+    features = features_of_answers(run)
+    document = dict[str, Any](
+        report(judgements, metrics, run=run.name, dataset="", rows=run.rows, features=features)
+    )
     counts = selectors.overridden(run)
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():

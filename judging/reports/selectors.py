@@ -12,12 +12,11 @@ from django.utils import timezone
 from datasets.core.formats.names import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
-from judging.core.pipeline import TRUNCATED
+from judging.core.pipeline import TRUNCATED, MetricDefinition
 from judging.core.statistics.frame import Judgement as Told
 from judging.core.statistics.frame import Metric
 from judging.runs.filters import Filters, matching
-from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run, RunMetric
-from judging.runs.rereading import definition_now
+from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Reading, Run
 
 BATCH = 20_000  # tuples fetched at a time
 _COLUMNS = (
@@ -31,7 +30,7 @@ def current_judgements(run: Run, **only: Any) -> Iterator[Told]:
     `only` narrows it to a metric or candidates, by field. Streamed: a million judgements never stand in memory as
     Python objects.
     """
-    found = Judgement.objects.filter(run=run, current=True, rater=None, other_response=None, **only)
+    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None, **only)
     found = found.order_by("position")  # as rows and responses lie in their tables: a third of the time
     for metric, candidate, line, number, state, value in found.values_list(*_COLUMNS).iterator(BATCH):
         yield metric, candidate, line, number, state, value, None
@@ -46,12 +45,24 @@ def overridden(run: Run) -> Counter[tuple[str, str]]:
 
 def metrics_of(run: Run) -> dict[int, Metric]:
     """The run's metrics with their scales, in its order, by key."""
-    definitions = [(one.pk, definition_now(one)) for one in _metrics(run)]
-    return {pk: Metric(one.name, float(one.min_score), float(one.max_score)) for pk, one in definitions}
+    return {pk: scaled(one) for pk, one in definitions_of(run).items()}
 
 
-def _metrics(run: Run) -> list[RunMetric]:
-    return list(run.metrics.order_by("number"))
+def scaled(definition: MetricDefinition) -> Metric:
+    """A metric as figures need it."""
+    declared = getattr(definition, "scale_declared", True)
+    low, high = (float(definition.min_score), float(definition.max_score)) if declared else (None, None)
+    judges = () if definition.postprocess else definition.judges
+    compares = bool(judges) and all(judge.parse == "comparison" for judge in judges)
+    return Metric(definition.name, low, high, compares=compares)
+
+
+def definitions_of(run: Run) -> dict[int, MetricDefinition]:
+    """How the run reads its metrics by now, in its order, by key."""
+    readings = Reading.objects.filter(run_metric__run=run, asks=False).order_by("number")
+    newest = dict(readings.values_list("run_metric_id", "definition"))
+    frozen = run.metrics.order_by("number").values_list("pk", "definition")
+    return {pk: MetricDefinition.from_json(newest.get(pk, text)) for pk, text in frozen}
 
 
 def candidates_of(run: Run) -> dict[int, str]:

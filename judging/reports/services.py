@@ -8,6 +8,11 @@ from judging.reports.costs import cost_of
 from judging.reports.figures import Figures, at_once
 from judging.runs.models import Run
 
+FIGURES = (
+    "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",
+    "repeats", "order", "length", "raters", "corrected",
+)  # fmt: skip
+
 
 def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
     """The document of `report --json` (spec: reports), in strict JSON types.
@@ -24,7 +29,7 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
         "dataset": version.dataset.name,
         "version": version.number,
         "left_out": left_out(run),
-        **{name: known.report[name] for name in ("rows", "level", "power", "candidates", "pairs")},
+        **{name: known.report[name] for name in FIGURES},
         "cost": cost_of(run, known.retries),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 import judging.review.views as review
+from judging.comparison import views as comparison
 from judging.reports import views as reports
 from judging.runs import judging_again_views, rereading_views, views
 
@@ -26,6 +27,10 @@ urlpatterns = [
     path("<int:pk>/judgements/<int:judgement_pk>/override/", review.override, name="override"),
     path("<int:pk>/judgements/<int:judgement_pk>/withdraw/", review.withdraw, name="withdraw"),
     path("<int:pk>/export/<str:form>/", review.export, name="export"),
+    path("<int:pk>/compare/", comparison.compare, name="compare"),
+    path(
+        "<int:pk>/compare/<int:other>/<int:first>/<int:second>/", comparison.compare_item, name="compare_item"
+    ),
     path("<int:pk>/report/", reports.report, name="report"),
     path("<int:pk>/report/pair/", reports.pair, name="report_pair"),
     path("<int:pk>/report/<str:name>", reports.report_file, name="report_file"),

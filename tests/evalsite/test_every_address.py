@@ -141,7 +141,8 @@ table(GET, REVIEW, "people:inbox people:adjudicate")
 table(
     GET,
     READ,
-    "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file",
+    "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file "
+    "runs:compare runs:compare_item",
 )
 table(GET, WORK, "runs:new runs:read_again runs:judge_again")
 table(POST, WORK, "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers")
@@ -215,6 +216,9 @@ def places(
             "metric": run.metrics.get().pk,
             "judgement_pk": run.judgements.order_by("position")[0].pk,
             "name": "report.json",
+            "other": run.pk,
+            "first": run.judgements.order_by("position")[0].pk,
+            "second": run.judgements.order_by("position")[0].pk,
         },
     }
 

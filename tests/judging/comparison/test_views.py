@@ -1,0 +1,121 @@
+"""The page on which runs are compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from evalsite.accounts.models import Project
+from judging.comparison.views import trend_points
+from judging.runs.models import Run
+from tests.conftest import ClientOf
+from tests.judging.judged import JUDGE_URL, judge, said
+from tests.make import a_metric, a_project, a_run, a_version
+
+
+@pytest.fixture
+def runs(project: Project) -> list[Run]:
+    """Three runs over one version; the third asks otherwise."""
+    version = a_version(project, rows=3, models=("alpha", "beta"))
+    scores = ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 9], [2, 3, 4, 5, 6, 7])
+    metrics = (
+        a_metric(JUDGE_URL),
+        a_metric(JUDGE_URL),
+        a_metric(JUDGE_URL, template="Rate {{ response.content }}"),
+    )
+    return [
+        judge(
+            a_run(version, metric, name=f"run {number}"),
+            lambda place, mine=mine: said(
+                mine[place], content=f"Because of {mine[place]}. Score: [[{mine[place]}]]"
+            ),
+        )
+        for number, (metric, mine) in enumerate(zip(metrics, scores, strict=True))
+    ]
+
+
+@pytest.fixture
+def client(alice: User, client_of: ClientOf) -> Client:
+    return client_of(alice)
+
+
+def page(client: Client, run: Run, **query: Any) -> HttpResponse:
+    return client.get(f"/p/physics/runs/{run.pk}/compare/", query)
+
+
+def test_without_a_second_run_the_page_offers_the_others(client: Client, runs: list[Run]) -> None:
+    response = page(client, runs[2])
+    assert [one.name for one in response.context["offered"]] == ["run 1", "run 0"]
+
+
+def test_two_runs_show_the_difference_with_its_causes(client: Client, runs: list[Run]) -> None:
+    response = page(client, runs[1], **{"with": runs[0].pk, "candidate": "beta"})
+    (_, _), (_kept, shares) = response.context["changes"]
+    assert [(share.name, share.difference) for share in shares] == [("nothing changed (noise)", 1.0)]
+
+
+def test_a_changed_prompt_is_shown_among_the_settings(client: Client, runs: list[Run]) -> None:
+    response = page(client, runs[2], **{"with": runs[0].pk})
+    ((metric, parts),) = response.context["settings"]
+    assert (metric, parts[0].texts[0][0]) == ("quality", "Prompt template")
+
+
+def test_items_are_sorted_by_how_much_they_changed(client: Client, runs: list[Run]) -> None:
+    response = page(client, runs[1], **{"with": runs[0].pk, "candidate": "beta"})
+    assert [item.difference for item, *_ in response.context["items"]] == [3, 0, 0]
+
+
+def test_counts_lead_to_their_items(client: Client, runs: list[Run]) -> None:
+    response = page(client, runs[1], **{"with": runs[0].pk, "candidate": "beta", "outcome": "wins"})
+    assert response.context["counts"] == {"wins": 1, "ties": 2, "losses": 0}
+    assert len(response.context["items"]) == 1
+
+
+def test_the_replies_of_an_item_are_shown_with_what_differs(client: Client, runs: list[Run]) -> None:
+    first, second = (run.judgements.order_by("position").last() for run in runs[:2])
+    assert first
+    assert second
+    response = client.get(f"/p/physics/runs/{runs[1].pk}/compare/{runs[0].pk}/{first.pk}/{second.pk}/")
+    assert "Because of <del>6</del>" in response.content.decode()
+    assert "Because of <ins>9</ins>" in response.content.decode()
+
+
+def test_several_runs_are_a_table_with_the_oldest_first(client: Client, runs: list[Run]) -> None:
+    response = page(client, runs[0], **{"with": [runs[2].pk, runs[1].pk]})
+    table = response.context["table"]
+    assert [run.name for run, _cell in table[0]["cells"]] == ["run 0", "run 1", "run 2"]
+    assert [cell["mean"] for _run, cell in table[1]["cells"]] == pytest.approx([4, 5, 5])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"with": "x"}, {"outcome": "draws"}, {"cause": "weather"}, {"metric": "none"}, {"candidate": "none"}],
+    ids=str,
+)
+def test_what_is_not_there_is_not_found(client: Client, runs: list[Run], query: dict[str, str]) -> None:
+    response = page(client, runs[1], **{"with": runs[0].pk, **query})
+    assert response.status_code == 404
+
+
+def test_a_run_of_another_project_is_not_found(client: Client, runs: list[Run]) -> None:
+    other = a_project("Chemistry")
+    run = judge(a_run(a_version(other), a_metric(JUDGE_URL)), lambda place: said(1))
+    assert page(client, runs[0], **{"with": run.pk}).status_code == 404
+
+
+def test_a_second_look_reads_no_judgements(
+    client: Client, runs: list[Run], django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    page(client, runs[1], **{"with": runs[0].pk})
+    with django_assert_max_num_queries(25) as queries:
+        page(client, runs[1], **{"with": runs[0].pk})
+    assert not [one for one in queries.captured_queries if 'FROM "judging_judgement"' in one["sql"]]
+
+
+def test_a_trend_needs_two_means() -> None:
+    assert trend_points([None, 3.0]) == ""
+    assert trend_points([1.0, 2.0]) == "2.0,18.0 78.0,2.0"
