@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from evalsite.templatetags.show import NONE, number, percent
 from judging.core.charts.axis import tick_text
@@ -22,6 +22,8 @@ def decimal(value: float | None, places: int = 3) -> str:
         return NONE
     size = abs(value)
     text = f"{value:.4g}" if size >= 1e6 or 0 < size < 0.5 * 10**-places else f"{value:.{places}f}"
+    if not float(text):  # no −0.00
+        text = text.removeprefix("-")
     return text.replace("-", "−")
 
 
@@ -33,6 +35,11 @@ def signed(value: float | None) -> str:
 def interval(low: float | None, high: float | None, places: int = 3) -> str:
     """Both ends, or a dash where there is none."""
     return NONE if low is None or high is None else f"[{decimal(low, places)}, {decimal(high, places)}]"
+
+
+def share_interval(low: float | None, high: float | None) -> str:
+    """Of a share, in percent."""
+    return NONE if low is None or high is None else f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def probability(p: float | None) -> str:
@@ -63,7 +70,7 @@ class ValueFormat:
         """A difference; of rates in percentage points."""
         if value is None:
             return NONE
-        text = f"{100 * value:.1f}".replace("-", "−") if self.rate else decimal(value, self.places)
+        text = decimal(100 * value, 1) if self.rate else decimal(value, self.places)
         return f"+{text}" if value > 0 else text
 
     def interval(self, low: float | None, high: float | None) -> str:
@@ -92,9 +99,16 @@ def note_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for code in cell["notes"]:
             concerned.setdefault(code, []).append(candidate)
     return [
-        _("%(names)s: %(sentence)s") % {"names": ", ".join(names), "sentence": _note(code, names, cells)}
+        _("%(names)s: %(sentence)s")
+        % {"names": _concerned(names, cells), "sentence": _note(code, names, cells)}
         for code, names in concerned.items()
     ]
+
+
+def _concerned(names: list[str], cells: Mapping[str, Any]) -> str:
+    return (
+        _("All candidates") if 1 < len(names) == len(cells) else pgettext("between names", ", ").join(names)
+    )
 
 
 def _note(code: str, names: list[str], cells: Mapping[str, Mapping[str, Any]]) -> str:

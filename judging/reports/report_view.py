@@ -76,6 +76,11 @@ class MetricView:
     rule_lines: Table | None
     rule_lines_left_out: int
 
+    @property
+    def compared(self) -> bool:
+        """Is it about comparisons alone, so that their ratings are its leaderboard?"""
+        return bool(self.side_by_side) and self.kind == "category"
+
 
 @dataclass(frozen=True, slots=True)
 class ReportView:

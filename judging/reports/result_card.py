@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import duration, number, percent
 from judging.core.charts.series import mark
-from judging.reports.labels import ValueFormat
+from judging.reports.labels import ValueFormat, share_interval
 
 NAMES_SHOWN = 3
 
@@ -45,16 +45,39 @@ def result_card(
 ) -> ResultCard:
     """Of one metric; `cells` are its candidates' figures, the best first."""
     pairs = [pair for pair in document["pairs"] if pair["metric"] == metric]
-    sentences = [
-        standing_sentence(cells, pairs),
-        unscored_sentence(cells),
-        agreement_sentence(document, metric),
-    ]
-    return ResultCard(
-        lead_sentence(cells, values, series),
-        sentence_space().join(one for one in sentences if one),
-        stats_of(document, metric, cells),
+    compared = next((one for one in document.get("side_by_side", ()) if one["metric"] == metric), None)
+    if compared and all(cell["mean"] is None for cell in cells.values()):
+        lead, standing = compared_sentences(compared, series)
+    else:
+        lead, standing = lead_sentence(cells, values, series), standing_sentence(cells, pairs)
+    sentences = [standing, unscored_sentence(cells), agreement_sentence(document, metric)]
+    text = sentence_space().join(one for one in sentences if one)
+    return ResultCard(lead, text, stats_of(document, metric, cells))
+
+
+def compared_sentences(compared: Mapping[str, Any], series: Mapping[str, int]) -> tuple[SafeString, str]:
+    """Who is ahead in comparisons, and who may be as good: what the intervals of the ratings allow."""
+    cells = {name: cell for name, cell in compared["candidates"].items() if cell["win_rate"] is not None}
+    order = sorted(cells, key=lambda name: (-cells[name]["win_rate"], name))
+    if not order:
+        return format_html("{}", _("No comparisons yet")), ""
+    leader, cell = order[0], cells[order[0]]
+    name = marked_name(series, leader)
+    figure = format_html("<b>{}</b>", percent(cell["win_rate"]))
+    interval = format_html('<span class="ci">{}</span>', share_interval(cell["ci_low"], cell["ci_high"]))
+    lead = format_html(
+        _("{name} wins {figure} {interval} of its comparisons"), name=name, figure=figure, interval=interval
     )
+    alike = [one for one in order[1:] if cells[one]["rank_low"] == 1]
+    if cell["rank_low"] is None:
+        return lead, ""
+    if not alike:
+        return lead, _("It is significantly ahead of all others.")
+    return lead, _("It is not significantly ahead of %(names)s.") % {"names": names_of(alike)}
+
+
+def marked_name(series: Mapping[str, int], name: str) -> SafeString:
+    return format_html("{}<b>{}</b>", mark_safe(mark(series.get(name, 1))), name)  # noqa: S308 (paths of ours)
 
 
 def sentence_space() -> str:
@@ -67,7 +90,7 @@ def lead_sentence(cells: Mapping[str, Any], values: ValueFormat, series: Mapping
     leader, cell = next(iter(cells.items()))
     if cell["mean"] is None:
         return format_html("{}", _no_mean(cells))
-    name = format_html("{}<b>{}</b>", mark_safe(mark(series.get(leader, 1))), leader)  # noqa: S308 (paths of ours)
+    name = marked_name(series, leader)
     figure = format_html("<b>{}</b>", values.text(cell["mean"]))
     interval = format_html('<span class="ci">{}</span>', values.interval(cell["ci_low"], cell["ci_high"]))
     if sum(one["mean"] is not None for one in cells.values()) == 1:

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import NONE, number, percent
-from judging.reports.labels import author_name, step_names
+from judging.reports.labels import author_name, share_interval, step_names
 from judging.reports.leaderboard import Series, marked
 from judging.reports.pair_matrix import MatrixCell, PairMatrix
 from judging.reports.result_card import Stat, names_of
@@ -75,7 +75,7 @@ def _table(names: Sequence[str], cells: Mapping[str, Any], series: Series) -> Ta
             rating_points(cells[name]["rating"]),
             _range(cells[name]),
             percent(cells[name]["win_rate"]),
-            _share_range(cells[name]),
+            share_interval(cells[name]["ci_low"], cells[name]["ci_high"]),
             *(number(cells[name][key]) for key in ("wins", "ties", "losses", "both_bad", "comparisons")),
         ]
         for name in names
@@ -97,12 +97,6 @@ def _range(cell: Mapping[str, Any]) -> str:
     if cell["rating_low"] is None:
         return NONE
     return f"[{rating_points(cell['rating_low'])}, {rating_points(cell['rating_high'])}]"
-
-
-def _share_range(cell: Mapping[str, Any]) -> str:
-    if cell["ci_low"] is None:
-        return NONE
-    return f"[{100 * cell['ci_low']:.1f}, {100 * cell['ci_high']:.1f}]"
 
 
 def win_matrix(names: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> PairMatrix | None:
