@@ -2,7 +2,7 @@
 
 from judging.metrics.models import Endpoint, Metric, MetricVersion, TemplateLint
 from judging.people.models import Adjudication, Assignment, Evaluation, EvaluationRater, Item, Rating
-from judging.reports.models import KeptFigures, KeptMeans
+from judging.reports.models import KeptFigures, KeptMeans, ReportLink
 from judging.runs.load_models import CachedReply, EndpointLoad, EndpointShare
 from judging.runs.models import (
     Chunk,
@@ -38,6 +38,7 @@ __all__ = [
     "Override",
     "Rating",
     "Reading",
+    "ReportLink",
     "Run",
     "RunCandidate",
     "RunMetric",

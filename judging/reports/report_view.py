@@ -34,7 +34,8 @@ from judging.reports.tables import (
 )
 from judging.runs.models import Run
 
-EVERY_METRIC = "all"
+EVERY_METRIC = "all"  # in one table
+EACH_METRIC = "each"  # below each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,15 @@ def chosen_metrics(count: int, wanted: str) -> list[int]:
     """The numbers of the metrics to show: the wanted one, none where the table of all is wanted, else the first."""
     if wanted == EVERY_METRIC and count > 1:
         return []
+    if wanted == EACH_METRIC:
+        return list(range(1, count + 1))
     number = int(wanted) if wanted.isdecimal() and len(wanted) < 6 else 1
     return [number if 0 < number <= count else 1] if count else []
 
 
 def _tabs(metrics: Sequence[Metric], wanted: str, shown: list[int]) -> list[tuple[str, str, bool]]:
     tabs = [(str(place), metric.name, place in shown) for place, metric in enumerate(metrics, 1)]
-    return [*tabs, (EVERY_METRIC, "", not shown)] if len(metrics) > 1 else []
+    return [*tabs, (EVERY_METRIC, "", not shown)] if len(metrics) > 1 and wanted != EACH_METRIC else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from judging.reports.links import Links
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
 from judging.reports.report_view import Options, report_view
 from judging.reports.services import report_document
+from judging.reports.share_views import report_html
 from judging.runs.access import get_run
 from judging.runs.models import Run
 from judging.runs.selectors import worker_missing
@@ -34,7 +35,12 @@ TABLES: dict[str, Callable[[files.Document], bytes]] = {
     "repeats.csv": files.repeats_csv,
     "report.json": files.document_json,
 }
-_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "svg": "image/svg+xml"}
+_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+    "html": "text/html; charset=utf-8",
+}
 _CHART = re.compile(r"(means|spread)-(\d+)\.svg")
 
 
@@ -90,7 +96,10 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
     kept = for_page(run)
     if kept is None:
         return redirect("runs:report", slug, pk)  # which says that they are being worked out
-    content = _content(report_document(run, kept.figures), run, name)
+    if name == "report.html":
+        content = report_html(run, kept)
+    else:
+        content = _content(report_document(run, kept.figures), run, name)
     if not content:
         raise Http404
     response = HttpResponse(content, content_type=_TYPES[name.rpartition(".")[2]])

@@ -6,6 +6,7 @@ from django.urls import path
 
 import judging.review.views as review
 from judging.comparison import views as comparison
+from judging.reports import share_views
 from judging.reports import views as reports
 from judging.runs import judging_again_views, rereading_views, views
 
@@ -33,5 +34,7 @@ urlpatterns = [
     ),
     path("<int:pk>/report/", reports.report, name="report"),
     path("<int:pk>/report/pair/", reports.pair, name="report_pair"),
+    path("<int:pk>/report/links/", share_views.links, name="report_links"),
+    path("<int:pk>/report/links/<int:link_pk>/revoke/", share_views.revoke, name="report_revoke_link"),
     path("<int:pk>/report/<str:name>", reports.report_file, name="report_file"),
 ]

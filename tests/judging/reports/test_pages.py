@@ -143,7 +143,7 @@ def test_a_pair_that_cannot_be_told_apart_is_said_to_be_so(
 
 def test_notes_become_sentences(client_of: ClientOf, alice: User, project: Project) -> None:
     html = page(client_of, alice, a_judged_run(a_version(project, rows=3), by_name(alpha=4, beta=40)))
-    assert "beta, alpha: fewer than 30 items" in html
+    assert "All candidates: fewer than 30 items" in html
     assert "beta: 3 scores are outside the metric&#x27;s scale and count as is." in html
 
 
