@@ -6,7 +6,10 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         from judging import checks  # noqa: F401 - registers itself
+        from judging.endpoints.selectors import metrics_using
+        from judging.metrics.selectors import metrics_that_use
         from judging.people.exporting import people_of
         from judging.runs.export import people_columns
 
         people_columns.append(people_of)
+        metrics_using.append(metrics_that_use)

@@ -17,7 +17,7 @@ from datasets.services import dataset_upload
 from evalsite import engine
 from evalsite.accounts.models import Project
 from evalsite.numbers import whole
-from judging.core.judges.patience import RetryPolicy
+from judging.core.judges.retry import RetryPolicy
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.messages import metrics_file_sentences
 from judging.reports.services import report_document
@@ -30,7 +30,7 @@ from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_creat
 
 PROJECT = "command-line"
 # A command ends, though its judge is down or its key is wrong; a run in the browser waits for whoever mends it.
-PATIENCE = RetryPolicy(down_seconds=20, hopeless=None)
+PATIENCE = RetryPolicy(down_seconds=20, max_consecutive_failures=None)
 
 
 class CannotStart(Exception):

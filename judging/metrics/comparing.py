@@ -13,9 +13,10 @@ from django.views.decorators.http import require_GET
 
 from judging.core.metric_difference import Part, TextChange, as_text, difference
 from judging.core.pipeline import MetricDefinition
+from judging.endpoints.models import Endpoint
 from judging.metrics import selectors
 from judging.metrics.access import get_metric
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.metrics.models import Metric, MetricVersion
 
 NAMES: dict[str, Promise | str] = {
     "name": gettext_lazy("Name"),

@@ -18,18 +18,19 @@ from evalsite.numbers import whole
 from evalsite.templatetags.show import duration
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
+from judging.endpoints.manual_calls import Waiting
+from judging.endpoints.models import Endpoint
 from judging.messages import FILE_PROBLEMS, reason_sentence
 from judging.metrics import samples, trying
 from judging.metrics.forms import MetricForms, starting_definition, typed_definition
 from judging.metrics.judge_forms import prompt_sentence, script_sentence
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.preview import Prompt, preview_prompt
 from judging.metrics.samples import Offered, Sample
 from judging.metrics.scripting import ScriptRun, script_runs
 from judging.metrics.trying import Text, Trial
 from judging.runs.budget import MILLION, cost_of_reply
 from judging.runs.past_replies import PastReply, tried_on_metric
-from judging.runs.trials import Waits
 from judging.sandbox_messages import localized
 
 
@@ -116,7 +117,7 @@ class Tried:
         return json.dumps(self.trial.request, ensure_ascii=False, indent=2)
 
 
-def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Waits | Trial]:
+def try_on(look: Look, forms: MetricForms) -> Iterator[Text | Waiting | Trial]:
     """Send the prompt that is shown to the judge model that is chosen, with the parameters that are typed."""
     if look.prompt is None or look.prompt.failed or look.script_error:
         yield Trial({}, code="no_prompt")
@@ -161,7 +162,7 @@ def events(look: Look, forms: MetricForms) -> Iterator[bytes]:
         with translation.override(language):
             if isinstance(told, Text):
                 event = {"kind": told.kind, "text": told.text}
-            elif isinstance(told, Waits):
+            elif isinstance(told, Waiting):
                 event = {"kind": "wait", "text": waiting_sentence(told)}
             else:
                 html = render_to_string("metrics/_trial.html", {"tried": tried(look, told)})
@@ -169,7 +170,7 @@ def events(look: Look, forms: MetricForms) -> Iterator[bytes]:
         yield json.dumps(event).encode() + b"\n"
 
 
-def waiting_sentence(waits: Waits) -> str:
+def waiting_sentence(waits: Waiting) -> str:
     """What a trial is kept waiting by."""
     if waits.code == "held_slots":
         return _("Waiting for a free slot: runs use all the calls that this endpoint takes at a time.")

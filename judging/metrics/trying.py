@@ -14,16 +14,17 @@ from judging.core.jail.keeper import JailBroken
 from judging.core.jail.pool import JailRefused
 from judging.core.judges.client import open_client
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.patience import Asked, RetryPolicy, Watch, ask_patiently
+from judging.core.judges.retry import AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed, Parser, make_parser, why_unread
 from judging.core.scripts import ScriptOutcome, run_preprocess
-from judging.metrics.models import Endpoint
+from judging.endpoints.client_pool import default_concurrency, judge_settings
+from judging.endpoints.limiter import endpoint_key
+from judging.endpoints.manual_calls import Say, Turn, Waiting, Work
+from judging.endpoints.manual_calls import Trial as Calls
+from judging.endpoints.models import Endpoint
 from judging.metrics.preview import shared_jail
-from judging.runs.lanes import default_concurrency, judge_settings, way_key
-from judging.runs.trials import Say, Turn, Waits, Work
-from judging.runs.trials import Trial as Calls
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
 POLICY = RetryPolicy(tries=2, longest_retry_after=10.0)
@@ -47,7 +48,7 @@ class Trial:
     """How it ended: a reply with what was read from it, or a code and words why there is none."""
 
     request: dict[str, Any]
-    asked: Asked | None = None
+    asked: AskResult | None = None
     parsed: Parsed | None = None
     code: str = ""
     detail: str = ""
@@ -87,12 +88,12 @@ def replace_address(judge: JudgeModel, row: Endpoint) -> JudgeModel:
 
 def turn_for(judge: JudgeModel) -> Turn:
     """A place among the calls that runs make to the same endpoint."""
-    return Turn(way_key(judge), judge.endpoint, default_concurrency(), patience=PATIENCE)
+    return Turn(endpoint_key(judge), judge.endpoint, default_concurrency(), patience=PATIENCE)
 
 
 def try_prompt(
     settings: JudgeSettings, metric: MetricDefinition, judge: JudgeModel, prompt: str
-) -> Iterator[Text | Waits | Trial]:
+) -> Iterator[Text | Waiting | Trial]:
     """The reply's pieces as they come and what is waited for before, at the end a Trial. Closing the iterator ends
     the call."""
     request = build_request(settings, prompt)
@@ -102,7 +103,7 @@ def try_prompt(
     try:
         with Calls(turn_for(judge), _asking(settings, request)) as calls:
             yield from calls.said()
-            asked: Asked | TimeoutError | JudgeError
+            asked: AskResult | TimeoutError | JudgeError
             try:
                 asked = calls.result()
             except (JudgeError, TimeoutError) as error:
@@ -112,10 +113,10 @@ def try_prompt(
         _turns.release()
 
 
-def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[Asked]:
-    async def work(watch: Watch, say: Say) -> Asked:
+def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[AskResult]:
+    async def work(watch: Guard, say: Say) -> AskResult:
         async with asyncio.timeout(ALTOGETHER), open_client(settings) as client:
-            return await ask_patiently(
+            return await ask_with_retries(
                 client,
                 settings,
                 request,
@@ -129,7 +130,7 @@ def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[Asked]:
 
 def concluded(
     request: dict[str, Any],
-    asked: Asked | JudgeError | TimeoutError,
+    asked: AskResult | JudgeError | TimeoutError,
     metric: MetricDefinition,
     judge: JudgeModel,
 ) -> Trial:

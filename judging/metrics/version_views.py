@@ -11,9 +11,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import signed_in
 from judging.core.pipeline import MetricDefinition
+from judging.endpoints.models import Endpoint
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
-from judging.metrics.models import Endpoint
 
 
 @login_required

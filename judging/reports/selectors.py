@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from django.db.models import Count
@@ -95,3 +96,54 @@ def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
     rows = Row.objects.filter(version=run.version_id, line__in=lines).values_list("line", "raw")
     form = cast(Format, run.version.format)
     return {line: row_data(raw, form)["question"] or "" for line, raw in rows}
+
+
+class FieldUnknown(Exception):
+    """No row has such a field; the message is a sentence."""
+
+
+TURNS, LENGTH = "turns", "length"
+"""Fields that every row has: how many messages of the user, and how long the last of them is."""
+_LENGTHS = (100, 500, 2000, 10_000)  # characters; the ends of buckets
+
+
+def values_of_fields(run: Run, fields: Sequence[str]) -> dict[str, dict[int, str]]:
+    """{field: {line: value as text}} of the rows that have it; `turns` and `length` of every row, unless it is a custom
+    field. Raises FieldUnknown."""
+    form = cast(Format, run.version.format)
+    found: dict[str, dict[int, str]] = {field: {} for field in fields}
+    known: dict[str, None] = {}
+    rows = Row.objects.filter(version=run.version_id, valid=True).order_by("line")
+    for line, raw in rows.values_list("line", "raw").iterator(BATCH):
+        data = row_data(raw, form)
+        known |= dict.fromkeys(name for name in data if name not in _COMPUTED)
+        for field in fields:
+            value = _value_of(data, field)
+            if value is not None:
+                found[field][line] = value
+    missing = [field for field in fields if not found[field]]
+    if missing:
+        names = ", ".join([*known, TURNS, LENGTH])
+        raise FieldUnknown(f"No row has a field {missing[0]!r}. The fields are: {names}.")
+    return found
+
+
+_COMPUTED = {"messages", "ref_answer", "question", "gt", "history"}
+
+
+def _value_of(data: dict[str, Any], field: str) -> str | None:
+    if field in data and field not in _COMPUTED:
+        value = data[field]
+        if value is None or isinstance(value, str):
+            return value
+        return json.dumps(value, ensure_ascii=False)
+    if field == TURNS:
+        return str(sum(message["role"] == "user" for message in data["messages"]))
+    return _bucket(len(data["question"] or "")) if field == LENGTH else None
+
+
+def _bucket(length: int) -> str:
+    below = [end for end in _LENGTHS if end <= length]
+    above = [end for end in _LENGTHS if end > length]
+    low = below[-1] if below else 0
+    return f"{low}–{above[0] - 1}" if above else f"{low}+"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from judging.core.statistics.breakdown import breakdown
+from judging.reports import selectors
 from judging.reports.costs import cost_of
 from judging.reports.figures import Figures, at_once
+from judging.reports.frames import run_frame
 from judging.runs.models import Run
 
 FIGURES = (
@@ -32,6 +36,18 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
         **{name: known.report[name] for name in FIGURES},
         "cost": cost_of(run, known.retries),
     }
+
+
+def report_by(run: Run, fields: Sequence[str]) -> dict[str, Any]:
+    """The document with the cells by the values of these fields of the rows: `breakdowns`, one a field, and the first
+    of them as `breakdown`. Raises FieldUnknown for a field that no row has."""
+    document = report_document(run)
+    if not fields:
+        return document
+    values = selectors.values_of_fields(run, fields)
+    frame, metrics = run_frame(run), list(selectors.metrics_of(run).values())
+    found = [breakdown(frame, metrics, field, values[field], document["level"]) for field in fields]
+    return document | {"breakdown": found[0], "breakdowns": found}
 
 
 def left_out(run: Run) -> dict[str, int | None]:

@@ -7,7 +7,7 @@ import time
 from django.db.models import Exists, OuterRef
 
 from evalsite import engine
-from judging.runs import limits
+from judging.endpoints import limiter
 from judging.runs.journal import settle_dead
 from judging.runs.models import PEOPLE, Chunk, Run, RunState
 from judging.runs.store import finish_if_done
@@ -18,7 +18,7 @@ def reconcile() -> None:
     from judging.runs.tasks import pump
 
     free_dead_leases()
-    limits.free_dead_shares()
+    limiter.release_dead_shares()
     for run_id in (
         Run.objects.filter(state=RunState.RUNNING).exclude(kind=PEOPLE).values_list("pk", flat=True)
     ):

@@ -17,7 +17,8 @@ from evalsite.accounts.models import Project
 from evalsite.numbers import whole
 from judging.core.candidates import CandidateModel
 from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.metrics.models import Endpoint, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import MetricVersion
 from judging.metrics.rules.rows import mean_fields
 from judging.runs.models import PEOPLE, Run, RunMetric, RunState
 

@@ -20,11 +20,12 @@ from judging.core.candidates import CandidateModel
 from judging.core.jail.job import Failure
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.scripts import KINDS, ScriptKind
+from judging.endpoints.models import Endpoint
+from judging.endpoints.requests import EndpointError
 from judging.metrics.judge_forms import script_sentence
-from judging.metrics.models import Endpoint, MetricVersion
+from judging.metrics.models import MetricVersion
 from judging.metrics.preview import script_failure
 from judging.runs import planning, store, tasks
-from judging.runs.asking import Trouble
 from judging.runs.budget import Budget, Spent
 from judging.runs.filters import overridden_states
 from judging.runs.inferring import candidates_create, refuse_impossible_candidates
@@ -301,7 +302,7 @@ def run_stop_at_budget(run: Run, problem: str) -> bool:
 
 
 @transaction.atomic
-def run_stop_at_trouble(run: Run, trouble: Trouble) -> bool:
+def run_stop_at_trouble(run: Run, trouble: EndpointError) -> bool:
     """Pause a run whose endpoint must be put right before it can go on. False if it was not running."""
     words = f"{trouble.endpoint}: {trouble.detail}".removesuffix(": ")
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from evalsite import engine
 from judging import jails
-from judging.runs.load_models import EndpointLoad
+from judging.endpoints.models import EndpointLoad
 from judging.runs.models import Run
 from judging.status import selectors
 

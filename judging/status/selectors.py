@@ -16,13 +16,13 @@ from django.db import connection
 
 from evalsite import engine
 from evalsite.models import WorkerProcess
-from judging.metrics.models import Endpoint
-from judging.runs import limits
-from judging.runs.load_models import EndpointLoad
+from judging.core.judges.circuit_breaker import EndpointStatus
+from judging.endpoints import limiter
+from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import NOT_ENDED, PEOPLE, Generation, JudgeReply, Run, RunState
 
 REPLIES_LOOKED_AT = 1000
-OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (runs/lanes.py)
+OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (endpoints/limiter.py)
 LOW_DISK = 0.1  # share of a disk that must stay free
 PACKAGES = ("django", "aiohttp", "celery", "psycopg", "boto3")
 
@@ -136,7 +136,7 @@ def endpoints() -> list[SeenEndpoint]:
     )
     wanted = {*found, *(int(key.removeprefix(OF_ENDPOINT)) for key in down)}
     known = Endpoint.objects.select_related("project").in_bulk(wanted)
-    circuits = limits.look(f"{OF_ENDPOINT}{pk}" for pk in known) if known else {}
+    circuits = limiter.read_status(f"{OF_ENDPOINT}{pk}" for pk in known) if known else {}
     seen = [
         _endpoint(endpoint, found.get(pk, []), circuits.get(f"{OF_ENDPOINT}{pk}"))
         for pk, endpoint in known.items()
@@ -145,7 +145,7 @@ def endpoints() -> list[SeenEndpoint]:
 
 
 def _endpoint(
-    endpoint: Endpoint, replies: list[tuple[str, str]], circuit: limits.Seen | None
+    endpoint: Endpoint, replies: list[tuple[str, str]], circuit: EndpointStatus | None
 ) -> SeenEndpoint:
     failures = [(error, calls) for error, calls in replies if error]
     code, calls = failures[0] if failures else ("", "")
@@ -155,7 +155,7 @@ def _endpoint(
         return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at)
     if circuit.down_for is None:
         return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, None, circuit.closed_for)
-    since = limits.now() - circuit.down_for
+    since = limiter.now() - circuit.down_for
     return SeenEndpoint(
         endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.try_in
     )

@@ -22,7 +22,7 @@ from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.plan import plan
 from judging.core.rules.program import Problem
 from judging.core.rules.scoring import Reason
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS, REASONS, problem_sentence, reason_sentence
 from tests.judging.core.rules.test_errors import RULES
 

@@ -11,7 +11,7 @@ import numpy as np
 from .document import Corrected
 from .frame import Metric
 from .numeric import Floats, finite, normal_quantile
-from .verdicts import answer_index, by_author, of_people, one_each
+from .verdicts import Verdicts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -119,32 +119,28 @@ def ratings_to_halve(given: Labelled) -> int | None:
     return low - n
 
 
-def corrected_scores(mine: DataFrame, metric: Metric, level: float) -> list[Corrected]:
+def corrected_scores(verdicts: Verdicts, level: float) -> list[Corrected]:
     """For each candidate and each judge of a metric of scores, where people labelled some of its answers."""
-    people = one_each(mine[of_people(mine)])
-    people = answer_index(people[people["kind"].isin(["number", "bool"]).to_numpy()])
-    if people.empty:
+    people = verdicts.value[verdicts.value["kind"].isin(["number", "bool"]).to_numpy()]
+    if people.empty or verdicts.compares:
         return []
+    labels = people.set_index("item")[["value", "drawn_with"]]
     found = []
-    for judge, rows in by_author(mine).items():
+    for judge, rows in verdicts.authors.items():
         scored = rows[rows["kind"].isin(["number", "bool"]).to_numpy()]
         for candidate, cell in scored.groupby("candidate", observed=True, sort=False):
-            both = answer_index(cell).join(people[["value", "drawn_with"]], how="left", rsuffix="_people")
-            labelled = both["value_people"].notna().to_numpy()
-            if labelled.any():
-                given = _labelled(both, labelled)
-                found.append(_corrected(metric, str(candidate), judge, given, level))
+            of_people = labels.reindex(cell["item"])
+            given = _labelled(cell["value"].to_numpy(), of_people)
+            if given.people.size:
+                found.append(_corrected(verdicts.metric, str(candidate), judge, given, level))
     return found
 
 
-def _labelled(both: DataFrame, labelled: np.ndarray) -> Labelled:
-    value = both["value"].to_numpy(dtype=np.float64)
-    return Labelled(
-        both["value_people"].to_numpy(dtype=np.float64)[labelled],
-        value[labelled],
-        both["drawn_with_people"].to_numpy(dtype=np.float64)[labelled],
-        value[~labelled],
-    )
+def _labelled(judged: Floats, people: DataFrame) -> Labelled:
+    labels = people["value"].to_numpy(dtype=np.float64)
+    known = ~np.isnan(labels)
+    chances = people["drawn_with"].to_numpy(dtype=np.float64)
+    return Labelled(labels[known], judged[known], chances[known], judged[~known])
 
 
 def _corrected(metric: Metric, candidate: str, judge: str, given: Labelled, level: float) -> Corrected:

@@ -9,30 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import agreement
+from .agreement import Level
 from .correlation import kendall, pearson, spearman
 from .document import FirstSide, HumanCeiling, JudgeAgreement, OrderEffect, Repeats
-from .frame import Metric, answers_coded
 from .means import estimate_mean
 from .numeric import ROUNDING, Floats, Ints, finite
-from .raters import level_of, ratings_of
+from .raters import ratings_of
 from .rates import wilson
 from .resampling import Draws, percentiles
-from .verdicts import (
-    STEPS,
-    answer_index,
-    as_comparisons,
-    by_author,
-    compares,
-    of_people,
-    one_each,
-    steps_of,
-    without_single_orders,
-)
+from .verdicts import STEPS, Verdicts, on_both, steps_of, without_single_orders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pandas import DataFrame, Series
+    from numpy.typing import NDArray
+    from pandas import DataFrame
 
 MOST_LABELS = 20  # of a confusion table
 
@@ -42,53 +31,45 @@ class Shared:
     """The answers that two authors both have a value for.
 
     `a`, `b`: the values as numbers; `said`: what is the same or not, as codes; `clusters`: the rows; all of shape
-    (answers,). `nominal`: the values have no order. `labels` and `counts` (labels, labels): the confusion table."""
+    (answers,). `level`: of the values' scale. `labels` and `counts` (labels, labels): the confusion table."""
 
+    level: Level
     a: Floats
     b: Floats
     said: tuple[Floats, Floats]
     clusters: Ints
     labels: list[str | float]
     counts: Floats
-    nominal: bool = False
     binary: bool = False
 
 
-def judge_agreements(mine: DataFrame, metric: Metric, draws: Draws, level: float) -> list[JudgeAgreement]:
+def judge_agreements(verdicts: Verdicts, draws: Draws, level: float) -> list[JudgeAgreement]:
     """Every judge, rule program and script of a metric against people, then each two judges, by name."""
-    mine = as_comparisons(mine, metric) if compares(mine, metric) else mine
-    people = mine[of_people(mine)]
-    authors = by_author(mine)
-    value = one_each(people)
-    found = [
-        _agreement(metric, name, "people", rows, value, draws, level, people)
-        for name, rows in authors.items()
-        if len(people)
-    ]
-    judges = {name: rows for name, rows in authors.items() if (rows["source"] == "judge").all()}
-    found += [
-        _agreement(metric, a, b, judges[a], judges[b], draws, level, None) for a, b in combinations(judges, 2)
-    ]
-    return [one for one in found if one["items"]]
+    authors = verdicts.authors
+    against = [("people", verdicts.value, name) for name in authors] if len(verdicts.people) else []
+    judges = [name for name, rows in authors.items() if (rows["source"] == "judge").all()]
+    against += [(b, authors[b], a) for a, b in combinations(judges, 2)]
+    found = []
+    for other, others, judge in against:
+        rows, others = on_both(authors[judge], others)
+        if len(rows):
+            human = human_ceiling(verdicts, rows) if other == "people" else None
+            one = _agreement(
+                verdicts, judge, other, shared_values(rows, others, verdicts.level), draws, level
+            )
+            found.append({**one, "human": human})
+    return found
 
 
 def _agreement(
-    metric: Metric,
-    judge: str,
-    against: str,
-    rows: DataFrame,
-    others: DataFrame,
-    draws: Draws,
-    level: float,
-    people: DataFrame | None,
+    verdicts: Verdicts, judge: str, against: str, shared: Shared, draws: Draws, level: float
 ) -> JudgeAgreement:
-    shared = shared_values(rows, others)
     a, b = shared.a, shared.b
-    ordinal, small = not shared.nominal, len(shared.labels) <= MOST_LABELS
+    ordinal, small = shared.level != "nominal" or shared.binary, len(shared.labels) <= MOST_LABELS
     bias = estimate_mean(a - b, shared.clusters, level) if ordinal else None
     low, high = kappa_interval(shared, draws, level) if ordinal else (None, None)
     found = JudgeAgreement(
-        metric=metric.name,
+        metric=verdicts.metric.name,
         judge=judge,
         against=against,
         items=int(a.size),
@@ -100,85 +81,73 @@ def _agreement(
         spearman=spearman(a, b) if ordinal else None,
         pearson=pearson(a, b) if ordinal else None,
         kendall=kendall(a, b) if ordinal else None,
-        alpha=agreement.krippendorff_alpha(np.column_stack([a, b]), level_of(rows, metric))
-        if a.size
-        else None,
+        alpha=agreement.krippendorff_alpha(np.column_stack([a, b]), shared.level) if a.size else None,
         mean_absolute_difference=finite(np.abs(a - b).mean()) if ordinal and a.size else None,
         bias=bias.mean if bias else None,
         bias_low=bias.low if bias else None,
         bias_high=bias.high if bias else None,
         confusion=shared.counts.astype(int).tolist() if small else [],
         labels=shared.labels if small else [],
-        human=None if people is None else human_ceiling(people, rows, metric),
+        human=None,
     )
     if shared.binary:
         _add_rates(found, shared, level)
     return found
 
 
-def shared_values(rows: DataFrame, others: DataFrame) -> Shared:
-    """The answers that both have a value for, one row each."""
-    both = answer_index(rows[rows["kind"].notna()]).join(
-        answer_index(others[others["kind"].notna()])[["kind", "value", "label"]],
-        how="inner",
-        rsuffix="_other",
-    )
-    kinds = both[["kind", "kind_other"]].astype(object)
-    if (kinds == "category").to_numpy().any():
-        return _of_labels(both)
-    if len(both) and (kinds == "bool").to_numpy().all():
-        return _of_bools(both)
-    a, b = _two(both)
-    clusters = both["unit"].to_numpy()
+def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
+    """The values of two authors on the same items, in one order."""
+    kinds = {*rows["kind"].unique(), *others["kind"].unique()}
+    if "category" in kinds:
+        return _of_labels(rows, others, level)
+    if kinds == {"bool"}:
+        return _of_bools(rows, others)
+    a, b = rows["value"].to_numpy(), others["value"].to_numpy()
     values, counts = agreement.contingency(a, b)
     if values.size > MOST_LABELS:  # the table is of whole numbers then
         values, counts = agreement.contingency(np.floor(a + 0.5), np.floor(b + 0.5))
-    return Shared(a, b, (a, b), clusters, [_plain(one) for one in values], counts)
-
-
-def _two(both: DataFrame) -> tuple[Floats, Floats]:
-    return both["value"].to_numpy(dtype=np.float64), both["value_other"].to_numpy(dtype=np.float64)
+    return Shared(level, a, b, (a, b), rows["unit"].to_numpy(), [_plain(one) for one in values], counts)
 
 
 def _plain(value: float) -> float:
     return int(value) if value.is_integer() else float(value)
 
 
-def _of_bools(both: DataFrame) -> Shared:
+def _of_bools(rows: DataFrame, others: DataFrame) -> Shared:
     """Of several people the side that more took; items on which they are even are left out."""
-    even = (both["value"] == 0.5) | (both["value_other"] == 0.5)
-    both = both[~even]
-    a, b = ((one > 0.5).astype(np.float64) for one in _two(both))
+    a, b = rows["value"].to_numpy(), others["value"].to_numpy()
+    kept = (a != 0.5) & (b != 0.5)
+    a, b = ((one[kept] > 0.5).astype(np.float64) for one in (a, b))
     counts = np.zeros((2, 2))
     np.add.at(counts, (a.astype(int), b.astype(int)), 1)
-    return Shared(a, b, (a, b), both["unit"].to_numpy(), [False, True], counts, binary=True)
+    clusters = rows["unit"].to_numpy()[kept]
+    return Shared("nominal", a, b, (a, b), clusters, [False, True], counts, binary=True)
 
 
-def _of_labels(both: DataFrame) -> Shared:
+def _of_labels(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     """Comparisons are numbers by their steps; where one author knows no strengths, both count by direction only."""
-    import pandas as pd
-
-    both = both[both["label"].notna() & both["label_other"].notna()]
-    first, second = (both[name].astype(object) for name in ("label", "label_other"))
-    comparing = both.index.get_level_values("other") != ""
-    if len(both) and comparing.all() and first.isin(list(STEPS)).all() and second.isin(list(STEPS)).all():
-        if not (_has_strengths(first) and _has_strengths(second)):
-            first, second = (one.replace({"A>>B": "A>B", "B>>A": "B>A"}) for one in (first, second))
-        known = [label for label in STEPS if (first == label).any() or (second == label).any()]
-        nominal = False
-        a, b = (np.asarray(one.map(STEPS), dtype=np.float64) for one in (first, second))
-    else:
-        known, nominal = sorted({*first, *second}), True
-        a = b = np.zeros(len(both))
-    said = [pd.Categorical(one, categories=known).codes.astype(np.float64) for one in (first, second)]
+    labelled = (rows["label"].notna().to_numpy()) & (others["label"].notna().to_numpy())
+    first, second = (one["label"].to_numpy(dtype=object)[labelled] for one in (rows, others))
+    if level != "nominal" and not (_has_strengths(first) and _has_strengths(second)):
+        first, second = (_without_strengths(one) for one in (first, second))
+    met = {*first, *second}
+    known = sorted(met) if level == "nominal" else [label for label in STEPS if label in met]
+    places = {label: float(place) for place, label in enumerate(known)}
+    said = tuple(np.array([places[label] for label in one], dtype=np.float64) for one in (first, second))
     counts = np.zeros((len(known), len(known)))
     np.add.at(counts, (said[0].astype(int), said[1].astype(int)), 1)
-    a, b = (said[0], said[1]) if nominal else (a, b)
-    return Shared(a, b, (said[0], said[1]), both["unit"].to_numpy(), [*known], counts, nominal)
+    a, b = said
+    if level != "nominal":
+        a, b = (np.array([STEPS[label] for label in one], dtype=np.float64) for one in (first, second))
+    return Shared(level, a, b, (said[0], said[1]), rows["unit"].to_numpy()[labelled], [*known], counts)
 
 
-def _has_strengths(labels: Series[str]) -> bool:
-    return bool(labels.isin(["A>>B", "B>>A"]).any())
+def _without_strengths(labels: NDArray[np.object_]) -> NDArray[np.object_]:
+    return np.array([{"A>>B": "A>B", "B>>A": "B>A"}.get(label, label) for label in labels], dtype=object)
+
+
+def _has_strengths(labels: NDArray[np.object_]) -> bool:
+    return bool(np.isin(labels, ["A>>B", "B>>A"]).any())
 
 
 def kappa_interval(shared: Shared, draws: Draws, level: float) -> tuple[float | None, float | None]:
@@ -208,19 +177,18 @@ def _add_rates(found: JudgeAgreement, shared: Shared, level: float) -> None:
         found.update({key: None if one is None else float(one) for key, one in rates.items()})  # type: ignore[typeddict-item]
 
 
-def human_ceiling(people: DataFrame, rows: DataFrame, metric: Metric) -> HumanCeiling:
-    """How far people agree with each other on the answers that the judge scored."""
-    judged = answer_index(rows[rows["kind"].notna()]).index
-    there = answer_index(people).index.isin(judged)
-    table = ratings_of(people[there], metric)
-    several = table.by_slot[(~np.isnan(table.by_slot)).sum(axis=1) >= 2]
-    said = table.said[(~np.isnan(table.by_slot)).sum(axis=1) >= 2]
-    pairs = _pairs_of(several)
+def human_ceiling(verdicts: Verdicts, rows: DataFrame) -> HumanCeiling:
+    """How far people agree with each other on these items of a judge."""
+    raters = verdicts.people[(verdicts.people["source"] == "rater").to_numpy()]
+    table = ratings_of(raters[raters["item"].isin(rows["item"]).to_numpy()], verdicts)
+    several = (~np.isnan(table.by_slot)).sum(axis=1) >= 2
+    by_slot, said = table.by_slot[several], table.said[several]
+    ordinal = table.level != "nominal" or verdicts.is_binary
     return HumanCeiling(
-        items=len(several),
+        items=len(by_slot),
         exact=agreement.percent_agreement(said) if len(said) else None,
-        kappa_weighted=agreement.quadratic_kappa(*pairs) if table.level != "nominal" else None,
-        alpha=agreement.krippendorff_alpha(several, table.level) if len(several) else None,
+        kappa_weighted=agreement.quadratic_kappa(*_pairs_of(by_slot)) if ordinal else None,
+        alpha=agreement.krippendorff_alpha(by_slot, table.level) if len(by_slot) else None,
     )
 
 
@@ -235,17 +203,17 @@ def _pairs_of(ratings: Floats) -> tuple[Floats, Floats]:
     return a[known], b[known]
 
 
-def judge_repeats(mine: DataFrame, metric: Metric) -> list[Repeats]:
+def judge_repeats(verdicts: Verdicts) -> list[Repeats]:
     """Each judge's repeats on the same question against each other."""
-    mine = as_comparisons(mine, metric) if compares(mine, metric) else mine
     found = []
-    for name, rows in _judges(mine):
-        table = ratings_of(_one_a_repeat(rows), metric)
+    for name, rows in verdicts.judges.items():
+        rows = without_single_orders(rows)
+        table = ratings_of(rows.drop_duplicates(["item", "repeat"]), verdicts)
         several = (~np.isnan(table.by_slot)).sum(axis=1) >= 2
         if several.any():
             found.append(
                 Repeats(
-                    metric=metric.name,
+                    metric=verdicts.metric.name,
                     judge=name,
                     items=int(several.sum()),
                     exact=agreement.percent_agreement(table.said),
@@ -255,24 +223,10 @@ def judge_repeats(mine: DataFrame, metric: Metric) -> list[Repeats]:
     return found
 
 
-def _judges(mine: DataFrame) -> Iterator[tuple[str, DataFrame]]:
-    of_judges = mine[(mine["source"] == "judge").to_numpy()]
-    for name, rows in of_judges.groupby("by", observed=True, sort=True):
-        yield str(name), rows
-
-
-def _one_a_repeat(rows: DataFrame) -> DataFrame:
-    """Of each repeat one verdict: what both orders come to, or that of the first order."""
-    rows = without_single_orders(rows)
-    return rows.loc[~rows.assign(item=answers_coded(rows)).duplicated(["item", "repeat"])]
-
-
-def order_effects(mine: DataFrame, metric: Metric, level: float) -> list[OrderEffect]:
+def order_effects(verdicts: Verdicts, level: float) -> list[OrderEffect]:
     """Each judge's comparisons that it saw in both orders. A flip: with the order the winner changed to the other."""
-    if not compares(mine, metric):
-        return []
     found = []
-    for name, rows in _judges(as_comparisons(mine, metric)):
+    for name, rows in verdicts.judges.items() if verdicts.compares else ():
         seen = rows[((rows["order"] != "both") & (rows["shown_first"] > 0) & rows["kind"].notna()).to_numpy()]
         twice = _both_orders(seen)
         if not len(twice):
@@ -281,7 +235,7 @@ def order_effects(mine: DataFrame, metric: Metric, level: float) -> list[OrderEf
         low, high = wilson(flips / len(twice), len(twice), level)
         found.append(
             OrderEffect(
-                metric=metric.name,
+                metric=verdicts.metric.name,
                 judge=name,
                 pairs=len(twice),
                 flips=flips,
@@ -296,7 +250,7 @@ def order_effects(mine: DataFrame, metric: Metric, level: float) -> list[OrderEf
 
 def _both_orders(seen: DataFrame) -> DataFrame:
     """The steps with A shown first (column 1) and with B first (column 2), of what was seen both ways."""
-    steps = seen.assign(step=steps_of(seen), item=answers_coded(seen))
+    steps = seen.assign(step=steps_of(seen))
     steps = steps.drop_duplicates(["item", "repeat", "shown_first"])
     wide = steps.set_index(["item", "repeat", "shown_first"])["step"].unstack("shown_first")
     return wide.reindex(columns=[1, 2]).dropna()

@@ -73,7 +73,9 @@ def bradley_terry(comparisons: Comparisons, features: Floats | None = None) -> R
     """
     if comparisons.size < 2 or not has_ratings(comparisons):
         return None
-    design = _design(comparisons, features)
+    design = candidate_design(comparisons)
+    if features is not None:
+        design = np.hstack([design, features])
     found = _fitted(design, comparisons.won, comparisons.size)
     if found is None:
         return None
@@ -89,12 +91,13 @@ def bradley_terry(comparisons: Comparisons, features: Floats | None = None) -> R
     )
 
 
-def _design(comparisons: Comparisons, features: Floats | None) -> Floats:
+def candidate_design(comparisons: Comparisons) -> Floats:
+    """1 for a, −1 for b: (comparisons, candidates)."""
     many = np.arange(comparisons.a.size)
     design = np.zeros((many.size, comparisons.size))
     np.add.at(design, (many, comparisons.a), 1.0)
     np.add.at(design, (many, comparisons.b), -1.0)
-    return design if features is None else np.hstack([design, features])
+    return design
 
 
 def _chance(odds: Floats) -> Floats:

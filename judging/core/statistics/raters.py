@@ -11,10 +11,9 @@ import numpy as np
 from . import agreement
 from .agreement import Level
 from .document import RaterFigures, RaterPair, Raters
-from .frame import Metric, answers_coded
 from .numeric import Floats, Ints, finite
 from .resampling import Draws
-from .verdicts import as_comparisons, compares, steps_of
+from .verdicts import Verdicts, steps_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,30 +38,16 @@ class Ratings:
     clusters: Ints
 
 
-def level_of(rows: DataFrame, metric: Metric) -> Level:
-    """Nominal for labels and bools; ordinal for comparisons and for whole numbers on a declared scale of whole numbers;
-    interval for all other numbers."""
-    if compares(rows, metric):
-        return "ordinal"
-    scored = rows[rows["kind"].notna()]
-    if not (scored["kind"] == "number").any():
-        return "nominal"
-    values = scored["value"].dropna().to_numpy()
-    ends = [end for end in (metric.low, metric.high) if end is not None]
-    whole = len(ends) == 2 and all(float(end).is_integer() for end in ends)
-    return "ordinal" if whole and bool((values == np.floor(values)).all()) else "interval"
-
-
-def ratings_of(rows: DataFrame, metric: Metric) -> Ratings:
-    """The scored rows of one metric (comparisons as `as_comparisons` gives them) as numbers."""
-    level = level_of(rows, metric)
-    scored = rows[rows["kind"].notna()]
-    items = np.unique(answers_coded(scored), return_inverse=True)[1] if len(scored) else np.zeros(0, np.int64)
+def ratings_of(rows: DataFrame, verdicts: Verdicts) -> Ratings:
+    """The scored ones among rows of these verdicts, as numbers."""
+    level = verdicts.level
+    scored = rows[rows["kind"].notna().to_numpy()]
+    items = np.unique(scored["item"].to_numpy(), return_inverse=True)[1].astype(np.int64)
     labelled = scored["label"].astype(object)
     codes = labelled.where(labelled.notna(), scored["value"]).factorize()[0].astype(np.float64)
     if level == "nominal":
         values = codes
-    elif compares(rows, metric):
+    elif verdicts.compares:
         values = steps_of(scored)
     else:
         values = scored["value"].to_numpy(dtype=np.float64)
@@ -94,17 +79,16 @@ def _slots(values: Floats, items: Ints) -> Floats:
     return table
 
 
-def rater_agreement(people: DataFrame, metric: Metric, draws: Draws, level: float) -> Raters | None:
+def rater_agreement(verdicts: Verdicts, draws: Draws, level: float) -> Raters | None:
     """The figures of raters' own verdicts (no adjudicator's) under one metric; None where nobody rated."""
-    rows = people[(people["source"] == "rater").to_numpy()]
-    rows = as_comparisons(rows, metric) if compares(rows, metric) else rows
-    table = ratings_of(rows, metric)
+    rows = verdicts.people[(verdicts.people["source"] == "rater").to_numpy()]
+    table = ratings_of(rows, verdicts)
     if not table.names:
         return None
     several = int(((~np.isnan(table.by_slot)).sum(axis=1) >= 2).sum())
     low, high = agreement.alpha_interval(table.by_slot, table.clusters, table.level, draws, level)
     return Raters(
-        metric=metric.name,
+        metric=verdicts.metric.name,
         level=table.level,
         items=several,
         raters=len(table.names),

@@ -16,7 +16,7 @@ from .raters import rater_agreement
 from .resampling import Draws
 from .side_by_side import side_by_side
 from .style import length_effects
-from .verdicts import of_people, one_each
+from .verdicts import counted, of_people, one_each, verdicts_under
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -96,14 +96,6 @@ def _cells_and_pairs(
     return cells, pairs
 
 
-def counted(frame: DataFrame, metric: Metric) -> DataFrame:
-    """What a metric's cells are made of, one row for each answer: judges' and rules' values, and people's where only
-    they spoke."""
-    mine = frame[((frame["metric"] == metric.name) & frame["main"]).to_numpy()]
-    people = of_people(mine)
-    return one_each(mine if people.all() else mine[~people])
-
-
 def people_cells(frame: DataFrame, metrics: Sequence[Metric], level: float) -> Cells:
     """The cells of people's values, of the candidates and metrics on which people spoke."""
     people = frame[of_people(frame)]
@@ -127,14 +119,13 @@ def _verdict_figures(
         name: [] for name in ("side_by_side", "judges", "repeats", "order", "length", "raters", "corrected")
     }
     for metric in metrics:
-        mine = frame[(frame["metric"] == metric.name).to_numpy()]
-        people = mine[of_people(mine)]
-        found["side_by_side"] += side_by_side(mine, metric, level, features)
-        found["judges"] += judge_agreements(mine, metric, draws, level)
-        found["repeats"] += judge_repeats(mine, metric)
-        found["order"] += order_effects(mine, metric, level)
-        found["length"] += length_effects(mine, metric, features, draws, level)
-        raters = rater_agreement(people, metric, draws, level) if len(people) else None
+        verdicts = verdicts_under(frame[(frame["metric"] == metric.name).to_numpy()], metric)
+        found["side_by_side"] += side_by_side(verdicts, level, features)
+        found["judges"] += judge_agreements(verdicts, draws, level)
+        found["repeats"] += judge_repeats(verdicts)
+        found["order"] += order_effects(verdicts, level)
+        found["length"] += length_effects(verdicts, features, draws, level)
+        raters = rater_agreement(verdicts, draws, level)
         found["raters"] += [raters] if raters else []
-        found["corrected"] += corrected_scores(mine, metric, level)
+        found["corrected"] += corrected_scores(verdicts, level)
     return found

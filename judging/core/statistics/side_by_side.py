@@ -15,27 +15,29 @@ from .numeric import Floats, Ints, finite, normal_quantile
 from .preference import Comparisons, Ratings, bradley_terry, is_connected, rank_intervals
 from .rates import effective_size, wilson
 from .style import style_effects
-from .verdicts import BOTH_BAD, STEPS, as_comparisons, by_author, compares, of_people, one_each, steps_of
+from .verdicts import BOTH_BAD, STEPS, Verdicts, steps_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def side_by_side(
-    mine: DataFrame, metric: Metric, level: float, features: DataFrame | None = None
-) -> list[SideBySide]:
+def side_by_side(verdicts: Verdicts, level: float, features: DataFrame | None = None) -> list[SideBySide]:
     """One entry for each author of a metric's comparisons, people together as `people`; none where nothing is compared.
 
     `features`: of the answers, as `style.answer_features` gives them."""
-    if not compares(mine, metric):
+    if not verdicts.compares:
         return []
-    rows = as_comparisons(mine, metric)
-    authors = {name: (one, rows[(rows["by"] == name).to_numpy()]) for name, one in by_author(rows).items()}
-    people = rows[of_people(rows)]
-    if len(people):
-        authors["people"] = one_each(people), people[(people["source"] == "rater").to_numpy()]
+    rows = verdicts.rows
+    authors = {
+        name: (one, rows[((rows["by"] == name) & (rows["source"] == one["source"].iloc[0])).to_numpy()])
+        for name, one in verdicts.authors.items()
+    }
+    if len(verdicts.people):
+        raters = (verdicts.people["source"] == "rater").to_numpy()
+        authors["people"] = verdicts.value, verdicts.people[raters]
     found = [
-        _of_author(metric, name, one, all_of, level, features) for name, (one, all_of) in authors.items()
+        _of_author(verdicts.metric, name, one, all_of, level, features)
+        for name, (one, all_of) in authors.items()
     ]
     return [one for one in found if one["candidates"]]
 

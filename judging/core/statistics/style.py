@@ -13,9 +13,9 @@ import numpy as np
 from .document import Coefficient, LengthEffect
 from .frame import Metric
 from .numeric import Floats, Ints, finite
-from .preference import Comparisons, bradley_terry
+from .preference import Comparisons, bradley_terry, candidate_design
 from .resampling import Draws, percentiles
-from .verdicts import by_author, compares
+from .verdicts import Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> dic
     who answered.
 
     A feature's value is `(a - b) / (a + b)` of the two answers, 0 where both have none, over its standard deviation.
-    Comparisons whose answers' texts are unknown are left out; a feature that never differs is no key. None where the
+    Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others exactly, is no key. None where the
     model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?", LMSYS 2024.
     """
     sides = [
@@ -60,14 +60,23 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> dic
     a, b = sides[0][known], sides[1][known]
     apart = np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
     spread = apart.std(axis=0)
-    used = [name for name, one in zip(FEATURES, spread, strict=True) if one > 0]
-    kept = spread > 0
     part = Comparisons(met.size, met.a[known], met.b[known], met.won[known], met.clusters[known])
-    found = bradley_terry(part, apart[:, kept] / spread[kept]) if used else None
+    kept = _telling(part, apart, spread)
+    found = bradley_terry(part, apart[:, kept] / spread[kept]) if kept else None
     if found is None or not np.isfinite(found.coefficient_errors).all():
         return None
-    pairs = zip(used, found.coefficients, found.coefficient_errors, strict=True)
-    return {name: Coefficient(coefficient=float(one), se=float(error)) for name, one, error in pairs}
+    pairs = zip(kept, found.coefficients, found.coefficient_errors, strict=True)
+    return {FEATURES[one]: Coefficient(coefficient=float(b), se=float(error)) for one, b, error in pairs}
+
+
+def _telling(met: Comparisons, apart: Floats, spread: Floats) -> list[int]:
+    """The features that differ and are no mixture of the ones before them and of who answered."""
+    design, kept = candidate_design(met), []
+    for place in np.flatnonzero(spread > 0).tolist():
+        wider = np.column_stack([design, apart[:, place]])
+        if np.linalg.matrix_rank(wider) > np.linalg.matrix_rank(design):
+            design, kept = wider, [*kept, place]
+    return kept
 
 
 def _places(each: DataFrame, name: str, number: str) -> list[tuple[str, int, int]]:
@@ -76,19 +85,19 @@ def _places(each: DataFrame, name: str, number: str) -> list[tuple[str, int, int
 
 
 def length_effects(
-    mine: DataFrame, metric: Metric, features: DataFrame | None, draws: Draws, level: float
+    verdicts: Verdicts, features: DataFrame | None, draws: Draws, level: float
 ) -> list[LengthEffect]:
     """For each judge of scores, how they go with length within rows: rows with one answer say nothing.
 
     Spearman: the correlation of ranks within the row, centred there. Slope: `sum dy dx / sum dx²` with dx the
     difference of `log2(length)` from the row's mean. Intervals: bootstrap by rows.
     """
-    if features is None or features.empty or compares(mine, metric):
+    if features is None or features.empty or verdicts.compares:
         return []
     found = []
-    for name, rows in by_author(mine).items():
+    for name, rows in verdicts.authors.items():
         scored = rows[rows["kind"].isin(["number", "bool"]).to_numpy()]
-        effect = _length_effect(metric, name, scored, features, draws, level)
+        effect = _length_effect(verdicts.metric, name, scored, features, draws, level)
         if effect is not None:
             found.append(effect)
     return found

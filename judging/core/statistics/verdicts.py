@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judging.core.values import NO_SCORE, SCORED, UNPARSED
 
-from .frame import ANSWERS, COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Metric, answers_coded, joined
+from .agreement import Level
+from .frame import COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Metric, answers_coded
 from .numeric import Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from numpy.typing import NDArray
     from pandas import DataFrame, Series
-
-T = TypeVar("T", str, float)
 
 STEPS = {"A>>B": 2.0, "A>B": 1.0, "A=B": 0.0, "both_bad": 0.0, "B>A": -1.0, "B>>A": -2.0}
 """How far a comparison's verdict is on the side of A, the answer in `candidate` and `response`."""
@@ -106,114 +105,181 @@ def one_each(judgements: DataFrame) -> DataFrame:
     strength the median of those of that direction, the weaker of two in the middle. Labels without such a one leave no
     value: `unparsed` for judges, `no_score` for people.
     """
-    items = answers_coded(judgements)
-    _, first, item, sizes = np.unique(items, return_index=True, return_inverse=True, return_counts=True)
-    if (sizes == 1).all():
+    _, first, item = np.unique(answers_coded(judgements), return_index=True, return_inverse=True)
+    if first.size == len(judgements):
         return judgements
-    alone = sizes[item] == 1
-    several = _deciding(judgements[~alone], item[~alone])
-    merged = _merged(judgements.iloc[first[sizes > 1]], several, np.flatnonzero(sizes > 1))
-    return _placed(judgements[alone], merged)
+    counts = _deciding(judgements, item)
+    return _merged(judgements.iloc[first], judgements[counts], item[counts].astype(np.int64))
 
 
-def _placed(alone: DataFrame, merged: DataFrame) -> DataFrame:
-    """Both in the order of answers."""
-    units = np.concatenate([alone["unit"].to_numpy(), merged["unit"].to_numpy()])
-    together = joined([alone, merged]).reset_index(drop=True).assign(unit=units)
-    order = np.argsort(answers_coded(together), kind="stable")
-    return together.take(order).reset_index(drop=True)
+def counted(frame: DataFrame, metric: Metric) -> DataFrame:
+    """What a metric's cells are made of, one row for each answer: judges' and rules' values, and people's where only
+    they spoke."""
+    mine = frame[((frame["metric"] == metric.name) & frame["main"]).to_numpy()]
+    people = of_people(mine)
+    return one_each(mine if people.all() else mine[~people])
 
 
-def _deciding(rows: DataFrame, item: Ints) -> DataFrame:
-    """The rows whose word counts, with the number of their `item`."""
-    rows = rows.assign(item=item)
+def _deciding(rows: DataFrame, item: Ints) -> Bools:
+    """Whether a row's word counts among those on the same item."""
+    counts = np.ones(len(rows), dtype=np.bool_)
     for source in ("override", "adjudicator", COMBINED):
-        mine = (rows["source"] == source).to_numpy()
-        settled = np.isin(item, item[mine])
-        rows, item = rows[mine | ~settled], item[mine | ~settled]
-    return rows
+        mine = (rows["source"] == source).to_numpy() & counts
+        counts &= mine | (np.bincount(item, weights=mine) == 0)[item]
+    return counts
 
 
-def _merged(firsts: DataFrame, rows: DataFrame, items: Ints) -> DataFrame:
-    """One row for each of `items`: `firsts` with the state and value that `rows` come to."""
+def _merged(firsts: DataFrame, rows: DataFrame, item: Ints) -> DataFrame:
+    """One row for each item, 0 … : `firsts` with the state and value that `rows`, whose `item` is given, come to."""
     import pandas as pd
 
-    scored = rows[rows["state"] == SCORED]
-    values = _means(scored, items)
-    labels = _majorities(scored, items)
-    kinds = _kinds(scored, items)
-    rank = rows["state"].astype(object).map({state: at for at, state in enumerate(_COUNTED_FIRST)})
-    states = rank.groupby(rows["item"]).min().reindex(items).map(dict(enumerate(_COUNTED_FIRST)))
-    hung = (kinds == "category") & labels.isna()
-    without = NO_SCORE if len(rows) and of_people(rows).all() else UNPARSED
-    states = states.where(~hung, without)
-    kinds = kinds.where(~hung & (states == SCORED), None)
-    deciding = rows.drop_duplicates("item").set_index("item").reindex(items)
+    size = len(firsts)
+    rank = rows["state"].astype(object).map({state: at for at, state in enumerate(_COUNTED_FIRST)}).to_numpy()
+    states = np.array(_COUNTED_FIRST, dtype=object)[_least(rank, item, size, 0)]
+    scored = (rows["state"] == SCORED).to_numpy()
+    said, of = rows[scored], item[scored]
+    kinds = np.array([*KINDS, None], dtype=object)[_least(_codes(said["kind"]), of, size, len(KINDS))]
+    labels = _majorities(said, of, size)
+    hung = (kinds == "category") & pd.isna(labels)
+    states[hung] = NO_SCORE if of_people(rows).all() else UNPARSED
+    kinds[hung] = None
+    numeric = (kinds == "number") | (kinds == "bool")
+    last = np.zeros(size, dtype=np.int64)
+    last[item[::-1]] = np.arange(len(rows))[::-1]
     return firsts.assign(
         state=pd.Categorical(states, categories=list(STATES)),
         kind=pd.Categorical(kinds, categories=list(KINDS)),
-        value=np.where((kinds == "number") | (kinds == "bool"), values, np.nan),
-        label=pd.Categorical(labels.where(kinds == "category", None)),
-        by=pd.Categorical(deciding["by"].astype(object)),
-        source=pd.Categorical(deciding["source"].astype(object), categories=firsts["source"].cat.categories),
-        drawn_with=rows.groupby("item")["drawn_with"].first().reindex(items).to_numpy(),
+        value=np.where(numeric, _means(said, of, size), np.nan),
+        label=pd.Categorical(np.where(kinds == "category", labels, None)),
+        **{name: rows[name].array.take(last) for name in ("by", "source", "drawn_with")},
         shown_first=0,
         repeat=1,
     )
 
 
-def _kinds(scored: DataFrame, items: Ints) -> Series[str]:
-    """The kind that an item's value has: a number where one said a number, else bool, else category."""
-    codes = scored["kind"].cat.codes.astype("float64").groupby(scored["item"]).min().reindex(items)
-    return codes.map(dict(enumerate(scored["kind"].cat.categories))).astype(object)
+def _codes(column: Series[Any]) -> Ints:
+    return column.cat.codes.to_numpy().astype(np.int64)
 
 
-def _means(scored: DataFrame, items: Ints) -> Floats:
-    """Of each author's mean over repeats."""
-    authors = scored.assign(author=scored["by"].cat.codes, of=scored["source"].cat.codes)
-    by_author = authors.groupby(["item", "of", "author"])["value"].mean()
-    return np.asarray(by_author.groupby("item").mean().reindex(items), dtype=np.float64)
+def _least(values: Ints, item: Ints, size: int, most: int) -> Ints:
+    """The least of each item's values; `most` where it has none."""
+    least = np.full(size, np.iinfo(np.int64).max)
+    np.minimum.at(least, item, values.astype(np.int64))
+    return np.where(least == np.iinfo(np.int64).max, most, least)
 
 
-def _majorities(scored: DataFrame, items: Ints) -> Series[str]:
-    import pandas as pd
-
-    labelled = scored[scored["kind"] == "category"]
-    found = {
-        item: _majority(mine["label"].tolist(), comparison=bool(mine["other"].notna().any()))
-        for item, mine in labelled.groupby("item")
-    }
-    return pd.Series(found, dtype=object).reindex(items)
-
-
-def _majority(labels: Sequence[str], *, comparison: bool) -> str | None:
-    if not comparison or any(label not in STEPS for label in labels):
-        return _most(labels)
-    sides = [float(np.sign(STEPS[label])) for label in labels]
-    side = _most(sides)
-    if side is None:
-        return "A=B"
-    if side == 0:
-        ties = [label for label in labels if STEPS[label] == 0]
-        return _most(ties) or "A=B"
-    strengths = sorted(abs(STEPS[label]) for label, one in zip(labels, sides, strict=True) if one == side)
-    return LABELS[side * strengths[(len(strengths) - 1) // 2]]
+def _means(said: DataFrame, item: Ints, size: int) -> Floats:
+    """Of each author's mean over repeats: (items,), NaN without a number."""
+    value = said["value"].to_numpy()
+    known = ~np.isnan(value)
+    author = (_codes(said["source"]) * (len(said["by"].cat.categories) + 1) + _codes(said["by"]))[known]
+    pairs, place = np.unique(item[known] * (author.max(initial=0) + 1) + author, return_inverse=True)
+    means = np.bincount(place, weights=value[known]) / np.maximum(np.bincount(place), 1)
+    of = pairs // (author.max(initial=0) + 1)
+    many = np.bincount(of, minlength=size)
+    sums = np.bincount(of, weights=means, minlength=size)
+    return np.divide(sums, many, out=np.full(size, np.nan), where=many > 0)
 
 
-def _most(votes: Sequence[T]) -> T | None:
-    """What has more votes than anything else; None where two lead."""
-    counts = dict.fromkeys(votes, 0)
-    for vote in votes:
-        counts[vote] += 1
-    most = max(counts.values())
-    leading = [vote for vote, count in counts.items() if count == most]
-    return leading[0] if len(leading) == 1 else None
+def _majorities(said: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:
+    """The label that each item's labels come to: (items,), None where there is none."""
+    labelled = said["label"].notna().to_numpy()
+    found = np.full(size, None, dtype=object)
+    if not labelled.any():
+        return found
+    said, item = said[labelled], item[labelled]
+    names = np.array([*said["label"].cat.categories, None], dtype=object)
+    if said["other"].notna().all() and set(said["label"].dropna()) <= set(STEPS):
+        return _directions(steps_of(said), said["label"].to_numpy(dtype=object), item, size)
+    return names[_most(_codes(said["label"]), item, size, len(names) - 1)]
 
 
-def by_author(judgements: DataFrame) -> dict[str, DataFrame]:
-    """Each author's verdicts under one metric, judges' and rules', one for each answer: repeats are one mean, and
-    where it was asked in both orders only what both come to counts."""
-    rows = judgements[~of_people(judgements) & (judgements["source"] != "override").to_numpy()]
+def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: int) -> NDArray[np.object_]:
+    """A comparison's direction and strength."""
+    side = np.sign(steps).astype(np.int64)
+    winner = _most(side + 1, item, size, 3) - 1  # 2: none
+    found = np.full(size, None, dtype=object)
+    present = np.bincount(item, minlength=size) > 0
+    found[present & ((winner == 2) | (winner == 0))] = "A=B"
+    ties = (side == 0) & (winner[item] == 0)
+    bad = (labels == BOTH_BAD)[ties]
+    share = np.bincount(item[ties], weights=bad, minlength=size) * 2 > np.bincount(item[ties], minlength=size)
+    found[share] = BOTH_BAD
+    agreeing = (side != 0) & (side == winner[item])
+    of, strength = item[agreeing], np.abs(steps[agreeing])
+    order = np.lexsort((strength, of))
+    items, start, many = np.unique(of[order], return_index=True, return_counts=True)
+    middle = strength[order][start + (many - 1) // 2] * winner[items]
+    found[items] = [LABELS[one] for one in middle.tolist()]
+    return found
+
+
+def _most(votes: Ints, item: Ints, size: int, none: int) -> Ints:
+    """What has more votes than anything else on each item; `none` where two lead or nobody voted."""
+    width = int(votes.max(initial=0)) + 1
+    pairs, counts = np.unique(item * width + votes, return_counts=True)
+    of, what = pairs // width, pairs % width
+    most = np.zeros(size, dtype=np.int64)
+    np.maximum.at(most, of, counts)
+    leading = counts == most[of]
+    alone = leading & (np.bincount(of[leading], minlength=size) == 1)[of]
+    found = np.full(size, none, dtype=np.int64)
+    found[of[alone]] = what[alone]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """All verdicts under one metric, comparisons with A in one place (`as_comparisons`), each with the number of the
+    answer or two that it is about (`item`). `people`: theirs; `value`: what these come to; `authors`: of each judge,
+    script and rule program one row for each item, by name."""
+
+    metric: Metric
+    compares: bool
+    rows: DataFrame
+    people: DataFrame
+    value: DataFrame
+    authors: dict[str, DataFrame]
+
+    @property
+    def level(self) -> Level:
+        """Nominal for labels and bools; ordinal for comparisons and for whole numbers on a declared scale of whole
+        numbers; interval for all other numbers."""
+        if self.compares:
+            return "ordinal"
+        if not (self.rows["kind"] == "number").any():
+            return "nominal"
+        values = self.rows["value"].to_numpy()
+        ends = [end for end in (self.metric.low, self.metric.high) if end is not None]
+        whole = len(ends) == 2 and all(float(end).is_integer() for end in ends)
+        return "ordinal" if whole and np.array_equal(np.floor(values), values, equal_nan=True) else "interval"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all values are bools."""
+        return set(self.rows["kind"].dropna().unique()) == {"bool"}
+
+    @property
+    def judges(self) -> dict[str, DataFrame]:
+        """Every single verdict of the judge models, by name."""
+        mine = self.rows[(self.rows["source"] == "judge").to_numpy()]
+        parts = {str(name): part for name, part in mine.groupby("by", observed=True)}
+        return {name: parts[name] for name in sorted(parts)}
+
+
+def verdicts_under(mine: DataFrame, metric: Metric) -> Verdicts:
+    """The verdicts among the rows of one metric."""
+    comparing = compares(mine, metric)
+    rows = as_comparisons(mine, metric) if comparing else mine
+    rows = rows.assign(item=answers_coded(rows))
+    by_people = of_people(rows)
+    people = rows[by_people]
+    return Verdicts(metric, comparing, rows, people, one_each(people), _by_author(rows[~by_people]))
+
+
+def _by_author(rows: DataFrame) -> dict[str, DataFrame]:
+    """Repeats are one mean, and where it was asked in both orders only what both come to counts."""
+    rows = rows[(rows["source"] != "override").to_numpy()]
     parts = {str(name): mine for name, mine in rows.groupby("by", observed=True)}
     return {name: one_each(without_single_orders(parts[name])) for name in sorted(parts)}
 
@@ -223,13 +289,14 @@ def without_single_orders(rows: DataFrame) -> DataFrame:
     both = (rows["order"] == "both").to_numpy()
     if not both.any():
         return rows
-    items = answers_coded(rows)
+    items = rows["item"].to_numpy()
     return rows[both | ~np.isin(items, items[both])]
 
 
-def answer_index(rows: DataFrame) -> DataFrame:
-    """The rows, indexed by what they are about: candidate, row, response, other, other response."""
-    keys = [name for name in ANSWERS if name != "metric"]
-    plain = {name: rows[name].astype(object) for name in ("candidate", "other")}
-    plain["other"] = plain["other"].where(rows["other"].notna(), "")
-    return rows.assign(**plain).set_index(keys)
+def on_both(rows: DataFrame, others: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """The rows of two authors on the items that both have a value for, in one order."""
+    rows, others = rows[rows["kind"].notna().to_numpy()], others[others["kind"].notna().to_numpy()]
+    _, a, b = np.intersect1d(
+        rows["item"].to_numpy(), others["item"].to_numpy(), assume_unique=True, return_indices=True
+    )
+    return rows.take(a), others.take(b)

@@ -18,9 +18,10 @@ from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge, as_script
 from judging.core.pipeline import MetricDefinition
+from judging.endpoints.models import Endpoint
 from judging.metrics import linting as background
 from judging.metrics import preview
-from judging.metrics.models import Endpoint, Metric, TemplateLint
+from judging.metrics.models import Metric, TemplateLint
 from judging.metrics.rules import linting
 from judging.metrics.rules.linting import lint_references
 from judging.metrics.rules.looking import look

@@ -15,14 +15,14 @@ from datasets.importing import import_or_wait
 from datasets.models import Candidate, Response, Version
 from evalsite.accounts.models import User
 from judging.core.judges import scripted
-from judging.core.judges.patience import RetryPolicy
+from judging.core.judges.retry import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.metrics.models import Endpoint
+from judging.endpoints import limiter
+from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.people.offers import candidates_of
 from judging.reports.services import report_document
-from judging.runs import limits, pump, services
-from judging.runs.circuits import down_endpoints
-from judging.runs.load_models import EndpointLoad
+from judging.runs import pump, services
+from judging.runs.endpoint_outages import down_endpoints
 from judging.runs.models import INFER, Generation, Run, RunCandidate, RunState
 from tests.make import a_candidate, a_metric, a_project, a_run, a_version
 from tests.patience import PATIENCE, wait_until
@@ -372,7 +372,9 @@ def test_a_candidate_that_is_down_is_said_to_be() -> None:
     endpoint = Endpoint.objects.create(project=version.dataset.project, name="gamma", url="u", model="m")
     run = a_run(version, a_metric("http://127.0.0.1:9/v1"), asked=[a_candidate("", endpoint=endpoint.pk)])
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
-    limits.make_row(f"endpoint {endpoint.pk}")
-    EndpointLoad.objects.update(down_since=limits.now() - 5, next_try_at=limits.now() + 9, problem="connect")
+    limiter.ensure_row(f"endpoint {endpoint.pk}")
+    EndpointLoad.objects.update(
+        down_since=limiter.now() - 5, next_try_at=limiter.now() + 9, problem="connect"
+    )
     (down,) = down_endpoints(Run.objects.get(pk=run.pk))
     assert (down.name, "Can't connect" in down.why) == ("gamma", True)

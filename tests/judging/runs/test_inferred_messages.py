@@ -14,7 +14,7 @@ from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from judging.metrics.services import metric_create
 from judging.runs.models import Run
 from tests.conftest import ClientOf

@@ -14,9 +14,9 @@ from django.urls import reverse
 from datasets.models import Version
 from evalsite import engine
 from evalsite.accounts.models import Project, User
-from judging.metrics.models import Endpoint
-from judging.runs import limits, planning, services
-from judging.runs.load_models import EndpointLoad
+from judging.endpoints import limiter
+from judging.endpoints.models import Endpoint, EndpointLoad
+from judging.runs import planning, services
 from judging.runs.models import Run, RunState
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
@@ -279,8 +279,8 @@ def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
     planning.plan(run.pk)
     EndpointLoad.objects.create(
         key=f"endpoint {endpoint.pk}",
-        down_since=limits.now() - 130,
-        next_try_at=limits.now() + 9,
+        down_since=limiter.now() - 130,
+        next_try_at=limiter.now() + 9,
         failures=9,
         problem="cut",
     )

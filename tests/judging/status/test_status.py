@@ -14,9 +14,8 @@ from evalsite.accounts.models import User
 from evalsite.models import WorkerProcess
 from judging import jails
 from judging.core.pipeline import JudgeModel
-from judging.metrics.models import Endpoint
-from judging.runs.lanes import way_key
-from judging.runs.load_models import EndpointLoad
+from judging.endpoints.limiter import endpoint_key
+from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import Generation, Judgement, JudgeReply, Run, RunState
 from judging.runs.services import run_stop_at_budget
 from judging.status import selectors
@@ -88,7 +87,7 @@ def endpoint(alice: User) -> Endpoint:
 
 def circuit(endpoint: Endpoint, **state: object) -> None:
     judge = JudgeModel(name="j", url="http://x/v1", model="m", template="", endpoint=endpoint.pk)
-    EndpointLoad.objects.create(key=way_key(judge), **state)
+    EndpointLoad.objects.create(key=endpoint_key(judge), **state)
 
 
 def test_an_endpoint_that_is_down_is_told_though_nobody_asked_it_lately(
