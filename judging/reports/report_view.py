@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import md5
 from typing import Any
 
+from django.core.cache import cache
 from django.utils.safestring import SafeString, mark_safe
 
 from judging.core.statistics.frame import Metric
 from judging.reports import labels, selectors
 from judging.reports.agreement_view import AgreementView, agreement_view
 from judging.reports.drawing import spread_chart
-from judging.reports.figures import Kept, for_page
+from judging.reports.figures import KEPT_SECONDS, LAYOUT, Kept, for_page
 from judging.reports.leaderboard import BoardData, Leaderboard, leaderboard
 from judging.reports.links import Links
 from judging.reports.pair_matrix import PairMatrix, pair_matrix
 from judging.reports.result_card import ResultCard, result_card
 from judging.reports.rule_lines import RuleFigures, left_out_lines, rule_table
-from judging.reports.services import report_document
+from judging.reports.selectors import LENGTH, TURNS, FieldUnknown
+from judging.reports.services import report_by, report_document
 from judging.reports.side_by_side_view import SideView, side_views
 from judging.reports.slices_view import Slices, slices_of
 from judging.reports.tables import (
@@ -34,6 +37,8 @@ from judging.reports.tables import (
 )
 from judging.runs.models import Run
 
+MOST_SLICED = 100_000  # judgements; of a larger run `manage.py report --by` shows slices
+EVERY_ROW = (TURNS, LENGTH)
 EVERY_METRIC = "all"  # in one table
 EACH_METRIC = "each"  # below each other
 
@@ -85,12 +90,16 @@ class MetricView:
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """The page: its result, and what was left out. `tabs`: (value, name, whether it is shown) for each metric;
+    """The page: its result, and what was left out.
+
+    `fields`: by which its means may be shown too. `tabs`: (value, name, whether it is shown) for each metric;
     `metrics`: those that are shown; `every_metric`: the table of all of them. `scored`: judgements with a value;
     `truncated`: those with a judge's reply that was cut off; `made_at`: when the figures were worked out, if the run
-    has changed since."""
+    has changed since.
+    """
 
     document: Mapping[str, Any]
+    fields: Sequence[str]
     series: Mapping[str, int]
     left_out: list[str]
     overridden: int
@@ -111,8 +120,10 @@ def report_view(run: Run, options: Options | None = None) -> ReportView | None:
 
 def view_of(run: Run, kept: Kept, links: Links, options: Options) -> ReportView:
     """The page from figures that are known; without links where its reader may not see items."""
-    figures = kept.figures
+    figures, fields = kept.figures, fields_of(run)
     document = report_document(run, figures)
+    if options.by in fields:
+        document["breakdown"] = _breakdown(run, kept, options.by)
     cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
     metrics = list(selectors.metrics_of(run).values())
     shown = chosen_metrics(len(metrics), options.metric)
@@ -120,6 +131,7 @@ def view_of(run: Run, kept: Kept, links: Links, options: Options) -> ReportView:
     maker = _Maker(document, links, series, figures.rule_lines, options)
     return ReportView(
         document=document,
+        fields=fields,
         series=series,
         left_out=labels.left_out_sentences(document["left_out"]),
         overridden=labels.overridden(document),
@@ -131,6 +143,26 @@ def view_of(run: Run, kept: Kept, links: Links, options: Options) -> ReportView:
         truncated=figures.truncated,
         made_at=None if kept.current(run) else kept.made_at,
     )
+
+
+def fields_of(run: Run) -> list[str]:
+    """The fields of the rows by whose values means can be shown; none where a page would have to wait for it."""
+    if run.total > MOST_SLICED:
+        return []
+    return [*run.version.fields_found, *(name for name in EVERY_ROW if name not in run.version.fields_found)]
+
+
+def _breakdown(run: Run, kept: Kept, field: str) -> dict[str, Any] | None:
+    """Worked out once for each state of the run; None where no row has the field."""
+    key = f"breakdown.{LAYOUT}:{run.pk}:{kept.revision}:{md5(field.encode(), usedforsecurity=False).hexdigest()}"
+    found: dict[str, Any] | None = cache.get(key)
+    if found is None:
+        try:
+            found = report_by(run, [field])["breakdown"]
+        except FieldUnknown:
+            return None
+        cache.set(key, found, KEPT_SECONDS)
+    return found
 
 
 def chosen_metrics(count: int, wanted: str) -> list[int]:
@@ -179,7 +211,9 @@ class _Maker:
             pairs_summary=labels.pair_summary(pairs),
             side_by_side=side_views(self.document, metric.name, self.series),
             agreement=agreement_view(self.document, metric.name, values, self.series, links),
-            slices=slices_of(self._breakdown(), metric.name, list(cells), values, (metric.low, metric.high)),
+            slices=slices_of(
+                self.document.get("breakdown"), metric.name, list(cells), values, (metric.low, metric.high)
+            ),
             spread=_svg(spread_chart(f"spread-{place}", cells, metric)),
             distribution=distribution_table(cells, metric.name, links),
             shares=shares_table(cells, metric.name, links),
@@ -187,11 +221,6 @@ class _Maker:
             rule_lines=rule_table(lines, metric.name, list(cells), links) if lines else None,
             rule_lines_left_out=left_out_lines(lines) if lines else 0,
         )
-
-    def _breakdown(self) -> Mapping[str, Any] | None:
-        """The one by the field that the reader chose."""
-        found = self.document.get("breakdown", ())
-        return next((one for one in found if one["field"] == self.options.by), None)
 
     def _board(
         self,
