@@ -53,3 +53,11 @@ class ReportLink(models.Model):
     @property
     def open(self) -> bool:
         return self.revoked_at is None and self.expires_at > timezone.now()
+
+
+class RunOutcome(models.Model):
+    """What came of a run, as lists of runs show it: each candidate's mean; see outcomes.py."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="outcome")
+    revision = models.PositiveIntegerField(help_text="of the run when it was worked out")
+    metrics = models.JSONField(default=list, help_text="see outcomes.py: MetricOutcome")

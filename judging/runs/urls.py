@@ -6,7 +6,7 @@ from django.urls import path
 
 import judging.review.views as review
 from judging.comparison import views as comparison
-from judging.reports import share_views
+from judging.reports import board_views, share_views
 from judging.reports import views as reports
 from judging.runs import judging_again_views, rereading_views, views
 
@@ -15,6 +15,7 @@ app_name = "runs"
 urlpatterns = [
     path("", views.runs, name="list"),
     path("new/", views.new, name="new"),
+    path("leaderboard/", board_views.leaderboard, name="leaderboard"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/pause/", views.pause, name="pause"),
     path("<int:pk>/resume/", views.resume, name="resume"),

@@ -10,7 +10,7 @@ from .text_width import width
 
 INTERVAL_WIDTH, HEIGHT, INSET = 220.0, 22.0, 12.0
 SPREAD_WIDTH, GAP = 84.0, 2.0
-TREND_WIDTH = 84.0
+TREND_WIDTH, MINI_WIDTH = 84.0, 92.0
 TICK_SIZE = 11.0
 
 
@@ -58,6 +58,22 @@ def interval_bar(
     if mean is not None:
         marks.append(mark_at(series, axis.place(mean), HEIGHT / 2))
     return _svg(f"interval-bar {colour_class(series)}", INTERVAL_WIDTH, HEIGHT, *grid, *marks, tip=tip)
+
+
+def mini_interval(
+    series: int, ends: tuple[float, float], mean: float | None, low: float | None, high: float | None
+) -> str:
+    """A mean on its interval within a scale, as small as a line of text."""
+    axis = Axis(ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[1] + 0.5), 6.0, MINI_WIDTH - 6)
+    track = {"x": 0.0, "y": 7.0, "width": MINI_WIDTH, "height": 2.0, "rx": 1.0}
+    marks = [element("rect", class_="track", fill="currentColor", fill_opacity=0.15, **track)]
+    if low is not None and high is not None:
+        left, right = axis.place(low), axis.place(high)
+        box = {"x": left, "y": 5.0, "width": max(1.0, right - left), "height": 6.0, "rx": 3.0}
+        marks.append(element("rect", class_="series-fill soft", fill="currentColor", **box))
+    if mean is not None:
+        marks.append(mark_at(series, axis.place(mean), 8.0, 8.0))
+    return _svg(f"mini {colour_class(series)}", MINI_WIDTH, 16.0, *marks)
 
 
 def spread(series: int, bars: Sequence[Bar], name: str) -> str:
