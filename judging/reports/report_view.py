@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from judging.core.statistics.frame import Metric
 from judging.reports import labels, selectors
 from judging.reports.agreement_view import AgreementView, agreement_view
-from judging.reports.drawing import spread_chart
+from judging.reports.drawing import metrics_radar, spread_chart
 from judging.reports.figures import KEPT_SECONDS, LAYOUT, Kept, for_page
 from judging.reports.leaderboard import BoardData, Leaderboard, leaderboard
 from judging.reports.links import Links
@@ -106,6 +106,7 @@ class ReportView:
     tabs: Sequence[tuple[str, str, bool]]
     metrics: Sequence[MetricView]
     every_metric: Table | None
+    radar: SafeString
     scored: int
     responses: int
     truncated: int
@@ -138,6 +139,7 @@ def view_of(run: Run, kept: Kept, links: Links, options: Options) -> ReportView:
         tabs=_tabs(metrics, options.metric, shown),
         metrics=[maker.metric(place, metrics[place - 1]) for place in shown],
         every_metric=None if shown else metrics_table(document, metrics, series),
+        radar=_svg("" if shown else metrics_radar(document, metrics, series)),
         scored=sum(cell["scored"] for cell in cells),
         responses=sum(cell["responses"] for cell in cells),
         truncated=figures.truncated,
