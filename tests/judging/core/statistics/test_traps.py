@@ -1,4 +1,4 @@
-"""What figures must survive: strange numbers, and data that leave them nothing to say. Never NaN, never an exception."""
+"""Strange numbers, and data that leave figures nothing to say: never NaN, never an exception."""
 
 import json
 
@@ -18,13 +18,17 @@ def everything(judge, people, metric=SCALE):
     verdicts = [said(value, row=row, repeat=again) for row, value in enumerate(judge) for again in (1, 2)]
     verdicts += [said(value, row=row, candidate="beta") for row, value in enumerate(judge)]
     verdicts += [
-        person(value, name, row=row, drawn_with=0.5) for row, value in enumerate(people) for name in ("Ann", "Bob")
+        person(value, name, row=row, drawn_with=0.5)
+        for row, value in enumerate(people)
+        for name in ("Ann", "Bob")
     ]
     features = answer_features(
         [(name, row, 1, "x" * row) for row in range(len(judge)) for name in ("alpha", "beta")]
     )
     found = document(verdicts, metric, features=features)
-    by_field = breakdown(table(verdicts, metric), [metric], "f", {row: str(row % 2) for row in range(len(judge))})
+    by_field = breakdown(
+        table(verdicts, metric), [metric], "f", {row: str(row % 2) for row in range(len(judge))}
+    )
     json.dumps([found, by_field], allow_nan=False)
     return found
 
@@ -61,7 +65,13 @@ def test_only_the_top_of_the_scale_used_is_no_perfect_agreement():
 
 
 def test_a_missing_response_is_in_no_pair_and_no_agreement():
-    verdicts = [said(5), said(6, row=2), said(7, candidate="beta"), person(5), person(9, candidate="beta", row=2)]
+    verdicts = [
+        said(5),
+        said(6, row=2),
+        said(7, candidate="beta"),
+        person(5),
+        person(9, candidate="beta", row=2),
+    ]
     found = document(verdicts)
     assert [pair["items"] for pair in found["pairs"] if (pair["a"], pair["b"]) == ("alpha", "beta")] == [1]
     assert [one["items"] for one in found["judges"]] == [1]
@@ -99,4 +109,7 @@ def test_labels_that_are_no_comparison_are_left_out_of_side_by_side():
 
 
 def test_a_candidate_beside_itself_is_compared_by_its_answers():
-    json.dumps(document([compared("A>B", "alpha", "alpha"), compared("B>A", "alpha", "alpha", row=2)], NO_SCALE), allow_nan=False)
+    json.dumps(
+        document([compared("A>B", "alpha", "alpha"), compared("B>A", "alpha", "alpha", row=2)], NO_SCALE),
+        allow_nan=False,
+    )
