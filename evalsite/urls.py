@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-handler400 = "evalsite.unavailable.bad_request"
-handler500 = "evalsite.unavailable.server_error"
+handler400 = "evalsite.web.unavailable.bad_request"
+handler500 = "evalsite.web.unavailable.server_error"
 
 urlpatterns = [
     path("", include("judging.status.urls")),

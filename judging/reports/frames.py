@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from django.db.models import F
 
 from datasets.core.variables import response_data
-from datasets.models import Response
-from datasets.references import NAME as REFERENCE_NAME
-from judging.core.pipeline import MetricDefinition
-from judging.core.pipeline import Verdict as Said
+from datasets.models import Response, Row
+from datasets.versions.references import reference_of
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import Verdict as Said
 from judging.core.statistics.frame import (
     COMBINED,
     REFERENCE,
@@ -68,11 +69,6 @@ def run_frame(run: Run, people: Iterable[Run] = ()) -> DataFrame:
     return ordered(joined(frames))
 
 
-def shown_name(name: str, version: int) -> str:
-    """A candidate's name in figures: references are kept with a version of their own, 0."""
-    return REFERENCE if version == 0 and name == REFERENCE_NAME else name
-
-
 def _names(runs: Sequence[Run]) -> list[str]:
     """Every candidate, those of the run first and in the order of its data, the reference last."""
     found: dict[str, None] = {}
@@ -80,7 +76,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
         there = run.run_candidates.order_by("candidate").values_list(
             "candidate__name", "candidate__version__number"
         )
-        found |= dict.fromkeys(shown_name(*one) for one in there)
+        found |= dict.fromkeys(selectors.shown_name(*one) for one in there)
     return sorted(found, key=REFERENCE.__eq__)
 
 
@@ -144,7 +140,7 @@ def _given(run: Run, definitions: Definitions) -> Iterator[Verdict]:
         by, source = _author(given, raters, authors)
         yield Verdict(
             metric=given["run_metric__name"],
-            candidate=shown_name(given["candidate__name"], given["candidate__version__number"]),
+            candidate=selectors.shown_name(given["candidate__name"], given["candidate__version__number"]),
             row=given["row__line"],
             response=given["response__number"],
             state=given["state_in_force"],
@@ -174,7 +170,11 @@ def _author(given: dict[str, Any], raters: dict[int, str], authors: dict[str, Au
 
 def _other(given: dict[str, Any]) -> str | None:
     name = given["other_response__candidate__name"]
-    return None if name is None else shown_name(name, given["other_response__candidate__version__number"])
+    return (
+        None
+        if name is None
+        else selectors.shown_name(name, given["other_response__candidate__version__number"])
+    )
 
 
 def _or_nan(value: float | None) -> float:
@@ -197,7 +197,7 @@ def _adjudicated(run: Run) -> Iterator[Verdict]:
             outcome = outcome_of_value(value)
             yield Verdict(
                 metric=metrics[int(number)],
-                candidate=shown_name(item[parts[2]], item[parts[3]]),
+                candidate=selectors.shown_name(item[parts[2]], item[parts[3]]),
                 row=item["row__line"],
                 response=item["response__number"],
                 state=outcome.state,
@@ -271,27 +271,27 @@ def judge_name(definition: MetricDefinition, number: int) -> str:
 
 def features_of_answers(run: Run) -> DataFrame:
     """What the answers of a run look like, and the references beside them; of a large run those of some rows."""
-    candidates = run.run_candidates.order_by("candidate").values_list("candidate", flat=True)
-    rows = max(1, run.rows)
-    every = -(-rows * max(1, len(candidates)) // MOST_TEXTS)
-    found = Response.objects.filter(candidate__in=list(candidates)).exclude(raw="")
-    parts = (
-        "candidate__name",
-        "candidate__version__number",
-        "row__line",
-        "row__version__number",
-        "number",
-        "raw",
-    )
-    answers = (
-        (shown_name(name, version), line, number, _text(raw))
-        for name, version, line, _, number, raw in found.annotate(part=F("row__line") % every)
-        .filter(part=0)
-        .values_list(*parts)
-        .iterator(BATCH)
-    )
-    return answer_features(answers)
+    candidates = list(run.run_candidates.order_by("candidate").values_list("candidate", flat=True))
+    every = max(1, -(-run.rows * len(candidates) // MOST_TEXTS))
+    return answer_features(chain(_answers(run, candidates, every), _references(run, every)))
 
 
-def _text(raw: str) -> str:
-    return str(response_data(raw)["content"])
+def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[str, int, int, str]]:
+    found = Response.objects.filter(candidate__in=candidates, row__version=run.version_id).exclude(raw="")
+    found = found.annotate(part=F("row__line") % every).filter(part=0)
+    for name, line, number, raw in found.values_list(
+        "candidate__name", "row__line", "number", "raw"
+    ).iterator(BATCH):
+        yield name, line, number, str(response_data(raw)["content"])
+
+
+def _references(run: Run, every: int) -> Iterator[tuple[str, int, int, str]]:
+    """Where answers are compared with them."""
+    compared = any(metric.compares for metric in selectors.metrics_of(run).values())
+    if not compared and REFERENCE not in selectors.candidates_of(run).values():
+        return
+    rows = Row.objects.filter(version=run.version_id, valid=True)
+    for row in rows.annotate(part=F("line") % every).filter(part=0).iterator(BATCH):
+        text = reference_of(row, run.version.format)
+        if text is not None:
+            yield REFERENCE, row.line, 1, text

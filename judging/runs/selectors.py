@@ -12,14 +12,15 @@ from typing import Any
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from datasets.models import WHOLE_OR_AGREED, Candidate, Version, VersionState
-from evalsite import engine
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
+from evalsite.tasks import workers
+from evalsite.web.numbers import whole
 from judging.core.candidates import CandidateModel
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import MetricVersion
-from judging.metrics.rules.rows import mean_fields
+from judging.metrics.rule_editor.sample_rows import mean_fields
+from judging.runs.budget import MILLION
 from judging.runs.models import PEOPLE, Run, RunMetric, RunState
 
 RUNS_PER_PAGE = 50
@@ -192,11 +193,11 @@ def progress_of(
 
 def worker_missing(run: Run) -> str:
     """What keeps a run from being taken up (see engine.obstacle); a lost broker does not stop who works on it."""
-    if run.kind == PEOPLE or run.rests:
+    if run.rests or not run.by_workers:
         return ""
     if run.only_worker:
-        return "" if engine.is_alive(run.only_worker) else "worker"
-    obstacle = engine.obstacle(engine.RUNS)
+        return "" if workers.is_alive(run.only_worker) else "worker"
+    obstacle = workers.obstacle(workers.RUNS)
     worked_on = obstacle == "broker" and run.chunks.filter(done=False).exclude(owner="").exists()
     return "" if worked_on else obstacle
 
@@ -204,7 +205,7 @@ def worker_missing(run: Run) -> str:
 def workers_missing(runs: Iterable[Run]) -> str:
     """What keeps the first of these runs that is kept waiting from being taken up; '' where none is."""
     going = [run for run in runs if not run.rests]
-    if not going or not engine.obstacle(engine.RUNS):
+    if not going or not workers.obstacle(workers.RUNS):
         return ""
     return next((found for run in going if (found := worker_missing(run))), "")
 
@@ -212,3 +213,20 @@ def workers_missing(runs: Iterable[Run]) -> str:
 def as_json(value: Any) -> str:
     """For people to read."""
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """In whole units of a currency; `budget` None: as much as it takes."""
+
+    spent: float
+    budget: float | None
+    currency: str
+
+
+def money_of(run: Run) -> Money | None:
+    """None where no endpoint of the run has a price."""
+    if not run.currency:
+        return None
+    budget = None if run.budget_money is None else run.budget_money / MILLION
+    return Money(run.spent / MILLION, budget, run.currency)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from django.db.models import Sum
 from django.utils import timezone
 
-from evalsite import engine
-from judging import jails
+from evalsite.tasks import workers
+from judging import sandboxes
 from judging.endpoints.models import EndpointLoad
 from judging.runs.models import Run
 from judging.status import selectors
@@ -60,7 +60,7 @@ def exposition() -> str:
 def samples() -> Iterator[Sample]:
     """(name, labels, value), families together."""
     living = [worker.queue for worker in selectors.workers() if worker.alive]
-    for queue in engine.QUEUES:
+    for queue in workers.QUEUES:
         yield "worker_up", {"queue": queue}, living.count(queue)
     queues = selectors.queues()
     for one in queues:
@@ -77,7 +77,7 @@ def samples() -> Iterator[Sample]:
     yield from _sums()
     yield "database_bytes", {}, selectors.database().size
     yield "disk_free_bytes", {}, selectors.disk().free
-    level = jails.status().level
+    level = sandboxes.status().level
     yield "sandbox_level", {}, -1 if level is None else level
 
 

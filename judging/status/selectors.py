@@ -14,15 +14,14 @@ import msgspec
 from django.conf import settings
 from django.db import connection
 
-from evalsite import engine
 from evalsite.models import WorkerProcess
+from evalsite.tasks.workers import QUEUES, backend, is_alive, obstacle
 from judging.core.judges.circuit_breaker import EndpointStatus
 from judging.endpoints import limiter
 from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import NOT_ENDED, PEOPLE, Generation, JudgeReply, Run, RunState
 
 REPLIES_LOOKED_AT = 1000
-OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (endpoints/limiter.py)
 LOW_DISK = 0.1  # share of a disk that must stay free
 PACKAGES = ("django", "aiohttp", "celery", "psycopg", "boto3")
 
@@ -96,16 +95,16 @@ def workers() -> list[SeenWorker]:
 
 def _worker(one: WorkerProcess) -> SeenWorker:
     host, pid, _ = one.owner.rsplit(":", 2)
-    alive = engine.is_alive(one.owner)
+    alive = is_alive(one.owner)
     return SeenWorker(one.queue, host, int(pid), alive, one.trouble, one.started_at, one.seen_at)
 
 
 def queues() -> list[SeenQueue]:
     """The queues of the task engine."""
     seen = []
-    for name in engine.QUEUES:
-        waiting, oldest = engine.backend().waiting(name)
-        seen.append(SeenQueue(name, waiting, oldest, engine.obstacle(name)))
+    for name in QUEUES:
+        waiting, oldest = backend().waiting(name)
+        seen.append(SeenQueue(name, waiting, oldest, obstacle(name)))
     return seen
 
 
@@ -131,14 +130,14 @@ def endpoints() -> list[SeenEndpoint]:
         for endpoint, error, calls in last:
             if endpoint is not None:
                 found.setdefault(endpoint, []).append((error, calls))
-    down = EndpointLoad.objects.filter(down_since__gt=0, key__startswith=OF_ENDPOINT).values_list(
+    down = EndpointLoad.objects.filter(down_since__gt=0, key__startswith=limiter.KEY).values_list(
         "key", flat=True
     )
-    wanted = {*found, *(int(key.removeprefix(OF_ENDPOINT)) for key in down)}
+    wanted = {*found, *(int(key.removeprefix(limiter.KEY)) for key in down)}
     known = Endpoint.objects.select_related("project").in_bulk(wanted)
-    circuits = limiter.read_status(f"{OF_ENDPOINT}{pk}" for pk in known) if known else {}
+    circuits = limiter.read_status(f"{limiter.KEY}{pk}" for pk in known) if known else {}
     seen = [
-        _endpoint(endpoint, found.get(pk, []), circuits.get(f"{OF_ENDPOINT}{pk}"))
+        _endpoint(endpoint, found.get(pk, []), circuits.get(f"{limiter.KEY}{pk}"))
         for pk, endpoint in known.items()
     ]
     return sorted(seen, key=lambda one: (one.down_since is None, -one.failed, one.endpoint.name))
@@ -157,7 +156,7 @@ def _endpoint(
         return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, None, circuit.closed_for)
     since = limiter.now() - circuit.down_for
     return SeenEndpoint(
-        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.try_in
+        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.probe_in
     )
 
 

@@ -47,8 +47,9 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> dic
     who answered.
 
     A feature's value is `(a - b) / (a + b)` of the two answers, 0 where both have none, over its standard deviation.
-    Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others exactly, is no key. None where the
-    model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?", LMSYS 2024.
+    Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others
+    exactly, is no key. None where the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
+    LMSYS 2024.
     """
     sides = [
         features.reindex(_places(each, name, number)).to_numpy(dtype=np.float64)
@@ -71,11 +72,13 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> dic
 
 def _telling(met: Comparisons, apart: Floats, spread: Floats) -> list[int]:
     """The features that differ and are no mixture of the ones before them and of who answered."""
-    design, kept = candidate_design(met), []
+    design = candidate_design(met)
+    kept: list[int] = []
     for place in np.flatnonzero(spread > 0).tolist():
         wider = np.column_stack([design, apart[:, place]])
         if np.linalg.matrix_rank(wider) > np.linalg.matrix_rank(design):
-            design, kept = wider, [*kept, place]
+            design = wider
+            kept.append(place)
     return kept
 
 

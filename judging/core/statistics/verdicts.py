@@ -134,12 +134,14 @@ def _merged(firsts: DataFrame, rows: DataFrame, item: Ints) -> DataFrame:
     import pandas as pd
 
     size = len(firsts)
-    rank = rows["state"].astype(object).map({state: at for at, state in enumerate(_COUNTED_FIRST)}).to_numpy()
+    ranks = np.array([_COUNTED_FIRST.index(state) for state in rows["state"].cat.categories], dtype=np.int64)
+    rank = ranks[_codes(rows["state"])]
     states = np.array(_COUNTED_FIRST, dtype=object)[_least(rank, item, size, 0)]
     scored = (rows["state"] == SCORED).to_numpy()
     said, of = rows[scored], item[scored]
     kinds = np.array([*KINDS, None], dtype=object)[_least(_codes(said["kind"]), of, size, len(KINDS))]
     labels = _majorities(said, of, size)
+    labels[kinds != "category"] = None
     hung = (kinds == "category") & pd.isna(labels)
     states[hung] = NO_SCORE if of_people(rows).all() else UNPARSED
     kinds[hung] = None
@@ -150,7 +152,7 @@ def _merged(firsts: DataFrame, rows: DataFrame, item: Ints) -> DataFrame:
         state=pd.Categorical(states, categories=list(STATES)),
         kind=pd.Categorical(kinds, categories=list(KINDS)),
         value=np.where(numeric, _means(said, of, size), np.nan),
-        label=pd.Categorical(np.where(kinds == "category", labels, None)),
+        label=pd.Categorical(labels),
         **{name: rows[name].array.take(last) for name in ("by", "source", "drawn_with")},
         shown_first=0,
         repeat=1,
@@ -178,7 +180,8 @@ def _means(said: DataFrame, item: Ints, size: int) -> Floats:
     of = pairs // (author.max(initial=0) + 1)
     many = np.bincount(of, minlength=size)
     sums = np.bincount(of, weights=means, minlength=size)
-    return np.divide(sums, many, out=np.full(size, np.nan), where=many > 0)
+    found: Floats = np.divide(sums, many, out=np.full(size, np.nan), where=many > 0)
+    return found
 
 
 def _majorities(said: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:

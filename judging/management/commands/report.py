@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evalsite import data_dir
+from evalsite.storage import data_dir
 from judging.core.statistics.gate import Decision, RequirementError, decide, exit_status, parse_requirement
 from judging.reports.plain import plain_report
 from judging.reports.selectors import FieldUnknown

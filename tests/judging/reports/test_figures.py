@@ -16,18 +16,19 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from datasets import importing, searching
+from datasets.importing import worker
+from datasets.versions import search
 from evalsite.accounts.models import Project, User
-from judging.core.pipeline import Story
+from judging.core.results import JudgementResult
 from judging.core.values import Outcome
 from judging.reports import figures
 from judging.reports.models import KeptFigures
 from judging.reports.services import report_document
-from judging.runs import planning, store
+from judging.runs import planning
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
-from judging.runs.services import run_cancel, run_pause
-from judging.runs.settling import run_settle
+from judging.runs.stopping import run_cancel, run_end_early, run_pause
+from judging.runs.worker import store
 from tests.conftest import ClientOf
 from tests.judging.reports.cast import OWNER, a_judged_run, judge_all
 from tests.make import a_metric, a_run, a_version
@@ -75,7 +76,7 @@ def text(answer: HttpResponse) -> str:
 
 
 def woken() -> list[dict[str, int]]:
-    tasks = DBTaskResult.objects.filter(task_path="judging.reports.tasks.work_out_figures")
+    tasks = DBTaskResult.objects.filter(task_path="judging.reports.figures.work_out_figures")
     return [task.args_kwargs["kwargs"] for task in tasks]
 
 
@@ -178,13 +179,13 @@ def test_figures_kept_by_another_version_of_the_program_are_worked_out_anew(run:
 
 def test_long_work_of_the_same_worker_gives_way_to_figures(run: Run) -> None:
     assert figures.for_page(run) is None
-    importing.give_way("test:1:1", threading.Event())
+    worker.give_way("test:1:1", threading.Event())
     assert figures.for_page(run) is not None
 
 
 def test_building_a_search_index_gives_way_to_figures(run: Run) -> None:
     assert figures.for_page(run) is None
-    searching.build(run.version_id, "test:1:1")
+    search.build(run.version_id, "test:1:1")
     assert figures.for_page(run) is not None
 
 
@@ -200,10 +201,10 @@ def test_figures_that_fail_spoil_no_other_work_and_wait_for_the_next_page(
 
     monkeypatch.setattr(figures, "_work_out", broken)
     for _ in range(3):
-        importing.give_way("test:1:1", threading.Event())
+        worker.give_way("test:1:1", threading.Event())
     assert len(calls) == 1
     figures.for_page(run)
-    importing.give_way("test:1:1", threading.Event())
+    worker.give_way("test:1:1", threading.Event())
     assert len(calls) == 2
 
 
@@ -230,7 +231,7 @@ def test_a_large_run_that_ends_has_its_figures_worked_out_before_a_page_asks(end
     assert kept.current(ended)
 
 
-@pytest.mark.parametrize("stop", [run_pause, run_cancel, run_settle])
+@pytest.mark.parametrize("stop", [run_pause, run_cancel, run_end_early])
 def test_so_has_one_that_is_stopped_on_its_way(project: Project, stop: Callable[[Run], bool]) -> None:
     run = half_judged(project)
     assert woken() == []
@@ -244,7 +245,9 @@ def test_replies_that_come_after_the_stop_are_in_the_figures_too(project: Projec
     assert leased
     run_pause(run)
     figures.keep_wanted()
-    late = [store.Judged(one, Story(Outcome("scored", 5))) for one in store.load(leased, "judge_only")]
+    late = [
+        store.Judged(one, JudgementResult(Outcome("scored", 5))) for one in store.load(leased, "judge_only")
+    ]
     store.write(late, [leased.chunk], OWNER)
     figures.keep_wanted()
     run.refresh_from_db()
