@@ -13,6 +13,7 @@ urlpatterns = [
     path("", include("judging.status.urls")),
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
+    path("shared/", include("judging.reports.urls")),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
     path("p/<slug:slug>/endpoints/", include("judging.endpoints.urls")),
     path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from django.db.models import F
 
 from datasets.core.variables import response_data
-from datasets.models import Response
+from datasets.models import Response, Row
+from datasets.versions.references import reference_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import Verdict as Said
 from judging.core.statistics.frame import (
@@ -283,27 +285,27 @@ def judge_name(definition: MetricDefinition, number: int) -> str:
 
 def features_of_answers(run: Run) -> DataFrame:
     """What the answers of a run look like, and the references beside them; of a large run those of some rows."""
-    candidates = run.run_candidates.order_by("candidate").values_list("candidate", flat=True)
-    rows = max(1, run.rows)
-    every = -(-rows * max(1, len(candidates)) // MOST_TEXTS)
-    found = Response.objects.filter(candidate__in=list(candidates)).exclude(raw="")
-    parts = (
-        "candidate__name",
-        "candidate__version__number",
-        "row__line",
-        "row__version__number",
-        "number",
-        "raw",
-    )
-    answers = (
-        (selectors.shown_name(name, version), line, number, _text(raw))
-        for name, version, line, _, number, raw in found.annotate(part=F("row__line") % every)
-        .filter(part=0)
-        .values_list(*parts)
-        .iterator(BATCH)
-    )
-    return answer_features(answers)
+    candidates = list(run.run_candidates.order_by("candidate").values_list("candidate", flat=True))
+    every = max(1, -(-run.rows * len(candidates) // MOST_TEXTS))
+    return answer_features(chain(_answers(run, candidates, every), _references(run, every)))
 
 
-def _text(raw: str) -> str:
-    return str(response_data(raw)["content"])
+def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[str, int, int, str]]:
+    found = Response.objects.filter(candidate__in=candidates, row__version=run.version_id).exclude(raw="")
+    found = found.annotate(part=F("row__line") % every).filter(part=0)
+    for name, line, number, raw in found.values_list(
+        "candidate__name", "row__line", "number", "raw"
+    ).iterator(BATCH):
+        yield name, line, number, str(response_data(raw)["content"])
+
+
+def _references(run: Run, every: int) -> Iterator[tuple[str, int, int, str]]:
+    """Where answers are compared with them."""
+    compared = any(metric.compares for metric in selectors.metrics_of(run).values())
+    if not compared and REFERENCE not in selectors.candidates_of(run).values():
+        return
+    rows = Row.objects.filter(version=run.version_id, valid=True)
+    for row in rows.annotate(part=F("line") % every).filter(part=0).iterator(BATCH):
+        text = reference_of(row, run.version.format)
+        if text is not None:
+            yield REFERENCE, row.line, 1, text

@@ -23,6 +23,7 @@ from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
 from judging.people import assignments
 from judging.people.models import RatingsImport
+from judging.reports.sharing import report_link_create
 from judging.runs.results_import.models import ResultsImport
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
@@ -72,7 +73,7 @@ def table(method: str, may: str, names: str, refusal: str = "403", superuser: st
     TABLE.update({name: Rule(method, may, refusal, superuser) for name in names.split()})
 
 
-table(GET, PUBLIC, "accounts:sign_in accounts:join")
+table(GET, PUBLIC, "accounts:sign_in accounts:join reports:shared")
 table(POST, PUBLIC, "accounts:sign_out accounts:language accounts:theme")
 table(GET, NOBODY, "accounts:oidc accounts:oidc_back", "404")  # single sign-on is off
 table(POST, NOBODY, "accounts:view_as", "403")  # of local mode
@@ -145,13 +146,18 @@ table(
     READ,
     "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file "
     "runs:people_result "
-    "runs:compare runs:compare_item runs:items runs:answer runs:panel",
+    "runs:compare runs:compare_item runs:items runs:answer runs:panel runs:leaderboard",
 )
-table(GET, WORK, "runs:new runs:read_again runs:judge_again runs:import_results runs:results_import")
+table(
+    GET,
+    WORK,
+    "runs:new runs:read_again runs:judge_again runs:import_results runs:results_import runs:report_links",
+)
 table(
     POST,
     WORK,
-    "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers runs:import_confirm runs:import_discard",
+    "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers runs:import_confirm runs:import_discard "
+    "runs:report_revoke_link",
 )
 table(POST, REVIEW, "runs:override runs:withdraw")
 
@@ -201,6 +207,7 @@ def places(
     invitation, secret = invitation_create(
         project=project, roles=["rater"], note="x", days=7, by=cast["adam"]
     )
+    link, report_secret = report_link_create(run=run, note="", days=7, by=alice)
     in_version = {"dataset": version.dataset_id, "number": version.number, "old": 1, "code": "messages.empty"}
     return {
         "accounts:join": {"secret": secret},
@@ -219,6 +226,8 @@ def places(
         "people:stop_import": {"number": imported.pk},
         "people": {"pk": evaluation.run_id, "number": 1, "rater": first.rater_id, "form": "jsonl"},
         "desk": {"pk": evaluation.run_id, "assignment_pk": second.pk},
+        "reports:shared": {"secret": report_secret},
+        "runs:report_revoke_link": {"link_pk": link.pk},
         "runs:export": {"form": "jsonl"},
         **{
             f"runs:{name}": {"pk": results.pk}

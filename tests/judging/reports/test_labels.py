@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judging.core.statistics.document import NOTES
-from judging.reports.words import decimal, interval, note_sentences, probability, signed, verdict
+from judging.reports.labels import decimal, interval, note_sentences, probability, signed, verdict
 
 
 @pytest.mark.parametrize(
