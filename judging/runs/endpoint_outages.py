@@ -56,9 +56,9 @@ def down_endpoints(run: Run) -> list[EndpointOutage]:
 
 
 def _asked_by(run: Run) -> list[JudgeModel]:
-    """Everybody whom the run may ask: judge models, of a later version of a metric too, and candidates."""
+    """Everybody that the run may ask: judge models, of a later version of a metric too, and candidates."""
     again = Reading.objects.filter(run_metric__run=run, asks=True)
-    texts = [*run.metrics.values_list("definition", flat=True), *again.values_list("definition", flat=True)]
+    texts = [one.definition for one in run.metrics.all()] + list(again.values_list("definition", flat=True))
     judges = [judge for text in texts for judge in MetricDefinition.from_json(text).judges]
     return judges + [one.model.asked for one in asked_of(run)]
 

@@ -15,7 +15,7 @@ from judging.core.values import Outcome
 from judging.runs import services, stopping
 from judging.runs.export import jsonl_lines
 from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
-from judging.runs.worker import store
+from judging.runs.worker import run_worker, store
 from tests.judging.working import at_work, work
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.patience import PATIENCE, wait_until
