@@ -148,17 +148,21 @@ def run_create(
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate=candidate) for candidate in candidates])
     candidates_create(run, asked)
     _freeze_metrics(run, metrics)
-    record(
-        Action.RUN_STARTED,
-        project=project,
-        thing=run,
-        by=user,
-        dataset=version.dataset.name,
-        version=version.number,
-        metrics=[metric.definition.name for metric in metrics],
-    )
+    _record_start(run, metrics)
     engine.wake(run_worker.judge_runs)
     return run
+
+
+def _record_start(run: Run, metrics: Sequence[ChosenMetric]) -> None:
+    record(
+        Action.RUN_STARTED,
+        project=run.project,
+        thing=run,
+        by=run.created_by,
+        dataset=run.version.dataset.name,
+        version=run.version.number,
+        metrics=[metric.definition.name for metric in metrics],
+    )
 
 
 def _set_options(run: Run, options: RunOptions, prices: PriceList) -> None:
