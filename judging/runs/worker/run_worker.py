@@ -156,7 +156,7 @@ class RunWorker:
             backoff.succeeded()
             for run in [self.runs[pk] for pk in watched if pk in self.runs]:
                 if run.pk in running:
-                    run.ledger.heard(running[run.pk])
+                    run.ledger.synchronize(running[run.pk])
                 else:
                     run.let_go()
 

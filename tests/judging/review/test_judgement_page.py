@@ -318,7 +318,7 @@ def overridden_then_asked_again(project: Project, bob: User) -> tuple[Judgement,
     """Both attempts of a judgement whose first one was overridden."""
     run = a_judged_run(project, lambda _: said(5))
     override_add(judgement=first_of(run), value=7.25, reason="It is right.", by=bob)
-    run_rejudge(run=run, meant=Selection(ANYTHING), user=None)
+    run_rejudge(run=run, selection=Selection(ANYTHING), user=None)
     judge(Run.objects.get(pk=run.pk), lambda _: said(3))
     found = run.judgements.select_related("row", "candidate", "run", "run_metric")
     return first_of(run), found.filter(current=True).order_by("position")[0]

@@ -46,7 +46,7 @@ def set_to(judgement: Judgement, value: Any, by: User, **more: Any) -> Override:
 
 
 def judge_again(run: Run) -> None:
-    run_rejudge(run=run, meant=Selection(ANYTHING), user=None)
+    run_rejudge(run=run, selection=Selection(ANYTHING), user=None)
 
 
 def current(judgement: Judgement) -> Judgement:
@@ -186,7 +186,7 @@ def varied(project: Project, bob: User) -> Run:
     of_state = {state: run.judgements.filter(state=state)[0] for state in ("scored", "unparsed", "error")}
     for value, one in enumerate(of_state.values(), 8):
         set_to(one, value, bob)
-    run_rejudge(run=run, meant=Selection(ANYTHING, of_state["scored"].pk), user=None)
+    run_rejudge(run=run, selection=Selection(ANYTHING, of_state["scored"].pk), user=None)
     return Run.objects.get(pk=run.pk)
 
 
@@ -309,7 +309,7 @@ def test_attempts_wait_for_an_override_that_is_being_made_and_take_it_along(run:
 
     def again() -> None:
         try:
-            made.append(run_rejudge(run=run, meant=Selection(ANYTHING), user=None))
+            made.append(run_rejudge(run=run, selection=Selection(ANYTHING), user=None))
         finally:
             connection.close()
 
