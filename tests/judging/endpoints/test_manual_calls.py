@@ -104,7 +104,7 @@ def test_a_manual_call_that_waits_says_what_for(
     page: Client, metric: Metric, live: Endpoint, load: EndpointLoad
 ) -> None:
     Endpoint.objects.filter(pk=live.pk).update(requests_per_minute=60)
-    now(load, requests_at=time.time() + 0.5)
+    now(load, requests_at=time.time() + 5)
     first, *_, last = tries(page, metric)
     assert first["kind"] == "wait"
     assert "requests or tokens per minute" in first["text"]
