@@ -21,7 +21,7 @@ from datasets.core.variables import reference_in, response_data, row_data
 from datasets.models import Candidate
 from evalsite.cells import MARK, cell
 from judging.core.metric_definition import MetricDefinition
-from judging.core.rules.scoring import Reason
+from judging.core.rules.program import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
 from judging.runs.counts import overridden_states

@@ -15,7 +15,7 @@ from judging.core.candidates import CandidateModel
 from judging.runs.models import Chunk, JudgementState, Reading, Run, RunCandidate, RunState
 
 CHUNK = 100  # judgements that a worker leases at a time: large enough for batches, small enough to lose
-LARGER_CHUNK = 200  # where that is a small part of the run: a batch costs the jail 5 ms, whatever is in it
+LARGER_CHUNK = 200  # where that is a small part of the run: a batch costs the sandbox 5 ms, whatever is in it
 CHUNKS_AT_LEAST = 50  # before they grow: several workers end at about the same time
 
 _PLANNED_COLUMNS = (

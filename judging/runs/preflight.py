@@ -19,7 +19,7 @@ from judging.core.statistics.pairs import smallest_difference
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import default_concurrency
 from judging.lint_messages import sentence
-from judging.metrics import linting
+from judging.metrics import lint
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 from judging.runs.selectors import Cost, MetricChoice
 from judging.runs.services import endpoints_asked, price_list
@@ -199,8 +199,8 @@ def lint_notes(version: Version, choices: Sequence[MetricChoice]) -> list[LintNo
 def _note(version: Version, choice: MetricChoice) -> LintNote:
     preprocess = choice.definition.preprocess
     asked = dict.fromkeys(judge.template for judge in choice.definition.judges)
-    found = [linting.begin(version, template, preprocess if preprocess.strip() else "") for template in asked]
-    done: list[Lint] = [result for one in found if (result := linting.result_of(one)) is not None]
+    found = [lint.begin(version, template, preprocess if preprocess.strip() else "") for template in asked]
+    done: list[Lint] = [result for one in found if (result := lint.result_of(one)) is not None]
     errors = [finding for one in done for finding in one.errors]
     warnings = [finding for one in done for finding in one.warnings]
     waits = any(not one.result and not one.problem for one in found)

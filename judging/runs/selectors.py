@@ -19,7 +19,7 @@ from judging.core.candidates import CandidateModel
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import MetricVersion
-from judging.metrics.rules.rows import mean_fields
+from judging.metrics.rule_editor.sample_rows import mean_fields
 from judging.runs.budget import MILLION
 from judging.runs.models import PEOPLE, Run, RunMetric, RunState
 

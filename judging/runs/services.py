@@ -16,13 +16,12 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
-from judging.core.jail.job import Failure
 from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.sandbox.job import Failure
 from judging.core.scripts import KINDS, ScriptKind
 from judging.endpoints.models import Endpoint
-from judging.metrics.judge_forms import script_sentence
+from judging.metrics.editor.scripts import script_failure, script_sentence
 from judging.metrics.models import MetricVersion
-from judging.metrics.preview import script_failure
 from judging.runs import planning
 from judging.runs.budget import Budget, budget_of, spent_by
 from judging.runs.candidates import candidates_create, refuse_impossible_candidates

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy
 from judging.core.metric_definition import MetricDefinition, ParserSpec
 from judging.core.replies import Parser, ParserError, make_parser
 from judging.messages import FILE_PROBLEMS
-from judging.metrics.forms import MetricForm
-from judging.metrics.judge_forms import PARSERS, judge_initial
+from judging.metrics.editor.forms import MetricForm
+from judging.metrics.editor.judge_forms import PARSERS, judge_initial
 
 
 class ReparseForm(forms.Form):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from datasets.models import Response
 from judging.core.replies import Parser, turned_back
 from judging.messages import reason_sentence
+from judging.metrics.editor.try_prompt import read_replies
 from judging.metrics.models import Metric
-from judging.metrics.trying import read_replies
 from judging.review.telling import shown
 from judging.runs.export import place_of, verdicts_by_place
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
@@ -40,13 +41,24 @@ class TriedReply:
         return self.then != self.now
 
 
-def try_on_metric(metric: Metric, judge: int, parser: Parser) -> list[TriedReply]:
-    """Tried on replies to the metric's newest runs, those that could not be read first."""
-    newest = RunMetric.objects.filter(metric_version__metric=metric).select_related("run").order_by("-pk")
-    found: list[tuple[Judgement, JudgeReply]] = []
-    for run_metric in newest[:_RUNS_LOOKED_AT]:
-        found += _replies(run_metric, judge, MOST - len(found))
-    return _tried(found, parser)
+class RunReplies:
+    """The replies of runs, for the metric editor (judging.metrics.editor.reply_history)."""
+
+    def newest_reply(self, metric_id: int, response: Response | None) -> str | None:
+        judged = Judgement.objects.filter(response=response, rater=None, other_response=None)
+        newest = judged.filter(run_metric__metric_version__metric=metric_id).order_by("-pk").first()
+        if newest is None:
+            return None
+        replies = JudgeReply.objects.filter(judgement=newest.asked_by_id or newest.pk).exclude(content=None)
+        return replies.order_by("judge", "repeat", "swapped").values_list("content", flat=True).first()
+
+    def parsed_again(self, metric: Metric, judge: int, parser: Parser) -> list[TriedReply]:
+        """Replies to the metric's newest runs, those that could not be read first."""
+        newest = RunMetric.objects.filter(metric_version__metric=metric).select_related("run").order_by("-pk")
+        found: list[tuple[Judgement, JudgeReply]] = []
+        for run_metric in newest[:_RUNS_LOOKED_AT]:
+            found += _replies(run_metric, judge, MOST - len(found))
+        return _tried(found, parser)
 
 
 def try_on_run(run_metric: RunMetric, judge: int, parser: Parser) -> list[TriedReply]:

@@ -16,7 +16,7 @@ from evalsite.accounts.models import User
 from evalsite.audit import Action, record
 from evalsite.tasks import workers
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.rules.asking import asks_no_more
+from judging.core.rules.ask import asks_no_more
 from judging.core.rules.check import read_program
 from judging.metrics.models import MetricVersion
 from judging.runs import planning

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 
@@ -19,99 +20,96 @@ from judging.endpoints.requests import Abandoned, Caller
 from judging.runs.models import RunCandidate
 from judging.runs.plain import as_json
 from judging.runs.worker import store
-from judging.runs.worker.effects import call_seen
+from judging.runs.worker.effects import attempt_record
 from judging.runs.worker.generation_store import Generated, Unanswered
+from judging.runs.worker.in_flight import InFlight, WorkInFlight
+from judging.runs.worker.journal import Work, WorkKey
+from judging.runs.worker.write_buffer import WriteBuffer
 
-log = logging.getLogger("judging.pump")
+log = logging.getLogger("judging.run_worker")
 
 ANSWER_FAILED = "answer_failed"
 _ANSWERS = ("empty_reply", "truncated")  # of a judge these are errors; a model under test may say nothing
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class AskedModel:
-    """A candidate that is asked, and the way to it."""
+    """A candidate that is asked, and the connection to it."""
 
-    model: CandidateModel
-    lane: ModelConnection
+    definition: CandidateModel
+    connection: ModelConnection
 
 
-def candidates_asked(run: int, lanes: ClientPool) -> dict[int, AskedModel]:
+def models_asked(run: int, pool: ClientPool) -> dict[int, AskedModel]:
     """By candidate, those whose answers this run asks for. Reads the database."""
     found = RunCandidate.objects.filter(run=run).exclude(definition="").values_list("candidate", "definition")
     models = {pk: CandidateModel.from_json(definition) for pk, definition in found}
-    return {pk: AskedModel(model, lanes.connection(model.asked)) for pk, model in models.items()}
+    return {pk: AskedModel(model, pool.connection(model.asked)) for pk, model in models.items()}
 
 
-class Generation:
-    """The answers of one run that are being asked for. `hold` and `over` tell of a chunk that a try belongs to: it must
-    not be given back before what was paid for is stored; `over` gets the try, None where it was abandoned."""
+class AnswerGenerator:
+    """The answers that one run is asking for, one try for each response.
+
+    The write buffer must not give a try's chunk back before what was paid for is stored.
+    """
 
     def __init__(
-        self,
-        candidates: dict[int, AskedModel],
-        caller: Caller,
-        tasks: set[asyncio.Task[None]],
-        *,
-        hold: Callable[[int], None],
-        over: Callable[[int, Generated | None], None],
+        self, models: dict[int, AskedModel], caller: Caller, in_flight: WorkInFlight, buffer: WriteBuffer
     ) -> None:
-        self.candidates = candidates
+        self.models = models
         self.caller = caller
-        self._tasks = tasks
-        self._hold, self._over = hold, over
-        self._found: dict[int, asyncio.Future[Generated]] = {}
+        self._in_flight = in_flight
+        self._buffer = buffer
+        self._tries: dict[int, asyncio.Future[Generated]] = {}
 
-    async def of(self, item: store.ToJudge) -> Generated:
+    async def answer(self, item: store.ToJudge) -> Generated:
         """The try at the answer to be judged; CancelledError where it was abandoned."""
         assert item.asks is not None
-        future = self._found.get(item.asks.response)
+        future = self._tries.get(item.asks.response)
         if future is None:
-            future = self._found[item.asks.response] = asyncio.get_running_loop().create_future()
-            self._hold(item.chunk)
-            # Known by the response, not by the judgement that happened to come first.
-            task = asyncio.create_task(self._try(item, future), name=str(-item.asks.response))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            future = self._tries[item.asks.response] = asyncio.get_running_loop().create_future()
+            self._buffer.hold_on(item.chunk)
+            key = WorkKey(Work.ANSWER, item.asks.response)
+            self._in_flight.start(key, partial(self._try, item, item.asks, future))
         return await asyncio.shield(future)
 
-    async def _try(self, item: store.ToJudge, future: asyncio.Future[Generated]) -> None:
-        assert item.asks is not None
+    async def _try(
+        self, item: store.ToJudge, of: Unanswered, future: asyncio.Future[Generated], waiting: InFlight
+    ) -> None:
         generated: Generated | None = None
         try:
-            generated = await self._generate(item, item.asks)
-        except Abandoned:  # those who wait hear of it by the future
+            generated = await self._generate(item, of, waiting)
+        except Abandoned:  # the future tells those who wait
             return
         finally:
             if generated is None:
-                del self._found[item.asks.response]
+                del self._tries[of.response]
                 future.cancel()
             else:
                 future.set_result(generated)
-            self._over(item.chunk, generated)
+            self._buffer.answered(item.chunk, generated)
 
-    async def _generate(self, item: store.ToJudge, of: Unanswered) -> Generated:
-        asks, story = self.candidates[of.candidate], asyncio.current_task()
-        assert story is not None
+    async def _generate(self, item: store.ToJudge, of: Unanswered, waiting: InFlight) -> Generated:
+        model = self.models[of.candidate]
         try:
-            request = build_request(asks.lane.settings, asks.model, item.item.data, of.number)
-            asked = await self.caller.call(asks.lane, request, story)
+            request = build_request(model.connection.settings, model.definition, item.item.data, of.number)
+            asked = await self.caller.call(model.connection, request, waiting)
         except Abandoned:
             raise
         except Exception as error:
             log.error("An answer failed inside evalsite (response %s)", of.response, exc_info=error)
             request, asked = {}, Failure("internal", type(error).__name__)
         if isinstance(asked, Failure):
-            return Generated(of, item.run, item.chunk, "", asked, request, endpoint=asks.lane.endpoint)
-        return _generated(of, item, asked, asks.lane)
+            return Generated(of, item.run, item.chunk, "", asked, request, endpoint=model.connection.endpoint)
+        return _generated(of, item, asked, model.connection)
 
     def stored(self, generated: Iterable[Generated]) -> None:
-        """They are in the database: whoever loads their responses from now on finds what is there."""
+        """They are in the database: whoever loads their responses from now on finds the answers."""
         for one in generated:
-            self._found.pop(one.of.response, None)
+            self._tries.pop(one.of.response, None)
 
 
-def _generated(of: Unanswered, item: store.ToJudge, asked: AskResult, lane: ModelConnection) -> Generated:
+def _generated(of: Unanswered, item: store.ToJudge, asked: AskResult, model: ModelConnection) -> Generated:
     reply, error = asked.reply, asked.error
     failed = error is not None and not (reply is not None and error.code in _ANSWERS)
     return Generated(
@@ -121,8 +119,8 @@ def _generated(of: Unanswered, item: store.ToJudge, asked: AskResult, lane: Mode
         "" if failed or reply is None else as_json(answer_of(reply)),
         Failure(error.code, error.message) if failed and error else None,
         asked.request,
-        [call_seen(call) for call in asked.calls],
-        lane.endpoint,
+        [attempt_record(call) for call in asked.calls],
+        model.endpoint,
         reply.usage.prompt_tokens if reply else None,
         reply.usage.completion_tokens if reply else None,
         reply.seconds if reply else sum(call.seconds for call in asked.calls),
@@ -139,7 +137,7 @@ def with_answer(item: store.ToJudge, generated: Generated) -> store.ToJudge:
 
 
 def unanswered(item: store.ToJudge, generated: Generated | None) -> store.Judged:
-    """Without an answer there is nothing to judge; None: nobody was asked, since what was said is only read again."""
+    """Without an answer there is nothing to judge. None: nobody was asked, as stored replies are only parsed again."""
     why = generated.why if generated else ""
     return store.Judged(
         msgspec.structs.replace(item, generated=generated), JudgementResult(Outcome.error(ANSWER_FAILED, why))

@@ -41,12 +41,9 @@ class Unanswered:
     number: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Generated:
-    """One try at an answer, while `chunk` was held. `raw`: the answer as a response keeps it, '' where it `failed`.
-
-    `lost` is set where it was not stored, because another worker's answer was there first.
-    """
+    """One try at an answer, while `chunk` was held. `raw`: the answer as a response keeps it, '' where it failed."""
 
     of: Unanswered
     run: int
@@ -62,7 +59,6 @@ class Generated:
     first_token_seconds: float | None = None
     finish_reason: str = ""
     model: str = ""
-    lost: bool = False
 
     @property
     def why(self) -> str:
@@ -70,23 +66,27 @@ class Generated:
         return f"{self.failure.code}: {self.failure.detail}".rstrip(": ") if self.failure else ""
 
 
-def write(generated: Sequence[Generated], held: Collection[int]) -> None:
-    """Store tries of chunks that are still held, in the caller's transaction; the others are `lost`."""
-    stored = []
+def write(generated: Sequence[Generated], held: Collection[int]) -> set[Generated]:
+    """Store tries of chunks that are still held, in the caller's transaction. Returns those that are lost: another
+    worker's answer was there first."""
+    stored: list[Generated] = []
+    lost: set[Generated] = set()
     with connection.cursor() as cursor:
         # In one order in every worker, so that two never wait for each other's rows.
         for one in sorted(generated, key=lambda one: one.of.response):
             # A failed try writes nothing, but waits in the same place for who is writing.
-            one.lost = one.chunk not in held or not _found(cursor, one)
-            if not one.lost:
+            if one.chunk in held and _write_answer(cursor, one):
                 stored.append(one)
+            else:
+                lost.add(one)
         if stored:
             cursor.executemany(_GENERATION, [_row(one) for one in stored])
         for place in sorted({(one.run, one.of.candidate) for one in stored}):
             cursor.execute(_COUNT, _counts(place, stored))
+    return lost
 
 
-def _found(cursor: Any, one: Generated) -> bool:
+def _write_answer(cursor: Any, one: Generated) -> bool:
     cursor.execute(_ANSWER, [one.raw, one.of.response])
     return bool(cursor.rowcount)
 

@@ -6,7 +6,7 @@ import time
 
 from evalsite.tasks import workers
 from judging.endpoints import limiter
-from judging.runs.models import PEOPLE, Chunk, Run, RunState
+from judging.runs.models import Chunk, Run, RunState
 from judging.runs.worker import store
 from judging.runs.worker.journal import settle_dead
 from judging.runs.worker.run_worker import judge_runs
@@ -16,9 +16,7 @@ def reconcile() -> None:
     """Free the leases of the dead, wake a pump for runs that have work nobody holds, end runs that have none."""
     free_dead_leases()
     limiter.release_dead_shares()
-    for run_id in (
-        Run.objects.filter(state=RunState.RUNNING).exclude(kind=PEOPLE).values_list("pk", flat=True)
-    ):
+    for run_id in Run.objects.by_workers().filter(state=RunState.RUNNING).values_list("pk", flat=True):
         store.finish_if_done(run_id)
     if store.work_waits():
         workers.wake(judge_runs)

@@ -1,4 +1,4 @@
-"""The effects of a rule metric: its Python blocks in the jail, batched; and items that need nobody, many at once."""
+"""The effects of a rule metric: its Python blocks in the sandbox, batched; items that need no judge, at once."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from judging.core.jail.pool import Jail
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import result_by_rules
-from judging.core.results import Item, JudgeCall, JudgementResult, Question, Ruled
+from judging.core.results import Item, JudgeCall, JudgementResult, PreviousReplies, Question, Ruled
 from judging.core.rules.check import read_program
-from judging.core.rules.code import run_code
-from judging.core.rules.plan import Call
-from judging.core.rules.program import Code
-from judging.core.rules.scoring import Reason, Scored
-from judging.core.rules.story import Ask, evaluate, rule_on, ruled
+from judging.core.rules.evaluate import Ask, evaluate, judge_by_rules, ruled
+from judging.core.rules.program import Call, Code, Reason, Scored
+from judging.core.rules.python_blocks import run_code
+from judging.core.sandbox.pool import Sandbox
 from judging.core.values import Outcome
 from judging.runs.worker.threads import Batcher
 
@@ -25,15 +23,13 @@ BROKEN = "rules_invalid"
 
 
 class RuleEffects:
-    """One metric's program, read once. `ask` is None where the metric has no judge model."""
+    """One metric's program, read once."""
 
-    def __init__(
-        self, metric: MetricDefinition, jail: Jail, threads: ThreadPoolExecutor, ask: Ask | None
-    ) -> None:
+    def __init__(self, metric: MetricDefinition, sandbox: Sandbox, threads: ThreadPoolExecutor) -> None:
         reading = read_program(metric.rules)
         self.program = reading.program
         self.broken = f"{reading.errors[0].place.line}: {reading.errors[0].code}" if reading.errors else ""
-        self.jail, self.threads, self.ask = jail, threads, ask
+        self.sandbox, self.threads = sandbox, threads
         self.each_alone = metric.sandbox == "item"
         self.alone = not metric.preprocess and not metric.postprocess and self._asks_nobody()
         self._blocks: dict[str, Batcher[Call, Scored | Reason]] = {}
@@ -42,8 +38,8 @@ class RuleEffects:
         rules = self.program.rules if self.program else ()
         return all(rule.function.by == "machine" for rule in rules)
 
-    def story(self, item: Item) -> JudgementResult:
-        """The whole story of an item by a program that is `alone`: it needs no script, block or judge."""
+    def result(self, item: Item) -> JudgementResult:
+        """Of a program that is `alone`: it needs no script, block or judge."""
         return result_by_rules(self._at_once(item))
 
     def _at_once(self, item: Item) -> Ruled:
@@ -51,21 +47,23 @@ class RuleEffects:
             return Ruled(Outcome.error(BROKEN, self.broken))
         return ruled(evaluate(self.program, item))
 
-    async def apply(self, item: Item, heard: Sequence[JudgeCall] | None = None) -> Ruled:
-        """Score an item; with `heard`, by what the judge model said before, asking nobody."""
+    async def apply(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
+        """Score an item; with `previous`, by what the judge model replied before, asking nobody. `ask` is None where
+        the metric has no judge model."""
         if self.program is None:
             return Ruled(Outcome.error(BROKEN, self.broken))
-        ask = self.ask if heard is None else _from(heard)
-        return await rule_on(self.program, item, self._run, ask)
+        if previous is not None:
+            ask = _from(previous.asked)
+        return await judge_by_rules(self.program, item, self._run, ask)
 
     async def _run(self, call: Call) -> Scored | Reason:
         label = call.code.label
         if label not in self._blocks:
-            self._blocks[label] = Batcher(self._in_jail(call.code))
+            self._blocks[label] = Batcher(self._in_sandbox(call.code))
         return await self._blocks[label](call)
 
-    def _in_jail(self, code: Code) -> Callable[[list[Call]], Awaitable[list[Scored | Reason]]]:
-        work = partial(run_code, self.jail, code, each_alone=self.each_alone)
+    def _in_sandbox(self, code: Code) -> Callable[[list[Call]], Awaitable[list[Scored | Reason]]]:
+        work = partial(run_code, self.sandbox, code, each_alone=self.each_alone)
 
         async def batch(calls: list[Call]) -> list[Scored | Reason]:
             return await asyncio.get_running_loop().run_in_executor(self.threads, work, calls)
@@ -73,14 +71,14 @@ class RuleEffects:
         return batch
 
 
-def _from(heard: Sequence[JudgeCall]) -> Ask:
-    """What was said before, found by the prompt: in a changed program the line may have another number."""
-    said: dict[str, list[JudgeCall]] = {}
-    for one in heard:
-        said.setdefault(_prompt_of(one.request), []).append(one)
+def _from(calls: Sequence[JudgeCall]) -> Ask:
+    """Replies of an earlier attempt, by the prompt: in a changed program the line may have another number."""
+    by_prompt: dict[str, list[JudgeCall]] = {}
+    for one in calls:
+        by_prompt.setdefault(_prompt_of(one.request), []).append(one)
 
     async def ask(questions: Sequence[Question]) -> list[JudgeCall | None]:
-        return [said[one.prompt].pop(0) if said.get(one.prompt) else None for one in questions]
+        return [by_prompt[one.prompt].pop(0) if by_prompt.get(one.prompt) else None for one in questions]
 
     return ask
 

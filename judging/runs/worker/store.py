@@ -1,4 +1,4 @@
-"""The pump's plain SQL: leasing chunks, loading what is to be judged, writing what was judged.
+"""A run worker's plain SQL: leasing chunks, loading what is to be judged, writing what was judged.
 
 Rules that keep every judgement single: only the holder of a chunk's lease writes its judgements, and looks at
 the lease inside the transaction that writes; a chunk is done only in the transaction of its last judgements,
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -110,7 +110,7 @@ class Judged(msgspec.Struct, frozen=True):
     """One judgement made."""
 
     of: ToJudge
-    story: JudgementResult
+    result: JudgementResult
 
 
 def lease(run_id: int, owner: str) -> Leased | None:
@@ -199,15 +199,16 @@ def write(
     owner: str,
     spent: Sequence[tuple[int, Spent]] = (),
     answers: Sequence[Generated] = (),
-) -> set[int]:
+    lost: Set[Generated] = frozenset(),
+) -> set[Generated]:
     """Store answers and judgements with their replies, count them and what runs have spent, mark chunks done and runs
-    finished: all or nothing. Returns the chunks in which something is to be judged again, since its answer is lost."""
+    finished: all or nothing. Returns the answers that are lost, with those that were `lost` before: what was judged
+    by one of them is left to be judged again."""
     with transaction.atomic():
         concerned = {one.of.chunk for one in judged} | {one.chunk for one in answers} | set(finished)
         held = _held_chunks(concerned, owner)
-        if answers:
-            generation_store.write(answers, held)
-        kept = [one for one in judged if one.of.chunk in held and not answer_lost(one)]
+        lost = lost | generation_store.write(answers, held)
+        kept = [one for one in judged if one.of.chunk in held and one.of.generated not in lost]
         with connection.cursor() as cursor:
             if kept:
                 cursor.executemany(_WRITE, [_judgement_row(one) for one in kept])
@@ -220,12 +221,7 @@ def write(
             _count_spent(run_id, bill)
         finished_runs = {run_id for run_id in set(held.values()) if finish_if_done(run_id)}
         runs_stopped_before({one.of.run for one in kept} - finished_runs)
-    return {one.of.chunk for one in judged if one.of.chunk in held and answer_lost(one)}
-
-
-def answer_lost(judged: Judged) -> bool:
-    """It judges an answer that is not the stored one."""
-    return judged.of.generated is not None and judged.of.generated.lost
+    return set(lost)
 
 
 def _write_replies(cursor: Any, kept: Sequence[Judged]) -> None:
@@ -252,12 +248,12 @@ def _held_chunks(chunks: set[int], owner: str) -> dict[int, int]:
 
 def newly_asked(judged: Judged) -> tuple[JudgeCall, ...]:
     """Replies that were only read again stay with the attempt that asked."""
-    return judged.story.asked if judged.of.previous is None else ()
+    return judged.result.asked if judged.of.previous is None else ()
 
 
 def _count(run_id: int, judged: list[Judged]) -> None:
     """Add to the run's counters; in SQL, because other workers add to them too."""
-    states = Counter(one.story.outcome.state for one in judged)
+    states = Counter(one.result.outcome.state for one in judged)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE judging_run SET scored = scored + %s, no_score = no_score + %s, unparsed = unparsed + %s, "
@@ -271,7 +267,7 @@ def _count(run_id: int, judged: list[Judged]) -> None:
 
 
 def _count_spent(run_id: int, spent: Spent) -> None:
-    """Every call, whatever became of its story."""
+    """Every request, whatever became of its judgement."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE judging_run SET calls = calls + %s, calls_failed = calls_failed + %s, "
@@ -313,19 +309,19 @@ def _set_aside(run_id: int) -> bool:
 
 
 def _judgement_row(one: Judged) -> tuple[Any, ...]:
-    story, outcome = one.story, one.story.outcome
+    result, outcome = one.result, one.result.outcome
     return (
         outcome.state,
         storable(outcome.value_json),
         outcome.score,
         outcome.reason,
         storable(outcome.detail),
-        _script_json(story.preprocess),
-        _json(story.verdicts) if story.verdicts else "",
-        _script_json(story.postprocess),
-        _rules_json(story.rules),
-        ",".join(story.flags),
-        story.seconds,
+        _script_json(result.preprocess),
+        _json(result.verdicts) if result.verdicts else "",
+        _script_json(result.postprocess),
+        _rules_json(result.rules),
+        ",".join(result.flags),
+        result.seconds,
         time.time(),
         one.of.judgement,
     )

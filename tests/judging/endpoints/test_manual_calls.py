@@ -20,7 +20,6 @@ from judging.endpoints.connection_test import as_judge, try_endpoint
 from judging.endpoints.limiter import WorkerReport
 from judging.endpoints.manual_calls import Emit, ManualCall, Waiting
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
-from judging.metrics import trying
 from judging.metrics.models import Metric
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import form_of
@@ -138,7 +137,7 @@ def test_a_manual_call_gives_up_if_no_slot_becomes_free(
     page: Client, metric: Metric, key: str, live: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy(key, live)
-    monkeypatch.setattr(trying, "MAX_WAIT", 0.0)
+    monkeypatch.setattr(try_prompt, "WAIT_SECONDS", 0.0)
     assert "using all of this endpoint" in tries(page, metric)[-1]["html"]
 
 

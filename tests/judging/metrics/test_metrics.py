@@ -99,7 +99,7 @@ def test_editing_makes_a_new_version_and_leaves_the_old_one(
 
 def test_saving_without_a_change_makes_no_version(client_of: ClientOf, alice: User, metric: Metric) -> None:
     page = client_of(alice).post(page_of(metric), form_of(metric), follow=True)
-    assert "Nothing had changed" in page.text
+    assert "no new version was saved" in page.text
     assert newest_version(metric).number == 1
 
 
@@ -264,7 +264,7 @@ def test_saving_as_it_stands_keeps_every_judge_as_it_was(
     client_of: ClientOf, alice: User, pair: Metric
 ) -> None:
     page = client_of(alice).post(page_of(pair), typed_for(pair, [0, 1]), follow=True)
-    assert "Nothing had changed" in page.text
+    assert "no new version was saved" in page.text
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from datasets.models import Response
 from judging.core.judges.scripted import ScriptedJudge
 from judging.runs.models import Run, RunState
 from judging.runs.worker import run_worker
-from tests.judging.core.jail.scripting import FORGE, OUTSIDE, script
+from tests.judging.core.sandbox.scripting import FORGE, OUTSIDE, script
 from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)

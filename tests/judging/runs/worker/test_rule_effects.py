@@ -1,4 +1,4 @@
-"""Rule metrics in the engine: mechanical lines ask nobody, judged ones ask for a line each, blocks run in the jail."""
+"""Rule metrics in a run: mechanical lines ask nobody, each judged line is asked, blocks run in the sandbox."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_judged_line_without_a_judge_model_is_an_error() -> None:
     assert record(by_rules(FUZZY, GOOD))["reason"].startswith("judge.missing")
 
 
-def test_a_python_block_scores_in_the_jail() -> None:
+def test_a_python_block_scores_in_the_sandbox() -> None:
     source = (
         "def score(ref_answer, model_answer):\n    return 5 if len(ref_answer) == len(model_answer) else 2.5"
     )
