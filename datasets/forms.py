@@ -11,11 +11,11 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from datasets import parts
-from datasets.core.formats.names import FORMATS
+from datasets.core.formats import FORMATS
 from datasets.core.parts import natural_key
+from datasets.labels import FORMAT_NAMES
 from datasets.models import Candidate, Version
-from datasets.words import FORMAT_NAMES
+from datasets.versions import parts
 
 LONGEST_PASTE = 1_000_000  # characters; what a form may hold in memory is a little more than their bytes
 Choices = list[tuple[str, Any]]

@@ -11,8 +11,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from evalsite import keeping
 from evalsite.accounts.models import Project, User
+from evalsite.storage import files
 
 
 class Dataset(models.Model):
@@ -91,11 +91,11 @@ class Version(models.Model):
     @property
     def path(self) -> Path:
         """Where the original bytes can be read on this machine; brought here first where they are kept elsewhere."""
-        return keeping.local(self.stored_as)
+        return files.local(self.stored_as)
 
     @property
     def file_is_kept(self) -> bool:
-        return keeping.exists(self.stored_as)
+        return files.exists(self.stored_as)
 
     @property
     def to_be_repaired(self) -> bool:

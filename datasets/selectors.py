@@ -10,7 +10,7 @@ from typing import Any, get_args
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from datasets.core.decode import Encoding
-from datasets.core.formats.names import FORMATS, LEGACY, Format
+from datasets.core.formats import FORMATS, LEGACY, Format
 from datasets.core.variables import reference_data, row_data
 from datasets.models import WHOLE_OR_AGREED, Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project

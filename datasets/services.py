@@ -12,11 +12,12 @@ from django.db.models import Exists, Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from datasets import files, tasks
+from datasets import uploads
+from datasets.importing.worker import read_version
 from datasets.models import WHOLE_OR_AGREED, Dataset, Row, Version, VersionState
-from evalsite import engine
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.tasks import workers
 from evalsite.templatetags.show import filesize
 
 log = logging.getLogger("datasets.services")
@@ -28,7 +29,7 @@ def dataset_upload(
     *,
     project: Project,
     name: str,
-    file: files.Incoming,
+    file: uploads.Incoming,
     file_name: str,
     user: User | None,
     chosen_format: str = "",
@@ -39,16 +40,16 @@ def dataset_upload(
     """
     stored = store(file)
     try:
-        return version_create(project, name, stored, files.shown_name(file_name), user, chosen_format)
+        return version_create(project, name, stored, uploads.shown_name(file_name), user, chosen_format)
     except BaseException:
-        files.discard(stored)
+        uploads.discard(stored)
         raise
 
 
 def datasets_upload(
     *,
     project: Project,
-    given: Sequence[tuple[files.Incoming, str]],
+    given: Sequence[tuple[uploads.Incoming, str]],
     user: User | None,
     chosen_format: str = "",
 ) -> tuple[list[Version], list[tuple[str, str]]]:
@@ -60,8 +61,8 @@ def datasets_upload(
     refused: list[tuple[str, str]] = []
     names: set[str] = set()
     for file, file_name in given:
-        shown = files.shown_name(file_name)
-        name = files.name_from(shown)
+        shown = uploads.shown_name(file_name)
+        name = uploads.name_from(shown)
         name = shown[:200] if name in names else name
         names.add(name)
         try:
@@ -80,19 +81,19 @@ def datasets_upload(
     return taken, refused
 
 
-def store(file: files.Incoming, most: int | None = None) -> files.Stored:
+def store(file: uploads.Incoming, most: int | None = None) -> uploads.Stored:
     """Keep a file's bytes; raises ValidationError with a sentence if they cannot be kept."""
     try:
-        return files.store(file, most)
-    except files.TooLarge:
+        return uploads.store(file, most)
+    except uploads.TooLarge:
         raise ValidationError(too_large_sentence()) from None
-    except files.DiskFull:
+    except uploads.DiskFull:
         raise ValidationError(
             _(
                 "The server's disk is full. Nothing was saved. Ask an administrator to free disk space, then try again."
             )
         ) from None
-    except files.NotKept:
+    except uploads.NotKept:
         log.exception("An upload could not be kept.")
         raise ValidationError(
             _(
@@ -107,14 +108,14 @@ def too_large_sentence() -> str:
     return _(
         "Not saved: larger than %(limit)s, the limit for one file and for all files of an upload together. Compress "
         "with gzip, or upload fewer files at a time; an administrator can raise UPLOAD_MAX_MB."
-    ) % {"limit": filesize(files.limit_bytes())}
+    ) % {"limit": filesize(uploads.limit_bytes())}
 
 
 @transaction.atomic
 def version_create(
     project: Project,
     name: str,
-    stored: files.Stored,
+    stored: uploads.Stored,
     file_name: str,
     user: User | None,
     chosen_format: str,
@@ -122,7 +123,9 @@ def version_create(
 ) -> Version:
     """A version of a file that is kept, which a worker is to read; `parts` are the files it was joined from."""
     dataset, _made = Dataset.objects.get_or_create(
-        project=project, name=name.strip()[:200] or files.name_from(file_name), defaults={"created_by": user}
+        project=project,
+        name=name.strip()[:200] or uploads.name_from(file_name),
+        defaults={"created_by": user},
     )
     if dataset.archived_at:
         Dataset.objects.filter(pk=dataset.pk).update(archived_at=None)
@@ -139,7 +142,7 @@ def version_create(
     )
     joined = {"parts": [part["name"] for part in parts]} if parts else {}
     record_version(Action.DATASET_UPLOADED, version, by=user, file=file_name, bytes=stored.size, **joined)
-    engine.wake(tasks.read_version, version_id=version.pk)
+    workers.wake(read_version, version_id=version.pk)
     return version
 
 
@@ -172,7 +175,7 @@ def version_read_as(*, version: Version, chosen_format: str, user: User | None) 
         created_by=user,
     )
     record_version(Action.DATASET_READ_AS, made, by=user, format=chosen_format or "auto")
-    engine.wake(tasks.read_version, version_id=made.pk)
+    workers.wake(read_version, version_id=made.pk)
     return made
 
 
@@ -184,7 +187,7 @@ def version_try_again(*, version: Version) -> bool:
         state=VersionState.WAITING, problem="", cancel_wanted=False, finished_at=None, bytes_read=0, rows=0
     ):
         return False
-    engine.wake(tasks.read_version, version_id=version.pk)
+    workers.wake(read_version, version_id=version.pk)
     return True
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from django.urls import path
 
-from datasets.views import attach, differences, listing, repairs, rows, uploading, version
+from datasets.views import attach, compare, dataset_list, repair, rows, upload, version
 
 app_name = "datasets"
 _VERSION = "<int:dataset>/v<int:number>/"
 
 urlpatterns = [
-    path("", listing.datasets, name="list"),
-    path("upload/", uploading.upload, name="upload"),
-    path("formats/", uploading.formats, name="formats"),
-    path("samples/<str:name>", uploading.sample, name="sample"),
-    path("<int:dataset>/", listing.dataset, name="dataset"),
-    path("<int:dataset>/archive/", listing.archive, name="archive"),
-    path("<int:dataset>/restore/", listing.restore, name="restore"),
+    path("", dataset_list.datasets, name="list"),
+    path("upload/", upload.upload, name="upload"),
+    path("formats/", upload.formats, name="formats"),
+    path("samples/<str:name>", upload.sample, name="sample"),
+    path("<int:dataset>/", dataset_list.dataset, name="dataset"),
+    path("<int:dataset>/archive/", dataset_list.archive, name="archive"),
+    path("<int:dataset>/restore/", dataset_list.restore, name="restore"),
     path(_VERSION, version.version, name="version"),
     path(_VERSION + "cancel/", version.cancel, name="cancel"),
     path(_VERSION + "again/", version.again, name="again"),
@@ -24,15 +24,15 @@ urlpatterns = [
     path(_VERSION + "leave-out/", version.leave_out, name="leave_out"),
     path(_VERSION + "original/", version.original, name="original"),
     path(_VERSION + "original/<int:part>/", version.part, name="part"),
-    path(_VERSION + "repair/", repairs.repair, name="repair"),
-    path(_VERSION + "bad-rows/", repairs.bad, name="bad_rows"),
-    path(_VERSION + "download/rows.jsonl", repairs.jsonl, name="rows_jsonl"),
-    path(_VERSION + "download/rows.csv", repairs.csv, name="rows_csv"),
-    path(_VERSION + "download/table.csv", repairs.table, name="table_csv"),
-    path(_VERSION + "changes/", differences.choose, name="changes"),
-    path(_VERSION + "changes/v<int:old>/", differences.changes, name="changes_since"),
+    path(_VERSION + "repair/", repair.repair, name="repair"),
+    path(_VERSION + "bad-rows/", repair.bad, name="bad_rows"),
+    path(_VERSION + "download/rows.jsonl", repair.jsonl, name="rows_jsonl"),
+    path(_VERSION + "download/rows.csv", repair.csv, name="rows_csv"),
+    path(_VERSION + "download/table.csv", repair.table, name="table_csv"),
+    path(_VERSION + "changes/", compare.choose, name="changes"),
+    path(_VERSION + "changes/v<int:old>/", compare.changes, name="changes_since"),
     path(_VERSION + "findings/<str:code>/", version.findings, name="findings"),
-    path(_VERSION + "attach/", attach.attach, name="attach"),
+    path(_VERSION + "attach/", attach.answers, name="attach"),
     path(_VERSION + "attach/<int:attachment>/", attach.attachment, name="attachment"),
     path(_VERSION + "attach/<int:attachment>/use/", attach.use, name="attachment_use"),
     path(_VERSION + "attach/<int:attachment>/name/", attach.name, name="attachment_name"),

@@ -197,7 +197,7 @@ def storages(config: Config) -> dict[str, dict[str, object]]:
         connect_timeout=5,
         read_timeout=60,
         retries={"mode": "standard", "total_max_attempts": 5},
-        # Checksums that not every compatible store knows; sizes are compared by evalsite/bucket.py.
+        # Checksums that not every compatible store knows; sizes are compared by evalsite/storage/bucket.py.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )

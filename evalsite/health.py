@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection, transaction
 from django.http import HttpRequest, HttpResponse
 
-from evalsite.storage_errors import StorageProblem, storage_problem
+from evalsite.storage.errors import StorageProblem, storage_problem
 
 LEAST_FREE = 32 * 1024 * 1024  # bytes in DATA_DIR; below that SQLite and uploads fail any moment
 LOCK_MILLISECONDS = 1000  # a probe waits for a lock of SQLite; whoever asks has little patience

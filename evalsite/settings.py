@@ -43,14 +43,14 @@ MIDDLEWARE = [
     "evalsite.health.HealthMiddleware",
     "csp.middleware.CSPMiddleware",  # before all that may refuse a request: their pages carry the policy too
     "django.middleware.security.SecurityMiddleware",
-    "evalsite.headers.SameOriginMiddleware",
+    "evalsite.web.headers.SameOriginMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "evalsite.accounts.middleware.LocalOnlyMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "evalsite.request_limits.RequestLimitsMiddleware",
+    "evalsite.web.request_limits.RequestLimitsMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "evalsite.accounts.middleware.TokenMiddleware",
@@ -61,8 +61,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "evalsite.unavailable.UnavailableMiddleware",
-    "evalsite.numbers.NumbersMiddleware",
+    "evalsite.web.unavailable.UnavailableMiddleware",
+    "evalsite.web.numbers.NumbersMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it answers in place of what it refuses
 ]
 
@@ -109,14 +109,14 @@ AUTHENTICATION_BACKENDS = [
 ]
 # Wrong passwords are counted, whether the name is somebody's or not. accounts/guessing.py has a limit for each of:
 AXES_ENABLED = not LOCAL_MODE
-AXES_HANDLER = "evalsite.accounts.guessing.Handler"
+AXES_HANDLER = "evalsite.accounts.login_throttle.Handler"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], ["ip_address"], ["username"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=10)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_CALLABLE = "evalsite.accounts.locking.locked_page"
-AXES_CLIENT_IP_CALLABLE = "evalsite.accounts.locking.client_address"
+AXES_LOCKOUT_CALLABLE = "evalsite.accounts.lockout_page.locked_page"
+AXES_CLIENT_IP_CALLABLE = "evalsite.accounts.lockout_page.client_address"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
@@ -142,10 +142,11 @@ RUN_RESTS = ["judging.reports.figures.want"]
 
 # What a worker calls at its start and every 15 seconds, so that work of a dead one is taken up again.
 RECONCILERS = [
-    "datasets.importing.reconcile",
-    "datasets.differences.reconcile",
-    "datasets.attaching.reconcile",
-    "datasets.searching.reconcile",
+    "datasets.importing.worker.reconcile",
+    "datasets.versions.repair.reconcile",
+    "datasets.versions.compare.reconcile",
+    "datasets.versions.attach.reconcile",
+    "datasets.versions.search.reconcile",
     "judging.runs.reconcile.reconcile",
     "judging.metrics.lint.reconcile",
     "judging.people.importing.reconcile",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-handler400 = "evalsite.unavailable.bad_request"
-handler500 = "evalsite.unavailable.server_error"
+handler400 = "evalsite.web.unavailable.bad_request"
+handler500 = "evalsite.web.unavailable.server_error"
 
 urlpatterns = [
     path("", include("judging.status.urls")),
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
-    path("p/<slug:slug>/endpoints/", include("judging.metrics.endpoint_urls")),
+    path("p/<slug:slug>/endpoints/", include("judging.endpoints.urls")),
     path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),
     path("p/<slug:slug>/desk/<int:pk>/", include("judging.people.desk_urls")),
     path("p/<slug:slug>/evaluations/", include("judging.people.urls")),

@@ -11,13 +11,13 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from datasets.importing import import_or_wait
+from datasets.importing.worker import import_or_wait
 from datasets.models import Candidate, Version
 from datasets.services import dataset_upload
-from evalsite import engine
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
-from judging.core.judges.patience import RetryPolicy
+from evalsite.tasks import workers
+from evalsite.web.numbers import whole
+from judging.core.judges.retry import RetryPolicy
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.messages import metrics_file_sentences
 from judging.reports.services import report_document
@@ -30,7 +30,7 @@ from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_creat
 
 PROJECT = "command-line"
 # A command ends, though its judge is down or its key is wrong; a run in the browser waits for whoever mends it.
-PATIENCE = RetryPolicy(down_seconds=20, hopeless=None)
+PATIENCE = RetryPolicy(down_seconds=20, max_consecutive_failures=None)
 
 
 class CannotStart(Exception):
@@ -80,7 +80,7 @@ def begin(file: Path, metrics_path: Path, name: str) -> Run:
             metrics=[ChosenMetric(metric) for metric in asked_for.metrics],
             asked=asked_for.candidates,
             user=None,
-            only_worker=engine.owner(),
+            only_worker=workers.owner(),
         )
     except ValidationError as error:
         raise CannotStart("\n".join(error.messages)) from None
@@ -112,7 +112,7 @@ def upload(project: Project, file: Path, label: str) -> Version:
         version = dataset_upload(
             project=project, name=label or file.stem, file=stream, file_name=file.name, user=None
         )
-    version = import_or_wait(version.pk, engine.owner())
+    version = import_or_wait(version.pk, workers.owner())
     if not version.usable:
         why = f"{version.bad_rows} of {version.rows} rows have errors"
         if version.stopped_by:
@@ -133,10 +133,10 @@ def go_on(name_or_id: str) -> Run:
         raise CannotStart(f"There is no run called {name_or_id} in this DATA_DIR.")
     if run.state == RunState.FINISHED:
         return run
-    if run.only_worker and run.only_worker != engine.owner() and engine.is_alive(run.only_worker):
+    if run.only_worker and run.only_worker != workers.owner() and workers.is_alive(run.only_worker):
         raise CannotStart(f"Run {run.name} is being worked on by another process.")
-    if not run_resume(run, only_worker=engine.owner()):
-        Run.objects.filter(pk=run.pk).update(only_worker=engine.owner())
+    if not run_resume(run, only_worker=workers.owner()):
+        Run.objects.filter(pk=run.pk).update(only_worker=workers.owner())
     free_dead_leases()
     run.refresh_from_db()
     return run
@@ -145,7 +145,7 @@ def go_on(name_or_id: str) -> Run:
 def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> Evaluation:
     """Judge until the run has ended or `stop` is set; write both files then."""
     while not stop.is_set() and not Run.objects.get(pk=run.pk).ended:
-        work(engine.owner(), stop=stop, only=run.pk, policy=PATIENCE)
+        work(workers.owner(), stop=stop, only=run.pk, policy=PATIENCE)
         stop.wait(0.2)
     run = Run.objects.get(pk=run.pk)
     report = report_document(run)

@@ -8,19 +8,20 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import transaction
 
-from datasets.importing import import_or_wait
+from datasets.importing.worker import import_or_wait
 from datasets.models import Version
 from datasets.services import dataset_upload
-from evalsite import engine
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.services import LOCAL_ADMINISTRATOR, project_create
+from evalsite.tasks import workers
 from judging.core.builtin import builtin
 from judging.core.judges.demo import MODEL
 from judging.core.people.criteria import Criterion
 from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.metrics.connection import try_endpoint
-from judging.metrics.endpoint_services import endpoint_remember_test
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.endpoints.connection_test import try_endpoint
+from judging.endpoints.models import Endpoint
+from judging.endpoints.services import endpoint_remember_test
+from judging.metrics.models import Metric, MetricVersion
 from judging.people.gathering import Choice
 from judging.people.models import Scheme
 from judging.people.organising import evaluation_create
@@ -146,4 +147,4 @@ def upload(project: Project, user: User) -> Version:
     path = settings.BASE_DIR / "datasets" / "samples" / "sample.jsonl"
     with path.open("rb") as file:
         version = dataset_upload(project=project, name=DATASET, file=file, file_name=path.name, user=user)
-    return import_or_wait(version.pk, engine.owner())
+    return import_or_wait(version.pk, workers.owner())

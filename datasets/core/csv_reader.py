@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from datasets.core.findings import Finding, finding
-from datasets.core.formats.names import LEGACY_COLUMNS
+from datasets.core.formats import LEGACY_COLUMNS
 from datasets.core.limits import Limits
 from datasets.core.row_decoder import not_utf8
 from datasets.core.rules import RowFindings

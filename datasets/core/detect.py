@@ -20,7 +20,7 @@ from datasets.core.decode import (
     utf8_chunks,
 )
 from datasets.core.findings import Finding, Param, finding
-from datasets.core.formats.names import Format, Telling
+from datasets.core.formats import Format, Telling
 from datasets.core.pretty_json import NotSpread, Splitter
 from datasets.core.spelling import misspelt
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from datasets.core.linesets import Lines
+from datasets.core.line_set import Lines
 
 Severity = Literal["error", "warning"]
 Param = str | int

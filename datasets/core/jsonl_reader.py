@@ -8,14 +8,14 @@ from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Block, Unreadable
 from datasets.core.detect import Look, Votes, look_at, vote_on
 from datasets.core.findings import Finding, finding
-from datasets.core.formats.names import Telling
+from datasets.core.formats import Telling
 from datasets.core.json_errors import word_at
+from datasets.core.limits import holds_more_values
 from datasets.core.pretty_json import Broken, Objects, Passed, Piece, Unended
 from datasets.core.read_state import ReadState
 from datasets.core.row_decoder import decoded, explain, not_utf8
 from datasets.core.rows import NewRow, Part, RawRow, cut
 from datasets.core.rules import RowFindings, check_row
-from datasets.core.value_limit import holds_more_values
 
 
 class Surprise(Exception):

@@ -14,7 +14,7 @@ from typing import Literal
 from datasets.core.csv_reader import open_quote, records
 from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, encoding_of, utf8_chunks
 from datasets.core.findings import Finding, Param, finding
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 
 Family = Literal["messages", "conversation", "json", "csv", "empty"]
 """JSONL by its telling key, `json` where the first lines have none of them."""

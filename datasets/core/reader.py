@@ -11,10 +11,10 @@ from datasets.core.csv_reader import CsvTable, Record, records, text_findings
 from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.detect import Look, Survey, first_guess, kept_promise, survey
 from datasets.core.findings import CODES, Finding, Param, finding, printable
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.jsonl_reader import JsonlReader, Surprise, describe_pretty
 from datasets.core.limits import Limits
-from datasets.core.linesets import Lines
+from datasets.core.line_set import Lines
 from datasets.core.pretty_json import Unended, until_all_ends
 from datasets.core.read_state import ReadState
 from datasets.core.rows import Part, RawRow

@@ -12,7 +12,7 @@ import msgspec
 
 from datasets.core.decode import Block
 from datasets.core.findings import Finding, finding
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.json_errors import MAX_DEPTH, JsonProblem, flaws, is_too_deep, parse
 from datasets.core.repair.python_literal import as_json
 from datasets.core.rules import RowFindings, check_row, placed

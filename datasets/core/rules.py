@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET
 
 from datasets.core.findings import ERRORS, Finding, finding
-from datasets.core.formats.names import ROLES, Format
+from datasets.core.formats import ROLES, Format
 from datasets.core.json_errors import trusted
 from datasets.core.json_nodes import JsonType, Places
 from datasets.core.repair.models import can_merge

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
-from datasets.core.formats.names import ROLES
+from datasets.core.formats import ROLES
 
 MOST_LETTERS = 2
 """A misspelling differs from what was meant in at most so many letters."""

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from datasets.core.findings import Finding, Ledger, finding
-from datasets.core.formats.names import COMPUTED, Format, Telling, model_key, structural_keys
+from datasets.core.formats import COMPUTED, Format, Telling, model_key, structural_keys
 from datasets.core.json_errors import child_path
 from datasets.core.json_nodes import JsonType
 from datasets.core.rules import JSON_TYPES, is_text, joined

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from datasets.core.formats.names import LEGACY_COLUMNS, Format, structural_keys
+from datasets.core.formats import LEGACY_COLUMNS, Format, structural_keys
 
 EARLIER = "earlier_messages"
 """The key of a response for the messages that came before the last question in its own conversation."""

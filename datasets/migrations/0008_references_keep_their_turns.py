@@ -1,4 +1,4 @@
-"""References that are rated as answers keep the earlier turns of their rows (see datasets/references.py)."""
+"""References that are rated as answers keep the earlier turns of their rows (see datasets/versions/references.py)."""
 
 import json
 from typing import Any

@@ -19,26 +19,30 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets import attach_words, attaching, files, services, waiting
+from datasets import labels, services, uploads
 from datasets.access import get_attachment, get_ready_version
 from datasets.core.findings import Finding
 from datasets.forms import AnswersForm, ModelNameForm
+from datasets.importing import queue_status
 from datasets.messages import message
 from datasets.models import Attachment, Version
+from datasets.versions import attach
 from datasets.views import part_wanted
-from evalsite import access, engine, keeping
+from evalsite import access
 from evalsite.access import May
-from evalsite.request_limits import allow, upload_page
+from evalsite.storage import files
+from evalsite.tasks import workers
+from evalsite.web.request_limits import allow, upload_page
 
 
 @upload_page
 @login_required
-def attach(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+def answers(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
     """The guard stands before the body is read, as for any upload."""
     version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     if not version.valid_rows:
         raise Http404
-    allow(request, files.limit_bytes(), services.too_large_sentence())
+    allow(request, uploads.limit_bytes(), services.too_large_sentence())
     return _attach(request, version)
 
 
@@ -59,7 +63,7 @@ def _attach(request: HttpRequest, version: Version) -> HttpResponse:
 
 
 def _keep(request: HttpRequest, version: Version, wanted: dict[str, Any]) -> Attachment:
-    return attaching.answers_upload(
+    return attach.answers_upload(
         version=version,
         file=wanted["file"],
         file_name=wanted["file"].name,
@@ -88,7 +92,7 @@ def _form_context(version: Version, form: AnswersForm) -> dict[str, Any]:
     return {
         "version": version,
         "form": form,
-        "max_bytes": files.limit_bytes(),
+        "max_bytes": uploads.limit_bytes(),
         "undecided": undecided.select_related("created_by").order_by("-pk")[:20],
     }
 
@@ -106,10 +110,10 @@ def attachment(request: HttpRequest, slug: str, dataset: int, number: int, attac
     """While it is matched: the progress, which htmx asks for every second. Then what matches and what does not."""
     found = get_attachment(request, slug, dataset, number, attachment)
     context: dict[str, Any] = {"version": found.version, "attachment": found}
-    if found.state in attaching.OPEN:
-        matched_now = found.state == Attachment.State.MATCHING and engine.is_alive(found.owner)
-        context["first"] = waiting.for_further_work(found.version.dataset.project)
-        context["unattended"] = "" if matched_now else engine.obstacle(engine.DATA)
+    if found.state in attach.OPEN:
+        matched_now = found.state == Attachment.State.MATCHING and workers.is_alive(found.owner)
+        context["first"] = queue_status.for_further_work(found.version.dataset.project)
+        context["unattended"] = "" if matched_now else workers.obstacle(workers.DATA)
         template = "datasets/_attach_progress.html" if part_wanted(request) else "datasets/attachment.html"
         return render(request, template, context)
     if part_wanted(request):
@@ -122,12 +126,10 @@ def _told(attachment: Attachment) -> dict[str, Any]:
     problems = report.get("problems", {})
     found = [Finding(**finding) for finding in report.get("findings", [])]
     return {
-        "problem": attach_words.problem(attachment.problem),
-        "name_form": ModelNameForm()
-        if attachment.problem.get("code") == attaching.MODEL_NAME_WANTED
-        else None,
+        "problem": labels.attach_problem(attachment.problem),
+        "name_form": ModelNameForm() if attachment.problem.get("code") == attach.MODEL_NAME_WANTED else None,
         "report": report,
-        "reasons": [(attach_words.REASONS[code], count, code) for code, count in _most_first(problems)],
+        "reasons": [(labels.UNMATCHED[code], count, code) for code, count in _most_first(problems)],
         "findings": [(finding, message(finding)) for finding in found[:50]],
         "findings_count": sum(report.get("counts", {}).values()),
         "models": [
@@ -149,7 +151,7 @@ def use(request: HttpRequest, slug: str, dataset: int, number: int, attachment: 
     if found.report.get("last_only") and "same_turns" not in request.POST:
         messages.error(request, _("Nothing was done: confirm which earlier turns these answers follow."))
         return redirect(_address(found))
-    made = attaching.attachment_use(attachment=found, user=access.signed_in(request))
+    made = attach.attachment_use(attachment=found, user=access.signed_in(request))
     if made is None:
         messages.info(request, _("Nothing was done: this was decided before."))
         return redirect(_address(found))
@@ -166,7 +168,7 @@ def name(request: HttpRequest, slug: str, dataset: int, number: int, attachment:
     form = ModelNameForm(request.POST)
     if not form.is_valid():
         messages.error(request, _("Nothing was done: write the model's name."))
-    elif not attaching.attachment_name(attachment=found, model_name=form.cleaned_data["model_name"]):
+    elif not attach.attachment_name(attachment=found, model_name=form.cleaned_data["model_name"]):
         messages.info(request, _("Nothing was done: this was decided before."))
     return redirect(_address(found))
 
@@ -176,7 +178,7 @@ def name(request: HttpRequest, slug: str, dataset: int, number: int, attachment:
 def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachment: int) -> HttpResponse:
     """Not wanted: the file is thrown away, the version stays as it is."""
     found = get_attachment(request, slug, dataset, number, attachment)
-    if attaching.attachment_discard(attachment=found):
+    if attach.attachment_discard(attachment=found):
         messages.info(request, _("The answers are thrown away. The version is as it was."))
     else:
         messages.info(request, _("Nothing was done: this was decided before."))
@@ -189,9 +191,9 @@ def unmatched(
 ) -> StreamingHttpResponse:
     """Everything that did not match, whole, as JSONL with the reason in the reader's language."""
     found = get_attachment(request, slug, dataset, number, attachment)
-    if not found.unmatched_as or not keeping.exists(found.unmatched_as):
+    if not found.unmatched_as or not files.exists(found.unmatched_as):
         raise Http404
-    path = keeping.local(found.unmatched_as)
+    path = files.local(found.unmatched_as)
     answer = StreamingHttpResponse(
         _with_reasons(path, get_language()), content_type="application/octet-stream"
     )
@@ -204,5 +206,5 @@ def _with_reasons(path: Path, language: str | None) -> Iterator[bytes]:
         for line in file:
             entry = json.loads(line)
             with override(language):
-                entry = {"line": entry["line"], "problem": attach_words.reason(entry), **entry}
+                entry = {"line": entry["line"], "problem": labels.unmatched_reason(entry), **entry}
             yield json.dumps(entry, ensure_ascii=False).encode() + b"\n"

@@ -13,17 +13,18 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from datasets import bad_rows, browsing, row_findings, searching, selectors
+from datasets import selectors
 from datasets.access import get_ready_version
-from datasets.browsing import RowFilter
-from datasets.core.formats.names import COMPUTED
+from datasets.core.formats import COMPUTED
 from datasets.core.lines import lines_at
 from datasets.core.variables import EARLIER, earlier_of, response_data
-from datasets.findings_shown import Shown, shown
 from datasets.forms import RowFilterForm
-from datasets.importing import limits_of_kept
 from datasets.models import Response, Row, Version
-from datasets.views import part_wanted
+from datasets.uploads import limits_of_kept
+from datasets.versions import invalid_rows, row_findings, search
+from datasets.views import part_wanted, row_browser
+from datasets.views.findings_view import Shown, shown
+from datasets.views.row_browser import RowFilter
 
 LONGEST_TEXT = 100_000  # characters of one text that a page shows; the whole row can be downloaded
 MOST_VALUES = 500
@@ -53,7 +54,7 @@ def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
     if wanted.get("line"):
         return _to_line(version, slug, wanted["line"])
     chosen = _chosen(wanted)
-    page = browsing.rows_page(
+    page = row_browser.rows_page(
         version, chosen, after=_number(request, "after"), before=_number(request, "before")
     )
     context = {
@@ -62,8 +63,8 @@ def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
         "page": page,
         "chosen": chosen,
         "query": _query(request),
-        "search": searching.state_of(version),
-        "scanned": browsing.BUDGET.rows,
+        "search": search.state_of(version),
+        "scanned": row_browser.BUDGET.rows,
         "values": [] if part_wanted(request) else _values(version),
     }
     return render(request, "datasets/_rows.html" if part_wanted(request) else "datasets/rows.html", context)
@@ -82,7 +83,7 @@ def _chosen(wanted: dict[str, Any]) -> RowFilter:
 
 def _values(version: Version) -> list[tuple[str, str, int]]:
     """(field, value, rows) of fields with few values, to choose from."""
-    found = searching.facets(version).items()
+    found = search.facets(version).items()
     return [(name, value, rows) for name, values in found for value, rows in values][:MOST_VALUES]
 
 
@@ -119,7 +120,7 @@ def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
     version = get_ready_version(request, slug, dataset, number)
     chosen = _chosen_in(request, version)
     if chosen:
-        line = browsing.random_line(version, chosen)
+        line = row_browser.random_line(version, chosen)
     else:
         row = selectors.random_row(version)
         line = row.line if row else None
@@ -143,7 +144,7 @@ def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
     version = get_ready_version(request, slug, dataset, number)
     found = _row(version, line)
     chosen = _chosen_in(request, version)
-    previous, following = browsing.neighbours(version, chosen, line)
+    previous, following = row_browser.neighbours(version, chosen, line)
     context = {
         "version": version,
         "row": found,
@@ -169,7 +170,7 @@ def _row(version: Version, line: int) -> Row:
 
 
 def _findings(version: Version, row: Row) -> list[Shown]:
-    table = bad_rows.csv_table(version) if version.format == "legacy_csv" and not row.valid else None
+    table = invalid_rows.csv_table(version) if version.format == "legacy_csv" and not row.valid else None
     return shown(version, row_findings.found_on_one(version, row, table))
 
 

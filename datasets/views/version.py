@@ -14,29 +14,21 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets import (
-    bad_rows,
-    fields_shown,
-    files,
-    findings_shown,
-    first_rows,
-    repair_offers,
-    selectors,
-    services,
-    tables,
-    waiting,
-    words,
-)
+from datasets import labels, selectors, services, uploads
 from datasets.access import get_version
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.forms import FormatForm
+from datasets.importing import queue_status
 from datasets.models import Version, VersionState
-from datasets.parts import parts_of
-from datasets.views import part_wanted
-from evalsite import access, engine, keeping
+from datasets.versions import downloads, invalid_rows, repair_offers
+from datasets.versions.parts import parts_of
+from datasets.views import findings_view, part_wanted, version_preview
+from evalsite import access
 from evalsite.access import May
-from evalsite.request_limits import step_aside
+from evalsite.storage import files
+from evalsite.tasks import workers
 from evalsite.web.exchange import BUFFERED
+from evalsite.web.request_limits import step_aside
 
 STEADY_SECONDS = 3.0  # a rate measured over less says nothing
 
@@ -55,7 +47,7 @@ def version(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpR
     context = {
         "version": found,
         "versions": selectors.versions_of(found.dataset),
-        "problem": words.problem(found),
+        "problem": labels.problem(found),
     }
     return render(request, "datasets/not_read.html", context)
 
@@ -74,14 +66,14 @@ def _progress(request: HttpRequest, version: Version) -> dict[str, Any]:
         "rate": rate,
         "seconds_left": (version.size - read) / rate if rate else None,
         "unattended": _unattended(version),
-        "first": waiting.for_version(version) if version.state == VersionState.WAITING else "",
+        "first": queue_status.for_version(version) if version.state == VersionState.WAITING else "",
     }
 
 
 def _unattended(version: Version) -> str:
     """What keeps it from being read, if nobody reads it now."""
-    being_read = version.state == VersionState.READING and engine.is_alive(version.owner)
-    return "" if being_read else engine.obstacle(engine.DATA)
+    being_read = version.state == VersionState.READING and workers.is_alive(version.owner)
+    return "" if being_read else workers.obstacle(workers.DATA)
 
 
 def _seen(text: str | None) -> float:
@@ -96,20 +88,20 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
     first_upload = selectors.first_upload(version)
     return {
         "version": version,
-        "parts": [(part, words.encoding_name(part.encoding)) for part in parts_of(first_upload)],
+        "parts": [(part, labels.encoding_name(part.encoding)) for part in parts_of(first_upload)],
         "versions": selectors.versions_of(version.dataset),
-        "format": words.format_name(version.format),
-        "why": words.format_why(version),
-        "encoding": words.encoding_name(version.encoding),
+        "format": labels.format_name(version.format),
+        "why": labels.format_why(version),
+        "encoding": labels.encoding_name(version.encoding),
         "models": [(c, c.rows / version.valid_rows if version.valid_rows else 0) for c in candidates],
         "models_met": 0 if version.valid_rows else len(version.models_found),
-        "fields": fields_shown.fields_seen(version),
+        "fields": version_preview.fields_seen(version),
         "duplicates": version.counts.get("row.duplicate", 0),
         **_desk(version),
-        "first_rows": first_rows.first_rows(version),
+        "first_rows": version_preview.first_rows(version),
         "format_form": FormatForm(initial={"chosen_format": version.chosen_format}),
         "run_address": _run_address(request, version),
-        "legacy_csv": version.valid_rows and tables.seems_fit(version),
+        "legacy_csv": version.valid_rows and downloads.seems_fit(version),
         "first_upload": first_upload,
     }
 
@@ -117,14 +109,14 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
 def _desk(version: Version) -> dict[str, Any]:
     """What was found with what mends it; of a repaired version also what its parent had."""
     desk = repair_offers.desk(version)
-    groups = findings_shown.groups(version)
+    groups = findings_view.groups(version)
     return {
         "groups": [(group, desk.offers.get(group.code)) for group in groups],
         "desk": desk,
         "mended": _mended(version),
-        "repairs_made": words.repairs_made(version),
+        "repairs_made": labels.repairs_made(version),
         "broken": version.counts.get("json.invalid", 0),
-        "has_bad_rows": bad_rows.any_kept(version),
+        "has_bad_rows": invalid_rows.any_kept(version),
         "others": selectors.versions_of(version.dataset)
         .filter(state=VersionState.READY)
         .exclude(pk=version.pk),
@@ -232,10 +224,10 @@ def _download(
         wanted = "damaged" in request.GET or not sha256
         if version.size > BUFFERED:  # reading a gigabyte takes seconds
             step_aside(request)
-        if not wanted and not files.is_intact(stored_as, sha256):
+        if not wanted and not uploads.is_intact(stored_as, sha256):
             context = {"version": version, "sha256": sha256}
             return render(request, "datasets/damaged.html", context, status=409)
-        file, size = keeping.stream(stored_as)
+        file, size = files.stream(stored_as)
     except FileNotFoundError:
         raise Http404 from None
     answer = FileResponse(file, as_attachment=True, filename=name, content_type="application/octet-stream")
@@ -253,7 +245,7 @@ def findings(request: HttpRequest, slug: str, dataset: int, number: int, code: s
     if found.state != VersionState.READY or code not in found.counts:
         raise Http404
     after = request.GET.get("after", "")
-    page, further = findings_shown.page(found, code, after=int(after[:18]) if after.isdecimal() else 0)
+    page, further = findings_view.page(found, code, after=int(after[:18]) if after.isdecimal() else 0)
     context = {
         "version": found,
         "code": code,

@@ -16,7 +16,7 @@ from evalsite.accounts.models import Project, Role
 from evalsite.audit import Action
 from evalsite.cells import no_formula
 from evalsite.models import AuditEntry
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 
 PER_PAGE = 50
 # What the names in an entry's detail mean to a reader; others are shown as they are.

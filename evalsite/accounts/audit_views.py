@@ -11,7 +11,7 @@ from evalsite import access
 from evalsite.accounts import audit_log
 from evalsite.accounts.audit_log import LogFilter, csv_lines, entries_of
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 
 
 @login_required

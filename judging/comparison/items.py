@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Response, Row, Version
 from judging.core.change import Item, Side

@@ -13,11 +13,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from datasets.core.formats.names import Format
-from datasets.core.textdiff import Piece, pieces
+from datasets.core.formats import Format
+from datasets.core.text_diff import Piece, pieces
 from datasets.core.variables import row_data
 from datasets.models import Row
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.comparison.labels import cause_name
 from judging.comparison.services import OUTCOMES, CellChange, ComparedItem, changes_between, shared_cells
 from judging.core.change import Change

@@ -18,10 +18,10 @@ import msgspec
 from django.db.models import Sum
 from django_tasks import task
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.variables import reference_data, reference_in, row_and_response, row_data
 from datasets.models import Candidate, Response, Row, Version
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.core.lint.findings import Lint
 from judging.core.lint.run import Answer, lint, subjects
 from judging.core.rules.check import read_program
@@ -89,9 +89,9 @@ def begin(version: Version, template: str, preprocess: str, kind: Kind = Kind.TE
     if found.result:
         return found
     if is_quick(version, kind):
-        work(found.pk, engine.owner(), sandbox_of=_shared)
+        work(found.pk, workers.owner(), sandbox_of=_shared)
     else:
-        engine.wake(lint_template, lint_id=found.pk)
+        workers.wake(lint_template, lint_id=found.pk)
     found.refresh_from_db()
     return found
 
@@ -113,10 +113,10 @@ def _delete_oldest() -> None:
 # --- the work --------------------------------------------------------------------------------------------------
 
 
-@task(queue_name=engine.DATA)
+@task(queue_name=workers.DATA)
 def lint_template(lint_id: int) -> None:
     """Lint over a large version, unless another worker already does."""
-    work(lint_id, engine.owner(), stop=engine.stopping)
+    work(lint_id, workers.owner(), stop=workers.stopping)
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def _shared() -> Iterator[Sandbox]:
     yield preview_sandbox()
 
 
-@engine.works_on(TemplateLint)
+@workers.works_on(TemplateLint)
 def work(
     lint_id: int,
     owner: str,
@@ -159,10 +159,10 @@ def reconcile() -> None:
     """Take up again what a dead worker held."""
     waiting = TemplateLint.objects.filter(result="", problem="")
     for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not engine.is_held(owner, TemplateLint, pk):
+        if not workers.is_held(owner, TemplateLint, pk):
             TemplateLint.objects.filter(pk=pk, owner=owner).update(owner="")
     for pk in waiting.filter(owner="").values_list("pk", flat=True):
-        engine.wake(lint_template, lint_id=pk)
+        workers.wake(lint_template, lint_id=pk)
 
 
 # --- a template: every answer of every row ---------------------------------------------------------------------

@@ -11,9 +11,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from datasets.models import Version
-from evalsite import access, engine
+from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.tasks import workers
 from judging.core.lint.findings import Finding, Lint
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules.check import read_program
@@ -52,7 +53,7 @@ class LintState:
             waits,
             stored.subjects_done,
             reason_sentence(stored.problem) if stored.problem else "",
-            engine.obstacle(engine.DATA) if by_worker else "",
+            workers.obstacle(workers.DATA) if by_worker else "",
             **more,
         )
 

@@ -9,7 +9,8 @@ from django.utils.translation import gettext_lazy
 
 from judging.core.metric_diff import Part, TextChange, as_text, difference
 from judging.core.pipeline import MetricDefinition
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric, MetricVersion
 
 FIELD_NAMES: dict[str, Promise | str] = {
     "name": gettext_lazy("Name"),

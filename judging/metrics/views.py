@@ -19,12 +19,12 @@ from evalsite.access import May, signed_in
 from judging.core.pipeline import MetricDefinition
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.keywords import AGGREGATES
+from judging.endpoints.models import Endpoint
 from judging.markdown import html_of
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.editor import samples
 from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, templates
-from judging.metrics.models import Endpoint
 from judging.metrics.rule_editor.guide import chosen_lines, field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
 from judging.metrics.version_diff import parts_between

@@ -25,7 +25,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import May, signed_in
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.core.people.criteria import Criterion, ValuesRefused, is_empty
 from judging.markdown import html_of
 from judging.people import desk

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from datasets.core.formats.names import FORMATS
+from datasets.core.formats import FORMATS
 from datasets.core.variables import messages_of
 from datasets.models import Candidate, Response, Row, Version
-from datasets.references import references_made
+from datasets.versions.references import references_made
 from judging.core.people.drawing import Drawn, draw
 from judging.core.people.pairs import Pair, against, balanced, every_pair
 from judging.people.models import Scheme

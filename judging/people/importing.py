@@ -15,11 +15,12 @@ from itertools import islice
 from django.db import transaction
 from django.utils import timezone
 
-from datasets import files
+from datasets import uploads
 from datasets.services import store
-from evalsite import engine, keeping
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.storage import files
+from evalsite.tasks import workers
 from judging.core.people.rating_lines import BadLine, RatingLine, read_lines
 from judging.people import tasks
 from judging.people.keeping import rating_forget
@@ -54,21 +55,23 @@ class Imported:
     wrong: list[BadLine] = field(default_factory=list)
 
 
-def import_begin(*, evaluation: Evaluation, file: files.Incoming, file_name: str, by: User) -> RatingsImport:
+def import_begin(
+    *, evaluation: Evaluation, file: uploads.Incoming, file_name: str, by: User
+) -> RatingsImport:
     """Keep a file and have its ratings taken in: a small one at once. Raises ValidationError if it cannot be kept."""
     stored = store(file)
     with transaction.atomic():
         made = RatingsImport.objects.create(
             evaluation=evaluation,
-            file_name=files.shown_name(file_name),
+            file_name=uploads.shown_name(file_name),
             stored_as=stored.stored_as,
             size=stored.size,
             created_by=by,
         )
         if stored.size > AT_ONCE:
-            engine.wake(tasks.take_in_ratings, import_id=made.pk)
+            workers.wake(tasks.take_in_ratings, import_id=made.pk)
     if stored.size <= AT_ONCE:
-        work(made.pk, engine.owner())
+        work(made.pk, workers.owner())
         made.refresh_from_db()
     return made
 
@@ -81,11 +84,11 @@ def import_stop(*, taken: RatingsImport) -> bool:
     with transaction.atomic():
         if not under_way.update(state=ImportState.UNDOING, problem=STOPPED, owner=""):
             return False
-        engine.wake(tasks.take_in_ratings, import_id=taken.pk)
+        workers.wake(tasks.take_in_ratings, import_id=taken.pk)
     return True
 
 
-@engine.works_on(RatingsImport)
+@workers.works_on(RatingsImport)
 def work(import_id: int, owner: str, stop: threading.Event | None = None) -> None:
     """Take a file in, go on with it, or take it back, unless somebody else does."""
     if not RatingsImport.objects.filter(pk=import_id, state__in=_OPEN, owner="").update(owner=owner):
@@ -127,7 +130,7 @@ class _Mine:
 
 def _read(mine: _Mine) -> None:
     taken = mine.taken
-    text = keeping.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
+    text = files.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
     mine.note(lines=text.count("\n") + (not text.endswith("\n")))
     mine.note(state=ImportState.READING)
 
@@ -151,7 +154,7 @@ def _read(mine: _Mine) -> None:
             record(
                 Action.RATINGS_IMPORTED, project=project, thing=run, by=taken.created_by, ratings=taken.new
             )
-    keeping.delete(taken.stored_as)
+    files.delete(taken.stored_as)
 
 
 def _plain(bad: BadLine) -> list[object]:
@@ -199,7 +202,7 @@ def _failed(mine: _Mine, error: Exception) -> None:
     problem = UNEXPECTED
     if isinstance(error, FileNotFoundError):
         problem = GONE
-    elif isinstance(error, keeping.Unreachable):
+    elif isinstance(error, files.Unreachable):
         problem = AWAY
     else:
         log.error("The ratings %s could not be taken in.", mine.taken.pk, exc_info=error)
@@ -231,14 +234,14 @@ def _undo(mine: _Mine) -> None:
             break
         mine.rest()
     mine.note(state=ImportState.UNDONE, ended_at=timezone.now())
-    keeping.delete(mine.taken.stored_as)
+    files.delete(mine.taken.stored_as)
 
 
 def reconcile() -> None:
     """Give back what a dead worker held, and wake for all that waits."""
     waiting = RatingsImport.objects.filter(state__in=_OPEN)
     for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not engine.is_held(owner, RatingsImport, pk):
+        if not workers.is_held(owner, RatingsImport, pk):
             RatingsImport.objects.filter(pk=pk, owner=owner).update(owner="")
     for pk in waiting.filter(owner="").values_list("pk", flat=True):
-        engine.wake(tasks.take_in_ratings, import_id=pk)
+        workers.wake(tasks.take_in_ratings, import_id=pk)

@@ -104,7 +104,7 @@ class Item(models.Model):
 
     @property
     def rates_reference(self) -> bool:
-        """Is the row's reference itself an answer here? It is kept with a row of its own (datasets/references.py)."""
+        """Is the row's reference itself an answer here? It has a row of its own (versions/references.py)."""
         return any(one.row_id != self.row_id for one in (self.response, self.other_response) if one)
 
     @property

@@ -16,8 +16,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
-from datasets.references import reference_of, reference_response
 from datasets.selectors import began_as_legacy, legacy_versions, usable_versions
+from datasets.versions.references import reference_of, reference_response
 from judging.people.gathering import prompt_of
 from judging.people.models import Item, Scheme
 from judging.people.showing import Shown, conversation_of, shown

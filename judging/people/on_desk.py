@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from datasets.core.textdiff import Piece, pieces
+from datasets.core.text_diff import Piece, pieces
 from judging.core.people.criteria import Criterion, canonical
 from judging.core.values import Value
 from judging.people.desk_words import value_name

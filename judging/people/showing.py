@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 from django.utils.safestring import SafeString
 
-from datasets.core.formats.names import FORMATS
+from datasets.core.formats import FORMATS
 from datasets.core.variables import conversation_for, messages_of, response_data
 from datasets.models import Response, Row
-from datasets.references import reference_of
+from datasets.versions.references import reference_of
 from judging.markdown import Budget, html_of
 from judging.people.models import Assignment, Evaluation, Item
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
-from datasets import files
+from datasets import uploads
 from datasets.models import Candidate, Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
@@ -24,7 +24,7 @@ LONGEST_NAME = 200
 
 def proposed_names(version: Version, other: Version) -> tuple[str, str]:
     """What the sides are called unless the organiser calls them otherwise: after the files, never both alike."""
-    by_file = files.name_from(version.file_name), files.name_from(other.file_name)
+    by_file = uploads.name_from(version.file_name), uploads.name_from(other.file_name)
     by_dataset = version.dataset.name, other.dataset.name
     by_version = f"{version.dataset.name} v{version.number}", f"{other.dataset.name} v{other.number}"
     return next((pair for pair in (by_file, by_dataset) if not _alike(*pair)), by_version)

@@ -12,7 +12,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.core.statistics.frame import Kind, judgement_frame, ordered
 from judging.core.statistics.report import report
 from judging.reports import selectors, tasks
@@ -82,7 +82,7 @@ def for_page(run: Run) -> Kept | None:
     kept = _stored(run)
     if kept is None or kept.due(run):
         if KeptFigures.objects.filter(run=run, wanted=True).exists():
-            engine.wake(tasks.work_out_figures)
+            workers.wake(tasks.work_out_figures)
         else:
             _have_made(run)
     return kept
@@ -97,7 +97,7 @@ def want(run_id: int) -> None:
 
 def _have_made(run: Run) -> None:
     KeptFigures.objects.update_or_create(run=run, defaults={"wanted": True})
-    engine.wake(tasks.work_out_figures)
+    workers.wake(tasks.work_out_figures)
 
 
 def keep_wanted() -> None:

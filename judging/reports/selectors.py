@@ -9,7 +9,7 @@ from typing import Any, cast
 from django.db.models import Count
 from django.utils import timezone
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
 from judging.core.pipeline import TRUNCATED

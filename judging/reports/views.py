@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.http import content_disposition_header
 from django_htmx.http import HttpResponseClientRefresh
 
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.reports import files, selectors
 from judging.reports.figures import Figures, for_page, item_means
 from judging.reports.links import Links
@@ -54,7 +54,7 @@ def figures_context(run: Run) -> dict[str, Any]:
     """What the pages with a run's figures say: these, or that they are being worked out; and who should do that."""
     shown = report_shown(run)
     being_made = shown is None or (shown.made_at is not None and run.rests)
-    unattended = engine.obstacle(engine.DATA) if being_made else ""
+    unattended = workers.obstacle(workers.DATA) if being_made else ""
     return {
         "report": shown,
         "made_at": shown and shown.made_at,
@@ -71,7 +71,7 @@ def _being_made(request: HttpRequest, run: Run) -> HttpResponse:
     context = {
         "run": run,
         "made_at": kept and kept.made_at,
-        "unattended": engine.obstacle(engine.DATA),
+        "unattended": workers.obstacle(workers.DATA),
     }
     return render(request, "reports/_being_made.html", context)
 

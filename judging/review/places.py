@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.runs.filters import ALL, CURRENT, NO, OLDER, YES, Filters, figures_of, matching
 from judging.runs.models import Judgement, JudgementState, Run
 from judging.runs.stretches import rows_of_each

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 from django.utils import timezone
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
+from judging.endpoints.requests import Caller, EndpointError, RunGate
 from judging.runs import planning, store
 from judging.runs.answers import Answers
-from judging.runs.asking import Gate, Trouble
-from judging.runs.budget import Spent
-from judging.runs.calling import Caller
+from judging.runs.budget import Ledger, Spent
 from judging.runs.models import PEOPLE, Priority, Run, RunState
 from judging.runs.reply_cache import ReplyCache
 from judging.runs.services import budget_of, run_stop_at_budget, run_stop_at_trouble, spent_by
@@ -32,7 +31,8 @@ class ActiveRun:
     pk: int
     form: Format
     tools: dict[store.MetricKey, MetricTools]
-    gate: Gate
+    gate: RunGate
+    ledger: Ledger
     cache: ReplyCache | None
     caller: Caller
     ahead: int  # how many stories may be started: enough to fill all slots while the next chunk is loaded
@@ -76,7 +76,7 @@ def poorest_of_each_project(runs: list[ActiveRun]) -> list[ActiveRun]:
     return list(found.values())
 
 
-def stop_at_trouble(run: int, trouble: Trouble) -> None:
+def stop_at_trouble(run: int, trouble: EndpointError) -> None:
     log.warning("Run %s is paused: %s at %s", run, trouble.code, trouble.endpoint)
     run_stop_at_trouble(Run.objects.select_related("project").get(pk=run), trouble)
 

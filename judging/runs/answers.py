@@ -11,14 +11,13 @@ import msgspec
 
 from datasets.core.variables import response_data
 from judging.core.candidates import CandidateModel, answer_of, build_request, flags_of
-from judging.core.judges.patience import Asked
+from judging.core.judges.retry import AskResult
 from judging.core.pipeline import Failure, Story
 from judging.core.values import Outcome
+from judging.endpoints.client_pool import ClientPool, ModelConnection
+from judging.endpoints.requests import Abandoned, Caller
 from judging.runs import store
-from judging.runs.asking import Abandoned
-from judging.runs.calling import Caller
 from judging.runs.generations import Generated, Unanswered
-from judging.runs.lanes import Lane, Lanes
 from judging.runs.models import RunCandidate
 from judging.runs.plain import as_json
 from judging.runs.tools import call_seen
@@ -34,10 +33,10 @@ class Asks:
     """A candidate that is asked, and the way to it."""
 
     model: CandidateModel
-    lane: Lane
+    lane: ModelConnection
 
 
-def candidates_asked(run: int, lanes: Lanes) -> dict[int, Asks]:
+def candidates_asked(run: int, lanes: ClientPool) -> dict[int, Asks]:
     """By candidate, those whose answers this run asks for. Reads the database."""
     found = RunCandidate.objects.filter(run=run).exclude(definition="").values_list("candidate", "definition")
     models = {pk: CandidateModel.from_json(definition) for pk, definition in found}
@@ -112,7 +111,7 @@ class Answers:
             self._found.pop(one.of.response, None)
 
 
-def _generated(of: Unanswered, item: store.ToJudge, asked: Asked, lane: Lane) -> Generated:
+def _generated(of: Unanswered, item: store.ToJudge, asked: AskResult, lane: ModelConnection) -> Generated:
     reply, error = asked.reply, asked.error
     failed = error is not None and not (reply is not None and error.code in _ANSWERS)
     return Generated(

@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
-from judging.metrics.fields import JsonObjectField
-from judging.metrics.models import Endpoint
+from judging.endpoints.fields import JsonObjectField
+from judging.endpoints.models import Endpoint
 
 MOST_MODELS = 4
 PREFIX = "asked"

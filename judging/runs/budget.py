@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from judging.core.judges.replying import Reply
+from judging.core.judges.replies import Reply
 
 MILLION = 1_000_000
 
@@ -107,6 +107,12 @@ class Ledger:
         known.read += round(self.in_flight * known.tokens / answered)
         known.calls += self.in_flight
         return known
+
+    def begin(self) -> None:
+        self.in_flight += 1
+
+    def end_call(self, reply: Reply | None, failed: bool, endpoint: int | None) -> None:
+        self.end(cost_of_reply(reply, failed, self.price(endpoint)))
 
     def end(self, spent: Spent) -> None:
         self.in_flight -= 1

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from django.db.models import Count, Max
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.variables import reference_in, response_data, row_data
 from datasets.models import Candidate
 from evalsite.cells import MARK, cell

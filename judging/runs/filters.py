@@ -13,7 +13,7 @@ from django.db.models import Count, Func, Q, QuerySet, TextField
 from django.utils.http import urlencode
 
 from datasets.models import Response, Row
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.runs.models import PEOPLE, Judgement, JudgementState, Run, RunCandidate, RunMetric
 from judging.runs.stretches import rows_of_each
 

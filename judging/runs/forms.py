@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from judging.runs.asked_forms import asked_forms
 from judging.runs.budget_forms import BudgetForm
 from judging.runs.models import Priority

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from datasets.models import Candidate
 from evalsite.accounts.models import Project
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from judging.runs.budget import MILLION
 from judging.runs.models import INFER, Run, RunCandidate
 from judging.runs.plain import as_json

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db.models import F, OuterRef, Q, Subquery
 
 from datasets.models import Response
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.runs.models import Judgement, JudgementState, Run, RunCandidate
 
 FOLDER = "under-way"
@@ -89,7 +89,7 @@ def settle_dead() -> None:
     if not _folder().is_dir():
         return
     for path in _folder().iterdir():
-        if not path.name.startswith(".") and not engine.is_alive(path.name):
+        if not path.name.startswith(".") and not workers.is_alive(path.name):
             settle(path)
 
 

@@ -8,9 +8,9 @@ from django.core.exceptions import EmptyResultSet
 from django.db import transaction
 from django.db.models import QuerySet
 
-from evalsite import engine
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
+from evalsite.tasks import workers
 from judging.core.pipeline import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.runs import planning, tasks
@@ -102,7 +102,7 @@ def run_judge_again(
         judgements=made,
         version=version.number if version else None,
     )
-    engine.wake(tasks.pump)
+    workers.wake(tasks.pump)
     return made
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from evalsite import access
 from evalsite.access import May, signed_in
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.review.forms import FilterForm
 from judging.runs.access import get_run
 from judging.runs.budget import MILLION

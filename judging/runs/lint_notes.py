@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datasets.models import Version
-from evalsite import engine
+from evalsite.tasks import workers
 from judging.core.lint.findings import Lint
 from judging.lint_messages import sentence
 from judging.metrics import lint
@@ -48,5 +48,5 @@ def _note(version: Version, choice: MetricChoice) -> LintNote:
         len(warnings),
         tuple(sentence(one) for one in (*errors, *warnings)[:_SENTENCES]),
         waits=waits,
-        worker_missing=engine.obstacle(engine.DATA) if waits else "",
+        worker_missing=workers.obstacle(workers.DATA) if waits else "",
     )

@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
 from evalsite.accounts.models import Project, User
-from judging.metrics.models import Endpoint, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import MetricVersion
 
 INFER = "infer_and_judge"
 """The kind of a run that asks candidates for answers, which it then judges."""
@@ -469,3 +470,14 @@ class JudgeReply(models.Model):
                 fields=["judgement", "judge", "repeat", "swapped"], name="judge_reply_once"
             )
         ]
+
+
+class CachedReply(models.Model):
+    """Where the reply to a request stands that need not be paid for again."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False, related_name="+")
+    digest = models.CharField(max_length=64, help_text="SHA-256 of address, request and repeat")
+    reply = models.ForeignKey(JudgeReply, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "digest"], name="cached_reply_once")]

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError, transaction
 
-from evalsite.backoff import Backoff
+from evalsite.tasks.backoff import Backoff
+from judging.endpoints.client import RunInThread
+from judging.endpoints.client_pool import remember_refusals
 from judging.runs import store
 from judging.runs.active import ActiveRun
 from judging.runs.budget import Ledger, Spent
 from judging.runs.generations import Generated
 from judging.runs.journal import Journal
-from judging.runs.lanes import remember_refusals
-from judging.runs.ways import InThread
 
 log = logging.getLogger("judging.pump")
 
@@ -35,7 +35,7 @@ class HeldChunk:
 class Outbox:
     """Filled and emptied in one event loop; written by `in_database`. While the database is away everything is kept."""
 
-    def __init__(self, owner: str, in_database: InThread, journal: Journal) -> None:
+    def __init__(self, owner: str, in_database: RunInThread, journal: Journal) -> None:
         self.owner = owner
         self.in_database = in_database
         self.journal = journal
@@ -117,7 +117,7 @@ class Outbox:
             for _, ledger in spending:
                 ledger.settle(stored)
         self._backoff.succeeded()
-        working = [run.gate.ledger for run in runs]
+        working = [run.ledger for run in runs]
         self.ledgers = [one for one in self.ledgers if one[1] in working or one[1].open]
         self.journal.stored([one.of.judgement for one in judged] + [-one.of.response for one in answers])
         for run in runs:

@@ -14,8 +14,8 @@ from datasets.models import Response, Row, Version
 from judging.core.candidates import CandidateModel
 from judging.core.statistics.means import Estimate
 from judging.core.statistics.pairs import smallest_difference
-from judging.metrics.models import Endpoint
-from judging.runs.lanes import default_concurrency
+from judging.endpoints.client_pool import default_concurrency
+from judging.endpoints.models import Endpoint
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 from judging.runs.selectors import Cost, MetricChoice
 from judging.runs.services import endpoints_asked, price_list

@@ -20,14 +20,16 @@ from typing import Any, cast
 
 from django.db import DatabaseError, connections
 
-from datasets.core.formats.names import Format
-from evalsite import engine
-from evalsite.backoff import Backoff
-from judging.core.judges.client import Clients
-from judging.core.judges.patience import RetryPolicy
+from datasets.core.formats import Format
+from evalsite.tasks import workers
+from evalsite.tasks.backoff import Backoff
+from judging.core.judges.client import HttpClients
+from judging.core.judges.retry import RetryPolicy
 from judging.core.pipeline import Story, tell
 from judging.core.sandbox.job import SandboxBroken
 from judging.core.values import Outcome
+from judging.endpoints.client_pool import ClientPool
+from judging.endpoints.requests import Abandoned, Caller, RunGate
 from judging.runs import planning, store
 from judging.runs.active import (
     WEIGHTS,
@@ -39,11 +41,8 @@ from judging.runs.active import (
     stop_at_trouble,
 )
 from judging.runs.answers import Answers, candidates_asked, unanswered, with_answer, with_flags
-from judging.runs.asking import Abandoned, Gate
 from judging.runs.budget import Ledger
-from judging.runs.calling import Caller
 from judging.runs.journal import Journal
-from judging.runs.lanes import Lanes
 from judging.runs.models import Priority, Run, RunMetric
 from judging.runs.outbox import Outbox
 from judging.runs.reply_cache import ReplyCache
@@ -91,8 +90,8 @@ class Pump:
         self.agreeing = ThreadPoolExecutor(1, "pump-agree")
         self._in_database = inside(self.database)
         self._in_watching = inside(self.watching)
-        self.clients = Clients()
-        self.lanes = Lanes(owner, reads=self._in_watching, writes=inside(self.agreeing))
+        self.clients = HttpClients()
+        self.lanes = ClientPool(owner, reads=self._in_watching, writes=inside(self.agreeing))
         self.sandbox = make_sandbox()
         self.journal = Journal(owner)
         self.outbox = Outbox(owner, self._in_database, self.journal)
@@ -142,7 +141,7 @@ class Pump:
 
     async def _tell_turns(self) -> None:
         """Heartbeats tell that this loop turns. Until cancelled."""
-        with engine.turning() as turned:
+        with workers.turning() as turned:
             while True:
                 turned()
                 await asyncio.sleep(TURN_SECONDS)
@@ -168,7 +167,7 @@ class Pump:
             backoff.succeeded()
             for pk in watched:
                 if pk in self.runs and pk in running:
-                    self.runs[pk].gate.ledger.heard(running[pk])
+                    self.runs[pk].ledger.heard(running[pk])
                 elif pk in self.runs:
                     self._let_go(self.runs[pk])
 
@@ -182,7 +181,7 @@ class Pump:
                     (one.fed for one in self.runs.values()), default=0.0
                 )  # what was missed is not made up
                 self.runs[pk] = run
-                self.outbox.ledgers.append((pk, run.gate.ledger))
+                self.outbox.ledgers.append((pk, run.ledger))
 
     def _take_up(self, pk: int) -> ActiveRun | None:
         run = Run.objects.select_related("version").get(pk=pk)
@@ -202,22 +201,24 @@ class Pump:
         warm = run.reuse_any
         cache = ReplyCache(run.project_id, self._in_watching, warm=warm) if run.reuse_replies else None
         weight = WEIGHTS[Priority(run.priority)]
-        gate = Gate(
+        gate = RunGate(
             pk, run.project_id, weight, ledger=ledger, note=self._note_call, note_failed=self._note_failed
         )
         caller = Caller(self.clients, gate, self.policy)
-        active = ActiveRun(pk, cast(Format, run.version.format), {}, gate, cache, caller, planning.CHUNK)
+        active = ActiveRun(
+            pk, cast(Format, run.version.format), {}, gate, ledger, cache, caller, planning.CHUNK
+        )
         metrics = list(RunMetric.objects.filter(run=run).values_list("pk", flat=True))
         for run_metric in metrics:
             tools = self._tools(active, (run_metric, None))
-            active.ahead += sum(lane.way.ceiling for lane in tools.lanes)
+            active.ahead += sum(lane.client.ceiling for lane in tools.lanes)
         asked = candidates_asked(pk, self.lanes)
         if asked:
             active.answers = Answers(
                 asked, caller, active.tasks, hold=self.outbox.hold_on, over=self.outbox.answer_over
             )
             # Beside each answer that is asked for wait the judgements of it.
-            active.ahead += (len(metrics) + 1) * sum(one.lane.way.ceiling for one in asked.values())
+            active.ahead += (len(metrics) + 1) * sum(one.lane.client.ceiling for one in asked.values())
         return active
 
     def _tools(self, run: ActiveRun, key: store.MetricKey) -> MetricTools:
@@ -231,8 +232,8 @@ class Pump:
     async def _feed_all(self) -> None:
         """Lease chunks, one for each project in turn: neither many runs nor large ones keep another project waiting."""
         for run in list(self.runs.values()):
-            if run.gate.trouble and run.gate.open:
-                await self._in_database(stop_at_trouble, run.pk, run.gate.trouble)
+            if run.gate.error and run.gate.open:
+                await self._in_database(stop_at_trouble, run.pk, run.gate.error)
                 self._let_go(run)
             if not run.tasks and (run.exhausted or not run.gate.open):
                 del self.runs[run.pk]  # if it has chunks again, or runs again, the next look takes it up anew
@@ -244,7 +245,7 @@ class Pump:
 
     async def _feed(self, run: ActiveRun) -> bool:
         """Lease a chunk if fewer stories are open than slots could take soon. Whether there was one to lease."""
-        if not run.gate.open or run.gate.trouble or run.exhausted or len(run.tasks) >= run.ahead:
+        if not run.gate.open or run.gate.error or run.exhausted or len(run.tasks) >= run.ahead:
             return False
         taken = await self._in_database(self._take_chunk, run)
         if taken is None:
@@ -341,7 +342,7 @@ class Pump:
             task.cancel()
         await asyncio.gather(*self.beside, return_exceptions=True)
         with contextlib.suppress(DatabaseError):
-            await self._in_database(self.lanes.give_back)
+            await self._in_database(self.lanes.release_shares)
             await self._in_database(self.journal.close)
         await self.clients.aclose()
         for threads in (self.database, self.watching, self.agreeing):

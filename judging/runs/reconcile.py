@@ -6,8 +6,8 @@ import time
 
 from django.db.models import Exists, OuterRef
 
-from evalsite import engine
-from judging.runs import limits
+from evalsite.tasks import workers
+from judging.endpoints import limiter
 from judging.runs.journal import settle_dead
 from judging.runs.models import PEOPLE, Chunk, Run, RunState
 from judging.runs.store import finish_if_done
@@ -18,13 +18,13 @@ def reconcile() -> None:
     from judging.runs.tasks import pump
 
     free_dead_leases()
-    limits.free_dead_shares()
+    limiter.release_dead_shares()
     for run_id in (
         Run.objects.filter(state=RunState.RUNNING).exclude(kind=PEOPLE).values_list("pk", flat=True)
     ):
         finish_if_done(run_id)
     if work_waits():
-        engine.wake(pump)
+        workers.wake(pump)
 
 
 def free_dead_leases() -> int:
@@ -33,7 +33,7 @@ def free_dead_leases() -> int:
     held = Chunk.objects.filter(done=False).exclude(owner="")
     freed = held.filter(lease_until__lt=time.time()).update(owner="", lease_until=0)
     for owner in held.values_list("owner", flat=True).distinct():
-        if not engine.is_alive(owner):
+        if not workers.is_alive(owner):
             freed += held.filter(owner=owner).update(owner="", lease_until=0)
     return freed
 

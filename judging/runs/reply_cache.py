@@ -17,10 +17,10 @@ import msgspec
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import Request, chat_url
 from judging.core.pipeline import AskedJudge, Question
+from judging.endpoints.client import RunInThread
 from judging.runs.batcher import Batcher
 from judging.runs.hearing import asked_judge
-from judging.runs.load_models import CachedReply
-from judging.runs.ways import InThread
+from judging.runs.models import CachedReply
 
 RECENT = 2000  # replies that are kept until they are stored
 
@@ -46,7 +46,7 @@ def known_replies(project: int, digests: list[str]) -> list[AskedJudge | None]:
 class ReplyCache:
     """Of one run in one pump."""
 
-    def __init__(self, project: int, in_thread: InThread, *, warm: bool = False) -> None:
+    def __init__(self, project: int, in_thread: RunInThread, *, warm: bool = False) -> None:
         async def look(digests: list[str]) -> list[AskedJudge | None]:
             found: list[AskedJudge | None] = await in_thread(known_replies, project, digests)
             return found

@@ -12,9 +12,9 @@ import msgspec
 from django.db import transaction
 from django.db.models import Count, Q
 
-from evalsite import engine
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
+from evalsite.tasks import workers
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.rules.ask import asks_no_more
 from judging.core.rules.check import read_program
@@ -127,7 +127,7 @@ def run_read_again(
         metric=run_metric.name,
         judgements=made,
     )
-    engine.wake(tasks.pump)
+    workers.wake(tasks.pump)
     return made
 
 

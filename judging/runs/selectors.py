@@ -12,12 +12,13 @@ from typing import Any
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from datasets.models import WHOLE_OR_AGREED, Candidate, Version, VersionState
-from evalsite import engine
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
+from evalsite.tasks import workers
+from evalsite.web.numbers import whole
 from judging.core.candidates import CandidateModel
 from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.metrics.models import Endpoint, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import MetricVersion
 from judging.metrics.rule_editor.sample_rows import mean_fields
 from judging.runs.models import PEOPLE, Run, RunMetric, RunState
 
@@ -194,8 +195,8 @@ def worker_missing(run: Run) -> str:
     if run.kind == PEOPLE or run.rests:
         return ""
     if run.only_worker:
-        return "" if engine.is_alive(run.only_worker) else "worker"
-    obstacle = engine.obstacle(engine.RUNS)
+        return "" if workers.is_alive(run.only_worker) else "worker"
+    obstacle = workers.obstacle(workers.RUNS)
     worked_on = obstacle == "broker" and run.chunks.filter(done=False).exclude(owner="").exists()
     return "" if worked_on else obstacle
 
@@ -203,7 +204,7 @@ def worker_missing(run: Run) -> str:
 def workers_missing(runs: Iterable[Run]) -> str:
     """What keeps the first of these runs that is kept waiting from being taken up; '' where none is."""
     going = [run for run in runs if not run.rests]
-    if not going or not engine.obstacle(engine.RUNS):
+    if not going or not workers.obstacle(workers.RUNS):
         return ""
     return next((found for run in going if (found := worker_missing(run))), "")
 

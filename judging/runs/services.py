@@ -13,17 +13,18 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from datasets.models import Candidate, Version
-from evalsite import engine
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.sandbox.job import Failure
 from judging.core.scripts import KINDS, ScriptKind
+from judging.endpoints.models import Endpoint
+from judging.endpoints.requests import EndpointError
 from judging.metrics.editor.scripts import script_failure, script_sentence
-from judging.metrics.models import Endpoint, MetricVersion
+from judging.metrics.models import MetricVersion
 from judging.runs import planning, store, tasks
-from judging.runs.asking import Trouble
 from judging.runs.budget import Budget, Spent
 from judging.runs.filters import overridden_states
 from judging.runs.inferring import candidates_create, refuse_impossible_candidates
@@ -158,7 +159,7 @@ def run_create(
         version=version.number,
         metrics=[metric.definition.name for metric in metrics],
     )
-    engine.wake(tasks.pump)
+    workers.wake(tasks.pump)
     return run
 
 
@@ -280,7 +281,7 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     locked.save()
     record(Action.RUN_RESUMED, project=run.project, thing=run)
     if not (planned and store.finish_if_done(run.pk)):
-        engine.wake(tasks.pump)
+        workers.wake(tasks.pump)
     return True
 
 
@@ -300,7 +301,7 @@ def run_stop_at_budget(run: Run, problem: str) -> bool:
 
 
 @transaction.atomic
-def run_stop_at_trouble(run: Run, trouble: Trouble) -> bool:
+def run_stop_at_trouble(run: Run, trouble: EndpointError) -> bool:
     """Pause a run whose endpoint must be put right before it can go on. False if it was not running."""
     words = f"{trouble.endpoint}: {trouble.detail}".removesuffix(": ")
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
@@ -372,5 +373,5 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
         if stopped:
             planning.take_rest_up(locked)
         record(Action.RUN_RETRIED, project=locked.project, thing=locked, states=chosen, judgements=made)
-        engine.wake(tasks.pump)
+        workers.wake(tasks.pump)
     return made

@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.variables import data_for, reference_data, response_data, row_data
 from judging.core.pipeline import AskedJudge, Heard, Item, MetricDefinition, Ruled, ScriptResult, Story
 from judging.core.rules.values import exact_json

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django_tasks import task
 
-from evalsite import engine
+from evalsite.tasks import workers
 
 
-@task(queue_name=engine.RUNS)
+@task(queue_name=workers.RUNS)
 def pump() -> None:
     """Judge whatever waits, for some minutes; if work is left then, wake the next one."""
     from judging.runs.pump import work
@@ -15,7 +15,7 @@ def pump() -> None:
 
     if not work_waits():
         return
-    engine.wake(pump)  # for the next worker, if there is one that has nothing to do
-    work(engine.owner(), stop=engine.stopping)
+    workers.wake(pump)  # for the next worker, if there is one that has nothing to do
+    work(workers.owner(), stop=workers.stopping)
     if work_waits():
-        engine.wake(pump)
+        workers.wake(pump)

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from django.db import DatabaseError, close_old_connections
 
-from judging.runs.ways import InThread
+from judging.endpoints.client import RunInThread
 
 Result = TypeVar("Result")
 
 
-def inside(threads: ThreadPoolExecutor) -> InThread:
+def inside(threads: ThreadPoolExecutor) -> RunInThread:
     """Runs something in one of the threads, which keeps its connection."""
 
     async def run(work: Callable[..., Result], *arguments: Any) -> Result:

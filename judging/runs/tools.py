@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from judging.core.judges.patience import Asked, Call
-from judging.core.judges.replying import Reply
+from judging.core.judges.replies import Reply
+from judging.core.judges.retry import AskResult, RequestAttempt
 from judging.core.judges.settings import build_request
 from judging.core.pipeline import (
     AskedJudge,
@@ -30,9 +30,9 @@ from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptKind, ScriptOutcome, failure_detail, run_postprocess, run_preprocess
 from judging.core.template_context import postprocess_arguments, render_item
 from judging.core.values import Value
+from judging.endpoints.client_pool import ModelConnection
+from judging.endpoints.requests import Caller
 from judging.runs.batcher import Batcher
-from judging.runs.calling import Caller
-from judging.runs.lanes import Lane
 from judging.runs.reply_cache import ReplyCache
 from judging.runs.rule_tools import RuleTools
 from judging.runs.store import Seen
@@ -48,7 +48,7 @@ class MetricTools:
     def __init__(
         self,
         metric: MetricDefinition,
-        lanes: list[Lane],
+        lanes: list[ModelConnection],
         caller: Caller,
         sandbox: Sandbox,
         threads: ThreadPoolExecutor,
@@ -139,7 +139,7 @@ class MetricTools:
         return asked
 
     async def _answer_anew(
-        self, question: Question, request: dict[str, Any], lane: Lane, story: asyncio.Task[Any]
+        self, question: Question, request: dict[str, Any], lane: ModelConnection, story: asyncio.Task[Any]
     ) -> AskedJudge:
         asked = await self.caller.call(lane, request, story)
         if isinstance(asked, Failure):
@@ -226,7 +226,7 @@ def script_result(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptResult:
     return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, met.line if met else None)
 
 
-def not_asked(question: Question, request: dict[str, Any], lane: Lane, why: Failure) -> AskedJudge:
+def not_asked(question: Question, request: dict[str, Any], lane: ModelConnection, why: Failure) -> AskedJudge:
     """A question that could not be sent."""
     return AskedJudge(
         question.judge,
@@ -240,7 +240,7 @@ def not_asked(question: Question, request: dict[str, Any], lane: Lane, why: Fail
     )
 
 
-def as_asked_judge(question: Question, asked: Asked, lane: Lane) -> AskedJudge:
+def as_asked_judge(question: Question, asked: AskResult, lane: ModelConnection) -> AskedJudge:
     """The client's answer as the story keeps it."""
     reply, error = asked.reply, asked.error
     return AskedJudge(
@@ -259,7 +259,7 @@ def as_asked_judge(question: Question, asked: Asked, lane: Lane) -> AskedJudge:
     )
 
 
-def call_seen(call: Call) -> dict[str, Any]:
+def call_seen(call: RequestAttempt) -> dict[str, Any]:
     """One HTTP try, as it is kept: what there is nothing to say of is left out."""
     seen: dict[str, Any] = {"started_unix": call.started_unix, "seconds": call.seconds, "status": call.status}
     if call.error_code:

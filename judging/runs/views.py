@@ -13,20 +13,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from datasets.answers_kept import version_of_answers
 from datasets.models import Version
 from datasets.selectors import usable_versions
+from datasets.versions.run_answers import version_of_answers
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User
+from judging.endpoints import connection_test
+from judging.endpoints.selectors import endpoints_of
 from judging.messages import reason_sentence, why_no_answer
-from judging.metrics import connection
-from judging.metrics.selectors import endpoints_of
 from judging.reports.views import figures_context
 from judging.runs import selectors, services
 from judging.runs.access import get_run
 from judging.runs.budget_forms import raising
-from judging.runs.circuits import down_endpoints, trouble_of
+from judging.runs.endpoint_outages import down_endpoints, endpoint_to_fix
 from judging.runs.filters import (
     Filters,
     common_details,
@@ -80,7 +80,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     context |= {"form": form, "cost": cost, "notes": lint_notes(version, chosen)}
     asked = form.asked.candidates()
     context["preflight"] = preflight(version, chosen, cost, asked)
-    context["unproven"] = [(one, connection.told(one)) for one in unproven_endpoints(chosen, asked)]
+    context["unproven"] = [(one, connection_test.told(one)) for one in unproven_endpoints(chosen, asked)]
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and form.is_valid():
@@ -188,7 +188,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         "worker_missing": worker_missing,
         "down": [] if worker_missing else down_endpoints(run),  # without a worker nobody tries them
         "raising": raising(run) if problem.startswith("budget_") else None,
-        "trouble": trouble_of(run),
+        "trouble": endpoint_to_fix(run),
         "money": money_shown(run),
         "reasons": _reasons(run),
         "asked": asked_of(run),

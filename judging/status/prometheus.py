@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from django.db.models import Sum
 from django.utils import timezone
 
-from evalsite import engine
+from evalsite.tasks import workers
 from judging import sandboxes
-from judging.runs.load_models import EndpointLoad
+from judging.endpoints.models import EndpointLoad
 from judging.runs.models import Run
 from judging.status import selectors
 
@@ -60,7 +60,7 @@ def exposition() -> str:
 def samples() -> Iterator[Sample]:
     """(name, labels, value), families together."""
     living = [worker.queue for worker in selectors.workers() if worker.alive]
-    for queue in engine.QUEUES:
+    for queue in workers.QUEUES:
         yield "worker_up", {"queue": queue}, living.count(queue)
     queues = selectors.queues()
     for one in queues:

@@ -14,15 +14,15 @@ import msgspec
 from django.conf import settings
 from django.db import connection
 
-from evalsite import engine
 from evalsite.models import WorkerProcess
-from judging.metrics.models import Endpoint
-from judging.runs import limits
-from judging.runs.load_models import EndpointLoad
+from evalsite.tasks.workers import QUEUES, backend, is_alive, obstacle
+from judging.core.judges.circuit_breaker import EndpointStatus
+from judging.endpoints import limiter
+from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import NOT_ENDED, PEOPLE, Generation, JudgeReply, Run, RunState
 
 REPLIES_LOOKED_AT = 1000
-OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (runs/lanes.py)
+OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (endpoints/limiter.py)
 LOW_DISK = 0.1  # share of a disk that must stay free
 PACKAGES = ("django", "aiohttp", "celery", "psycopg", "boto3")
 
@@ -96,16 +96,16 @@ def workers() -> list[SeenWorker]:
 
 def _worker(one: WorkerProcess) -> SeenWorker:
     host, pid, _ = one.owner.rsplit(":", 2)
-    alive = engine.is_alive(one.owner)
+    alive = is_alive(one.owner)
     return SeenWorker(one.queue, host, int(pid), alive, one.trouble, one.started_at, one.seen_at)
 
 
 def queues() -> list[SeenQueue]:
     """The queues of the task engine."""
     seen = []
-    for name in engine.QUEUES:
-        waiting, oldest = engine.backend().waiting(name)
-        seen.append(SeenQueue(name, waiting, oldest, engine.obstacle(name)))
+    for name in QUEUES:
+        waiting, oldest = backend().waiting(name)
+        seen.append(SeenQueue(name, waiting, oldest, obstacle(name)))
     return seen
 
 
@@ -136,7 +136,7 @@ def endpoints() -> list[SeenEndpoint]:
     )
     wanted = {*found, *(int(key.removeprefix(OF_ENDPOINT)) for key in down)}
     known = Endpoint.objects.select_related("project").in_bulk(wanted)
-    circuits = limits.look(f"{OF_ENDPOINT}{pk}" for pk in known) if known else {}
+    circuits = limiter.read_status(f"{OF_ENDPOINT}{pk}" for pk in known) if known else {}
     seen = [
         _endpoint(endpoint, found.get(pk, []), circuits.get(f"{OF_ENDPOINT}{pk}"))
         for pk, endpoint in known.items()
@@ -145,7 +145,7 @@ def endpoints() -> list[SeenEndpoint]:
 
 
 def _endpoint(
-    endpoint: Endpoint, replies: list[tuple[str, str]], circuit: limits.Seen | None
+    endpoint: Endpoint, replies: list[tuple[str, str]], circuit: EndpointStatus | None
 ) -> SeenEndpoint:
     failures = [(error, calls) for error, calls in replies if error]
     code, calls = failures[0] if failures else ("", "")
@@ -155,7 +155,7 @@ def _endpoint(
         return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at)
     if circuit.down_for is None:
         return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, None, circuit.closed_for)
-    since = limits.now() - circuit.down_for
+    since = limiter.now() - circuit.down_for
     return SeenEndpoint(
         endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.try_in
     )

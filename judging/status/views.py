@@ -8,7 +8,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from evalsite import access, keeping
+from evalsite import access
+from evalsite.storage import files
 from judging import sandboxes
 from judging.messages import reason_sentence
 from judging.status import selectors
@@ -27,7 +28,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "queues": selectors.queues(),
         "under_way": selectors.runs_under_way(),
         "stopped_by_budget": selectors.stopped_by_budget(),
-        "files": keeping.told() if settings.CONFIG.files == "s3" else "",
+        "files": files.told() if settings.CONFIG.files == "s3" else "",
         "endpoints": [(one, reason_sentence(one.last_code)) for one in selectors.endpoints()],
         "sandbox": sandboxes.status(),
         "database": selectors.database(),

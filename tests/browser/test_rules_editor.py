@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from tests.judging.metrics.conftest import live
 from tests.judging.metrics.rule_editor.test_pages import labels
 

@@ -11,10 +11,10 @@ import pytest
 from django.conf import LazySettings
 from playwright.sync_api import Page, expect
 
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Version
-from evalsite import engine
 from evalsite.accounts.models import User
+from evalsite.tasks import workers
 from tests.browser.waiting import arrived
 from tests.datasets.conftest import numbered
 from tests.datasets.core.helpers import PRINTED
@@ -41,7 +41,7 @@ def test_a_file_is_uploaded_read_and_browsed(enter: Enter, alice: User, file: Pa
     expect(page.get_by_label("Name of the data set")).to_have_value("首都")
     page.get_by_role("button", name="Upload").click()
     expect(page.get_by_text("No worker is running")).to_be_visible()
-    import_version(Version.objects.get().pk, engine.owner())
+    import_version(Version.objects.get().pk, workers.owner())
     expect(page.get_by_text("1 row of 121 has errors")).to_be_visible()
     arrived(page)
     page.get_by_role("button", name="Leave 1 bad row out").click()
@@ -77,7 +77,7 @@ def test_a_filter_is_chosen_without_a_new_page_and_stands_in_the_address(
     page.set_input_files("input[type=file]", file)
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/v1/")
-    import_version(Version.objects.get().pk, engine.owner())
+    import_version(Version.objects.get().pk, workers.owner())
     expect(page.get_by_text("1 row of 121 has errors")).to_be_visible()  # loaded anew, by itself
     arrived(page)
     page.goto(page.url + "rows/")
@@ -94,10 +94,10 @@ def test_the_example_of_the_documentation_is_pasted_and_mended_by_one_click(
     page.locator("textarea").fill(PRINTED)
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/v1/")
-    import_version(Version.objects.get().pk, engine.owner())
+    import_version(Version.objects.get().pk, workers.owner())
     page.get_by_role("button", name="Repair into a new version").click()
     page.wait_for_url("**/v2/")
-    import_version(Version.objects.get(number=2).pk, engine.owner())
+    import_version(Version.objects.get(number=2).pk, workers.owner())
     expect(page.get_by_role("link", name="Browse the rows")).to_be_visible()
     made = Version.objects.get(number=2)
     assert (made.format, made.rows, made.valid_rows, made.counts) == ("judge_only", 1, 1, {})

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Version
 from datasets.services import dataset_upload
-from evalsite import engine
 from evalsite.accounts.models import Project, User
+from evalsite.tasks import workers
 
 Upload = Callable[..., Version]
 
@@ -53,7 +53,7 @@ def upload(project: Project) -> Upload:
         options = {"file_name": f"{name}.jsonl", "project": project, **more}
         version = dataset_upload(name=name, file=io.BytesIO(content), user=user, **options)
         if read:
-            import_version(version.pk, engine.owner())
+            import_version(version.pk, workers.owner())
             version.refresh_from_db()
         return version
 

@@ -19,7 +19,8 @@ from datasets.models import Attachment, Version
 from evalsite.accounts.invitations import invitation_create
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric, MetricVersion
 from judging.people import desk
 from judging.people.models import RatingsImport
 from tests.conftest import ClientOf, person

@@ -11,7 +11,7 @@ from django.apps import apps
 from django.http import QueryDict
 
 from datasets.models import Response, Row, Version
-from datasets.references import references_made
+from datasets.versions.references import references_made
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.metrics.editor.samples import choose_sample

@@ -20,7 +20,7 @@ from judging.core.rules.check import read_program
 from judging.core.rules.evaluate import conclude, plan
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.program import Problem, Reason
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS, REASONS, problem_sentence, reason_sentence
 from tests.judging.core.rules.test_check import RULES
 

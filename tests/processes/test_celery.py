@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from evalsite import engine
 from evalsite.models import Waking, WorkerProcess
+from evalsite.tasks import workers
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.runs.models import Chunk, JudgeReply, Run, RunState
 from tests.make import a_metric, a_project, a_run, a_version
@@ -85,11 +85,11 @@ def test_a_lost_broker_is_told_and_work_begins_when_it_is_back(
         processes.start("worker", "--queue", "runs")
         wait_until(lambda: WorkerProcess.objects.filter(queue="runs", trouble="").exists(), 60)
         broker.kill()
-        wait_until(lambda: engine.obstacle(engine.RUNS) == "broker", 30)
+        wait_until(lambda: workers.obstacle(workers.RUNS) == "broker", 30)
         run = a_run(a_version(a_project(), rows=50), a_metric(judge.url))
         broker.start()
         wait_until(lambda: now(run).state == RunState.FINISHED, 90)
-        assert engine.obstacle(engine.RUNS) == ""
+        assert workers.obstacle(workers.RUNS) == ""
         assert_whole(run)
 
 

@@ -40,7 +40,8 @@ django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from django.core.files import File
-from datasets import importing, services, tables
+from datasets import services, tables
+from datasets.importing import worker
 from evalsite.accounts.models import Project
 project = Project.objects.create(name="P", slug="p")
 peaks = []

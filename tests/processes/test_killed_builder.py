@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from django.conf import LazySettings
 
-from datasets import browsing, searching
-from datasets.browsing import RowFilter
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import SearchIndex, Version
 from datasets.services import dataset_upload
-from evalsite import engine
+from datasets.versions import search
+from datasets.views import row_browser
+from datasets.views.row_browser import RowFilter
+from evalsite.tasks import workers
 from tests.datasets.conftest import numbered
 from tests.make import a_project
 from tests.processes.conftest import Processes, wait_until
@@ -28,7 +29,7 @@ def version(processes: Processes, settings: LazySettings, tmp_path: Path) -> Ver
     settings.DATA_DIR = tmp_path
     file = io.BytesIO(numbered(ROWS))
     made = dataset_upload(project=a_project(), name="big", file=file, file_name="big.jsonl", user=None)
-    import_version(made.pk, engine.owner())
+    import_version(made.pk, workers.owner())
     made.refresh_from_db()
     return made
 
@@ -44,7 +45,7 @@ def test_the_next_worker_goes_on_where_the_killed_one_was(version: Version, proc
     first.wait()
     assert 2000 < built(version) < ROWS
     processes.start("worker", "--queue", "data")
-    wait_until(lambda: searching.state_of(version).indexed, 60)
+    wait_until(lambda: search.state_of(version).indexed, 60)
     assert built(version) == ROWS
-    page = browsing.rows_page(version, RowFilter(text=f"question {ROWS}"))
+    page = row_browser.rows_page(version, RowFilter(text=f"question {ROWS}"))
     assert [row.line for row in page.rows] == [ROWS]

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from django.conf import LazySettings
 
-from datasets import workshop
 from datasets.core.repair.apply import Repair
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Row, Version, VersionState
-from datasets.repairing import WORK, version_repair
 from datasets.services import dataset_upload
-from evalsite import engine
+from datasets.versions import temp_files
+from datasets.versions.repair import WORK, version_repair
+from evalsite.tasks import workers
 from tests.datasets.conftest import numbered
 from tests.make import a_project
 from tests.processes.conftest import Processes, wait_until
@@ -31,7 +31,7 @@ def waiting(processes: Processes, settings: LazySettings, tmp_path: Path) -> Ver
     content = numbered(ROWS).replace(b"}\n", b"} // note\n")
     file = io.BytesIO(content)
     parent = dataset_upload(project=a_project(), name="big", file=file, file_name="big.jsonl", user=None)
-    import_version(parent.pk, engine.owner())
+    import_version(parent.pk, workers.owner())
     parent.refresh_from_db()
     return version_repair(version=parent, repairs=[Repair("strip_comments")], user=None)[0]
 
@@ -45,11 +45,11 @@ def test_the_next_worker_makes_the_file_whole(
     waiting: Version, processes: Processes, sent: signal.Signals
 ) -> None:
     first = processes.start("worker", "--queue", "data")
-    wait_until(lambda: bool(workshop.folders(WORK)), 30)
+    wait_until(lambda: bool(temp_files.folders(WORK)), 30)
     first.send_signal(sent)
     first.wait()
     processes.start("worker", "--queue", "data")
     wait_until(lambda: state(waiting) == VersionState.READY, 60)
     assert Row.objects.filter(version=waiting, valid=True).count() == ROWS
     assert waiting.path.read_bytes() == numbered(ROWS)
-    assert workshop.folders(WORK) == {}
+    assert temp_files.folders(WORK) == {}

@@ -30,8 +30,8 @@ MEASURE = """
 import sys, json, time, django; django.setup()
 from pathlib import Path
 from statistics import median
-from evalsite import data_dir; data_dir.prepare()
-from datasets.importing import import_version
+from evalsite.storage import data_dir; data_dir.prepare()
+from datasets.importing.worker import import_version
 from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project
 from tools.bench.reading import bare

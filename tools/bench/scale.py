@@ -37,7 +37,7 @@ FEW_ROWS = 2_000  # of the version that stands beside the one that comes in
 PREPARE = """
 import sys, json, django; django.setup()
 from django.db import connection
-from evalsite import data_dir; data_dir.prepare()
+from evalsite.storage import data_dir; data_dir.prepare()
 from datasets.models import Candidate, Dataset, Response, Row, Version
 from evalsite.accounts.models import Project, User
 from judging.core.pipeline import JudgeModel, MetricDefinition
@@ -68,7 +68,7 @@ print(run.pk)
 PREPARE_IMPORT = """
 import sys, django; django.setup()
 from pathlib import Path
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project, User
 User.objects.get_or_create(username="admin", defaults={"is_superuser": True, "is_staff": True})
@@ -165,7 +165,7 @@ def use(folder: Path) -> Site:
     import django
 
     django.setup()
-    from evalsite import data_dir
+    from evalsite.storage import data_dir
 
     data_dir.prepare()
     return site

@@ -17,7 +17,7 @@ import msgspec
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.detect import Survey, survey
 from datasets.core.findings import finding
-from datasets.core.formats.names import model_key
+from datasets.core.formats import model_key
 from datasets.core.limits import Limits
 from datasets.core.pretty_json import Broken, Objects, Passed, Piece, Unended, until_all_ends
 from datasets.core.repair.models import merged, renamed, with_roles

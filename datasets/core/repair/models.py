@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from datasets.core.formats.names import model_key
+from datasets.core.formats import model_key
 from datasets.core.json_errors import JsonProblem, parse
 from datasets.core.json_nodes import Node
 from datasets.core.spelling import role_meant

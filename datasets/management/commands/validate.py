@@ -16,12 +16,12 @@ from django.utils.translation import pgettext
 
 from datasets.core.decode import Unreadable
 from datasets.core.findings import CODES, Finding
-from datasets.core.formats.names import model_key
+from datasets.core.formats import model_key
 from datasets.core.lines import pieces_at
 from datasets.core.reader import Progress, Summary, read
 from datasets.core.repair.apply import CHOICES, REPAIRS, WITHOUT_CHOICE, Repair, repair_file
-from datasets.importing import limits
 from datasets.messages import message
+from datasets.uploads import limits
 
 WRONG_USAGE = 2
 HAS_ERRORS = 1

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 
-from evalsite import keeping
+from evalsite.storage import files
 
 COPIED = ("uploads", "keys")
 LEFT_OUT = shutil.ignore_patterns(".*")  # half-made files; a worker makes them again
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         )
         if elsewhere:
             self.stdout.write(
-                f"Uploads are not in it: they are in {keeping.told()}; let that store copy its bucket."
+                f"Uploads are not in it: they are in {files.told()}; let that store copy its bucket."
             )
 
 

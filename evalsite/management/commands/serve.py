@@ -17,9 +17,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 from django.utils.module_loading import import_string
 
-from evalsite import data_dir, env
+from evalsite import env
 from evalsite.accounts.models import User
 from evalsite.env import Config
+from evalsite.storage import data_dir
 from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage
 
 

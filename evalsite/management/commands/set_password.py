@@ -10,8 +10,8 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evalsite import data_dir
 from evalsite.accounts.models import User
+from evalsite.storage import data_dir
 
 
 class Command(BaseCommand):

@@ -9,8 +9,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evalsite import data_dir, engine
+from evalsite.storage import data_dir
 from evalsite.supervisor import BEHIND_PAGES, PARENT, Child, Supervisor, end_with_parent, manage
+from evalsite.tasks import workers
 
 log = logging.getLogger("evalsite.worker")
 
@@ -26,7 +27,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--queue", choices=engine.QUEUES, help="work for this queue only, in this process"
+            "--queue", choices=workers.QUEUES, help="work for this queue only, in this process"
         )
 
     def handle(self, *, queue: str | None, **options: Any) -> None:
@@ -34,12 +35,12 @@ class Command(BaseCommand):
         if PARENT not in os.environ:
             data_dir.prepare()
         if queue is None:
-            Supervisor([Child(f"worker ({q})", manage("worker", "--queue", q)) for q in engine.QUEUES]).run()
+            Supervisor([Child(f"worker ({q})", manage("worker", "--queue", q)) for q in workers.QUEUES]).run()
             return
         if PARENT not in os.environ:  # whoever supervises has seen to it
             os.nice(BEHIND_PAGES)
-        threading.Thread(target=engine.keep_house, args=(queue, _problem), daemon=True).start()
-        engine.backend().work(queue)
+        threading.Thread(target=workers.keep_house, args=(queue, _problem), daemon=True).start()
+        workers.backend().work(queue)
 
 
 def _problem(error: Exception) -> None:

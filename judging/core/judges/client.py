@@ -19,9 +19,10 @@ import httpx
 import msgspec
 from httpx_aiohttp import AiohttpTransport
 
+from judging.core.judges.error_responses import error_for_status, redacted
 from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
-from judging.core.judges.refusals import error_for_status, redacted
-from judging.core.judges.replying import Assembly, OnText, Reply
+from judging.core.judges.replies import Reply
+from judging.core.judges.reply_reader import OnText, ReplyReader
 from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url
 
 # Below the 5 s after which uvicorn, and so most model servers, close a connection that rests.
@@ -48,7 +49,7 @@ def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
 
 
-class Clients:
+class HttpClients:
     """The clients of one process, one for each way of connecting. `async with Clients() as clients: …`."""
 
     def __init__(self) -> None:
@@ -65,7 +66,7 @@ class Clients:
         while self._open:
             await self._open.popitem()[1].aclose()
 
-    async def __aenter__(self) -> Clients:
+    async def __aenter__(self) -> HttpClients:
         return self
 
     async def __aexit__(
@@ -100,7 +101,7 @@ class _Call:
         self.first_token: float | None = None
         self.waiting_for = "timeout_first_byte"
         self.ends = self.started + timeouts.whole
-        self.assembly = Assembly()
+        self.assembly = ReplyReader()
 
     async def run(self, client: httpx.AsyncClient, http_request: httpx.Request) -> Reply:
         first_byte = self.started + self.timeouts.connect + self.timeouts.first_byte
@@ -120,7 +121,7 @@ class _Call:
     async def _read(self, response: httpx.Response, deadline: asyncio.Timeout) -> None:
         if response.status_code >= 300:
             raise error_for_status(response.status_code, response.headers, await _start_of(response))
-        assembly = self.assembly = Assembly(response.status_code, self.on_text)
+        assembly = self.assembly = ReplyReader(response.status_code, self.on_text)
         extended, step = 0.0, min(1.0, self.timeouts.idle / 10)
         compressed = "content-encoding" in response.headers
         async for data in response.aiter_bytes() if compressed else response.aiter_raw():

@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from judging.core.judges.replying import Reply
+    from judging.core.judges.replies import Reply
 
 
 class JudgeError(Exception):

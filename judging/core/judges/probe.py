@@ -9,8 +9,8 @@ import msgspec
 
 from judging.core.judges.client import open_client, request_headers
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.patience import NOBODY, RetryPolicy, Watch, ask_patiently
-from judging.core.judges.replying import Reply
+from judging.core.judges.replies import Reply
+from judging.core.judges.retry import NO_GUARD, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, build_request, models_url
 
 QUESTION = "Reply with the single word OK."
@@ -33,7 +33,7 @@ class Probe:
     models: tuple[str, ...]
 
 
-async def probe(settings: JudgeSettings, watch: Watch = NOBODY) -> Probe:
+async def probe(settings: JudgeSettings, watch: Guard = NO_GUARD) -> Probe:
     """Asks the endpoint of `settings` one short question, and for its list of models. Raises nothing of its own.
 
     What the settings say to be refused is tried again: a server may have learnt since.
@@ -46,7 +46,7 @@ async def probe(settings: JudgeSettings, watch: Watch = NOBODY) -> Probe:
     except JudgeError as error:
         return _result(None, error, frozenset(), 0.0, ())
     async with client:
-        asked = await ask_patiently(
+        asked = await ask_with_retries(
             client, fresh, build_request(fresh, QUESTION), policy=RetryPolicy(tries=2), watch=watch
         )
         models = await _models(client, fresh) if _was_answered(asked.error) else ()

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evalsite import data_dir
+from evalsite.storage import data_dir
 from judging.comparison.services import comparison_document
 from judging.runs.models import Run
 from judging.runs.selectors import run_called

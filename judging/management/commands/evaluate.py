@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evalsite import data_dir
+from evalsite.storage import data_dir
 from judging.evaluation import CannotStart, Evaluation, begin, go_on, work_to_the_end
 from judging.runs.models import Run
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evalsite import data_dir
+from evalsite.storage import data_dir
 from judging.management.commands.import_metrics import WRONG_USAGE, project_called
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version

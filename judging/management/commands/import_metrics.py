@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import translation
 
 from datasets.management.commands.validate import terminal_language
-from evalsite import data_dir
 from evalsite.accounts.models import Project
+from evalsite.storage import data_dir
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.evaluation import PROJECT
 from judging.messages import metrics_file_sentences

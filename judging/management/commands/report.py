@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evalsite import data_dir
+from evalsite.storage import data_dir
 from judging.reports.plain import plain_report
 from judging.reports.services import report_document
 from judging.runs.selectors import run_called

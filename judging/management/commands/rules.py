@@ -12,10 +12,10 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from datasets.management.commands.validate import terminal_language
-from evalsite import data_dir
 from evalsite.secrets import Undecryptable
-from judging.core.judges.client import Clients
-from judging.core.judges.patience import Asked, ask_patiently
+from evalsite.storage import data_dir
+from judging.core.judges.client import HttpClients
+from judging.core.judges.retry import AskResult, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.rules.ask import read_reply
 from judging.core.rules.check import Reading, read_program
@@ -176,14 +176,14 @@ def found_for(evaluation: Evaluation, settings: JudgeSettings | None) -> dict[in
 
 async def asked(questions: tuple[LineQuestion, ...], settings: JudgeSettings) -> dict[int, Scored | Reason]:
     """Every question to the judge model at once."""
-    async with Clients() as clients:
+    async with HttpClients() as clients:
         client = clients.of(settings)
         requests = [build_request(settings, question.prompt) for question in questions]
-        replies = await asyncio.gather(*(ask_patiently(client, settings, request) for request in requests))
+        replies = await asyncio.gather(*(ask_with_retries(client, settings, request) for request in requests))
     return {question.line: read(reply) for question, reply in zip(questions, replies, strict=True)}
 
 
-def read(asked: Asked) -> Scored | Reason:
+def read(asked: AskResult) -> Scored | Reason:
     if asked.error is not None or asked.reply is None:
         code, words = (asked.error.code, asked.error.message) if asked.error else ("empty_reply", "")
         return Reason(code, {"detail": words})
@@ -192,8 +192,8 @@ def read(asked: Asked) -> Scored | Reason:
 
 def settings_of(name: str) -> JudgeSettings:
     """How the endpoint of that name is asked; CommandError (status 2) if there is not exactly one."""
-    from judging.metrics.connection import endpoint_settings
-    from judging.metrics.models import Endpoint
+    from judging.endpoints.connection_test import endpoint_settings
+    from judging.endpoints.models import Endpoint
 
     data_dir.prepare()
     endpoints = list(Endpoint.objects.filter(name=name, archived_at=None, draft=False)[:2])

@@ -18,10 +18,10 @@ from judging.core.pipeline import JudgeModel, ParserSpec
 from judging.core.prompts import names_used
 from judging.core.replies import ParserError, make_parser
 from judging.core.sandbox.job import Failure, SandboxError
+from judging.endpoints.fields import JsonObjectField
+from judging.endpoints.models import Endpoint
+from judging.endpoints.selectors import endpoints_of
 from judging.messages import FILE_PROBLEMS, reason_sentence
-from judging.metrics import selectors
-from judging.metrics.fields import JsonObjectField
-from judging.metrics.models import Endpoint
 from judging.sandbox_messages import localized
 from judging.sandboxes import preview_sandbox
 
@@ -124,7 +124,7 @@ class JudgeForm(forms.Form):
         if typed is not None and not checked:
             initial = {name: typed.get(f"{prefix}-{name}") for name in self.base_fields}
         super().__init__(typed if checked else None, prefix=prefix, initial=initial)
-        endpoints = selectors.endpoints_of(project)
+        endpoints = endpoints_of(project)
         if before and before.endpoint:  # an archived one stays chosen
             endpoints |= Endpoint.objects.filter(project=project, pk=before.endpoint)
         choice = self.fields["endpoint"]

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.access import signed_in
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS, Builtin
 from judging.core.pipeline import MetricDefinition
 from judging.core.replies import ParserError, make_parser

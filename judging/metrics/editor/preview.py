@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.core.pipeline import Context, Item, MetricDefinition, with_changes
 from judging.core.prompts import Piece, Preview, preview
 from judging.core.sandbox.job import Failure, SandboxError

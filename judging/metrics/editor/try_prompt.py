@@ -18,20 +18,21 @@ from evalsite.secrets import Undecryptable
 from evalsite.templatetags.show import duration
 from judging.core.judges.client import open_client
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.patience import Asked, RetryPolicy, Watch, ask_patiently
+from judging.core.judges.retry import AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed, Parser, make_parser, why_unread
 from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import ScriptOutcome, run_preprocess
+from judging.endpoints.client_pool import default_concurrency, judge_settings
+from judging.endpoints.limiter import endpoint_key
+from judging.endpoints.manual_calls import Say, Turn, Waiting, Work
+from judging.endpoints.manual_calls import Trial as ManualCalls
+from judging.endpoints.models import Endpoint
 from judging.messages import reason_sentence
 from judging.metrics.editor.forms import MetricForms
 from judging.metrics.editor.preview import PromptPreview
 from judging.metrics.editor.samples import Sample
-from judging.metrics.models import Endpoint
-from judging.runs.lanes import default_concurrency, judge_settings, way_key
-from judging.runs.trials import Say, Turn, Waits, Work
-from judging.runs.trials import Trial as ManualCalls
 from judging.sandboxes import preview_sandbox
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
@@ -57,7 +58,7 @@ class TryResult:
     """How it ended: a reply with what was parsed from it, or a code and details why there is none."""
 
     request: dict[str, Any]
-    asked: Asked | None = None
+    asked: AskResult | None = None
     parsed: Parsed | None = None
     code: str = ""
     detail: str = ""
@@ -116,7 +117,7 @@ def _with_address(judge: JudgeModel, row: Endpoint) -> JudgeModel:
 
 def try_prompt(
     settings: JudgeSettings, metric: MetricDefinition, judge: JudgeModel, prompt: str
-) -> Iterator[Text | Waits | TryResult]:
+) -> Iterator[Text | Waiting | TryResult]:
     """Pieces of the reply as they come, before them what is waited for, at the end a TryResult. Closing the iterator
     ends the call."""
     request = build_request(settings, prompt)
@@ -124,10 +125,10 @@ def try_prompt(
         yield TryResult(request, code="busy_here")
         return
     try:
-        turn = Turn(way_key(judge), judge.endpoint, default_concurrency(), patience=WAIT_SECONDS)
+        turn = Turn(endpoint_key(judge), judge.endpoint, default_concurrency(), patience=WAIT_SECONDS)
         with ManualCalls(turn, _asking(settings, request)) as calls:
             yield from calls.said()
-            asked: Asked | TimeoutError | JudgeError
+            asked: AskResult | TimeoutError | JudgeError
             try:
                 asked = calls.result()
             except (JudgeError, TimeoutError) as error:
@@ -137,10 +138,10 @@ def try_prompt(
         _tries.release()
 
 
-def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[Asked]:
-    async def work(watch: Watch, say: Say) -> Asked:
+def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[AskResult]:
+    async def work(watch: Guard, say: Say) -> AskResult:
         async with asyncio.timeout(TOTAL_SECONDS), open_client(settings) as client:
-            return await ask_patiently(
+            return await ask_with_retries(
                 client,
                 settings,
                 request,
@@ -154,7 +155,7 @@ def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[Asked]:
 
 def _result(
     request: dict[str, Any],
-    asked: Asked | JudgeError | TimeoutError,
+    asked: AskResult | JudgeError | TimeoutError,
     metric: MetricDefinition,
     judge: JudgeModel,
 ) -> TryResult:
@@ -194,7 +195,7 @@ def _parsed(parser: Parser, found: ScriptOutcome) -> Parsed:
 # --- on the page -----------------------------------------------------------------------------------------------
 
 
-def try_on(preview: PromptPreview, forms: MetricForms) -> Iterator[Text | Waits | TryResult]:
+def try_on(preview: PromptPreview, forms: MetricForms) -> Iterator[Text | Waiting | TryResult]:
     """The prompt that is shown sent to the judge model that is chosen, with the parameters that are typed."""
     if preview.prompt is None or preview.prompt.failed or preview.script_error:
         yield TryResult({}, code="no_prompt")
@@ -247,7 +248,7 @@ def events(preview: PromptPreview, forms: MetricForms) -> Iterator[bytes]:
         with translation.override(language):
             if isinstance(one, Text):
                 event = {"kind": one.kind, "text": one.text}
-            elif isinstance(one, Waits):
+            elif isinstance(one, Waiting):
                 event = {"kind": "wait", "text": waiting_sentence(one)}
             else:
                 html = render_to_string("metrics/_try_result.html", {"tried": try_view(preview, one)})
@@ -255,7 +256,7 @@ def events(preview: PromptPreview, forms: MetricForms) -> Iterator[bytes]:
         yield json.dumps(event).encode() + b"\n"
 
 
-def waiting_sentence(waits: Waits) -> str:
+def waiting_sentence(waits: Waiting) -> str:
     """What a try is waiting for."""
     if waits.code == "held_slots":
         return _("Waiting for a free slot: runs are using all of this endpoint's concurrent requests.")

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from datasets.models import Candidate
 from evalsite import access
 from evalsite.access import May
-from evalsite.request_limits import allow, file_too_large, upload_page
+from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
 from judging.people.access import get_evaluation
 from judging.people.gilding import (

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.access import May
-from evalsite.numbers import whole
+from evalsite.web.numbers import whole
 from judging.core.people.criteria import Criterion
 from judging.people import figures, running
 from judging.people.access import get_evaluation

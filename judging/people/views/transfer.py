@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 
-from evalsite import access, engine
+from evalsite import access
 from evalsite.access import May
-from evalsite.request_limits import allow, file_too_large, upload_page
+from evalsite.tasks import workers
+from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.rating_lines import BadLine
 from judging.people.access import get_evaluation
 from judging.people.exporting import csv_lines, jsonl_lines
@@ -77,7 +78,7 @@ def taken_in(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     taken = get_object_or_404(evaluation.imports.select_related("created_by"), pk=number)
     wrong = [(line, bad_line_sentence(BadLine(line, code, params))) for line, code, params in taken.told]
     context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
-    context["obstacle"] = "" if taken.owner or taken.ended_at else engine.obstacle(engine.DATA)
+    context["obstacle"] = "" if taken.owner or taken.ended_at else workers.obstacle(workers.DATA)
     if not request.htmx:  # type: ignore[attr-defined]
         return render(request, "people/taken_in.html", context)
     if taken.ended_at is None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.core.attaching import Work, attach
+from datasets.core.attach import Work, attach
 from datasets.core.csv_reader import records
 from datasets.core.reader import read
 from tests.real_data import real_data

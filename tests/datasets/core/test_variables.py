@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from datasets.core.formats.names import Format
+from datasets.core.formats import Format
 from datasets.core.variables import reference_data, reference_in, response_data, row_and_response, row_data
 from tests.datasets.core.helpers import rows, turns
 

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import encrypt
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.metrics.models import Endpoint, Metric
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
 

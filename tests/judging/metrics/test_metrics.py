@@ -12,7 +12,8 @@ from evalsite.accounts.models import Project, User
 from judging.core.builtin import BUILTINS
 from judging.core.pipeline import AskedJudge, JudgeModel, MetricDefinition, Story, Verdict
 from judging.core.values import Outcome
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
 from judging.runs import planning

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from datasets.models import Candidate, Response, Version
-from datasets.references import references_made
+from datasets.versions.references import references_made
 from evalsite.accounts.models import Project, User
 from judging.people import desk
 from judging.people.exporting import records

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
-from datasets import attaching
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Candidate, Response, Row, Version, VersionState
-from datasets.references import reference_of
 from datasets.services import dataset_upload
-from evalsite import engine
+from datasets.versions import attach
+from datasets.versions.references import reference_of
 from evalsite.accounts.models import Project, User
+from evalsite.tasks import workers
 from judging.people import desk
 from judging.people.offers import offers, others
 from judging.people.showing import shown_to
@@ -77,15 +77,15 @@ def test_a_legacy_file_stays_one_when_another_is_attached_to_it(
     turns = [{"prompt": "first", "response": "1"}, {"prompt": "last", "response": "expected"}]
     file = json.dumps({"conversation": turns}).encode()
     uploaded = dataset_upload(project=project, name="a", file=BytesIO(file), file_name="a.jsonl", user=None)
-    assert import_version(uploaded.pk, engine.owner())
+    assert import_version(uploaded.pk, workers.owner())
     uploaded.refresh_from_db()
     given = {"file": BytesIO(file), "file_name": "b.jsonl", "model_name": "qwen", "match_by": ""}
-    sent = attaching.answers_upload(version=uploaded, user=None, **given)
-    assert attaching.match(sent.pk, engine.owner())
+    sent = attach.answers_upload(version=uploaded, user=None, **given)
+    assert attach.match(sent.pk, workers.owner())
     sent.refresh_from_db()
-    made = attaching.attachment_use(attachment=sent, user=None)
+    made = attach.attachment_use(attachment=sent, user=None)
     assert made is not None
-    assert import_version(made.pk, engine.owner())
+    assert import_version(made.pk, workers.owner())
     made.refresh_from_db()
     assert made.format == "judge_only"
     assert codes(made) == ["reference", "single", "as_it_stands"]

@@ -16,7 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from datasets import importing, searching
+from datasets.importing import worker
+from datasets.versions import search
 from evalsite.accounts.models import Project, User
 from judging.core.pipeline import Story
 from judging.core.values import Outcome
@@ -178,13 +179,13 @@ def test_figures_kept_by_another_version_of_the_program_are_worked_out_anew(run:
 
 def test_long_work_of_the_same_worker_gives_way_to_figures(run: Run) -> None:
     assert figures.for_page(run) is None
-    importing.give_way("test:1:1", threading.Event())
+    worker.give_way("test:1:1", threading.Event())
     assert figures.for_page(run) is not None
 
 
 def test_building_a_search_index_gives_way_to_figures(run: Run) -> None:
     assert figures.for_page(run) is None
-    searching.build(run.version_id, "test:1:1")
+    search.build(run.version_id, "test:1:1")
     assert figures.for_page(run) is not None
 
 
@@ -200,10 +201,10 @@ def test_figures_that_fail_spoil_no_other_work_and_wait_for_the_next_page(
 
     monkeypatch.setattr(figures, "_work_out", broken)
     for _ in range(3):
-        importing.give_way("test:1:1", threading.Event())
+        worker.give_way("test:1:1", threading.Event())
     assert len(calls) == 1
     figures.for_page(run)
-    importing.give_way("test:1:1", threading.Event())
+    worker.give_way("test:1:1", threading.Event())
     assert len(calls) == 2
 
 

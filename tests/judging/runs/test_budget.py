@@ -14,7 +14,7 @@ from judging.runs import pump, services
 from judging.runs.budget import Budget, Ledger, Spent
 from judging.runs.models import Run, RunState
 from judging.runs.services import Manner
-from tests.judging.runs.test_limits import SOON, an_endpoint, run_on, worked_by
+from tests.judging.working import SOON, an_endpoint, run_on, worked_by
 from tests.make import a_project
 
 pytestmark = pytest.mark.django_db(transaction=True)

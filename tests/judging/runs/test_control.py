@@ -18,8 +18,8 @@ from judging.runs.models import Priority, Run, RunState
 from judging.runs.services import Manner
 from judging.runs.settling import run_settle
 from tests.judging.judged import said
-from tests.judging.runs.test_limits import an_endpoint, run_on, workers
 from tests.judging.runs.test_pump import at_work
+from tests.judging.working import an_endpoint, run_on, workers
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.patience import PATIENCE, slack, wait_until
 

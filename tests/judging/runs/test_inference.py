@@ -9,20 +9,22 @@ import pytest
 from django.db import connections
 from django.test import Client
 
-from datasets import browsing, recomposing, selectors
-from datasets.answers_kept import answered_lines
-from datasets.importing import import_or_wait
+from datasets import selectors
+from datasets.importing.worker import import_or_wait
 from datasets.models import Candidate, Response, Version
+from datasets.versions import row_writer
+from datasets.versions.run_answers import answered_lines
+from datasets.views import row_browser
 from evalsite.accounts.models import User
 from judging.core.judges import scripted
-from judging.core.judges.patience import RetryPolicy
+from judging.core.judges.retry import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.metrics.models import Endpoint
+from judging.endpoints import limiter
+from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.people.offers import candidates_of
 from judging.reports.services import report_document
-from judging.runs import limits, pump, services
-from judging.runs.circuits import down_endpoints
-from judging.runs.load_models import EndpointLoad
+from judging.runs import pump, services
+from judging.runs.endpoint_outages import down_endpoints
 from judging.runs.models import INFER, Generation, Run, RunCandidate, RunState
 from tests.make import a_candidate, a_metric, a_project, a_run, a_version
 from tests.patience import PATIENCE, wait_until
@@ -216,14 +218,14 @@ def test_rule_programs_judge_answers_too() -> None:
 def test_a_version_never_changes_by_a_run() -> None:
     version = a_version(a_project())
     Candidate.objects.filter(version=version).update(rows=3, responses=3)
-    before = list(recomposing.whole_rows(version, only_valid=True))
+    before = list(row_writer.whole_rows(version, only_valid=True))
     inferred(version=version)
-    assert list(recomposing.whole_rows(version, only_valid=True)) == before
+    assert list(row_writer.whole_rows(version, only_valid=True)) == before
     assert [one.name for one in selectors.candidates_of(version)] == ["alpha", "beta"]
     assert [one.name for one in candidates_of(version)] == ["alpha", "beta"]
     row = selectors.sample_rows(version)[0]
     assert {one.candidate.name for one in selectors.responses_of(row)} == {"alpha", "beta"}
-    assert {line.answers for line in browsing.rows_page(version, browsing.RowFilter()).rows} == {2}
+    assert {line.answers for line in row_browser.rows_page(version, row_browser.RowFilter()).rows} == {2}
 
 
 def test_a_run_that_is_paused_keeps_the_answers_that_were_under_way() -> None:
@@ -372,7 +374,9 @@ def test_a_candidate_that_is_down_is_said_to_be() -> None:
     endpoint = Endpoint.objects.create(project=version.dataset.project, name="gamma", url="u", model="m")
     run = a_run(version, a_metric("http://127.0.0.1:9/v1"), asked=[a_candidate("", endpoint=endpoint.pk)])
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
-    limits.make_row(f"endpoint {endpoint.pk}")
-    EndpointLoad.objects.update(down_since=limits.now() - 5, next_try_at=limits.now() + 9, problem="connect")
+    limiter.ensure_row(f"endpoint {endpoint.pk}")
+    EndpointLoad.objects.update(
+        down_since=limiter.now() - 5, next_try_at=limiter.now() + 9, problem="connect"
+    )
     (down,) = down_endpoints(Run.objects.get(pk=run.pk))
     assert (down.name, "Can't connect" in down.why) == ("gamma", True)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from judging.metrics.services import metric_create
 from judging.runs.models import Run
 from tests.conftest import ClientOf

@@ -12,10 +12,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from datasets.models import Version
-from evalsite import engine
 from evalsite.accounts.models import Project, User
+from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric, MetricVersion
 from judging.runs import planning
 from judging.runs.models import Run
 from tests.conftest import ClientOf
@@ -263,7 +264,7 @@ def test_a_large_version_is_looked_through_by_a_worker(
     version.candidates.update(responses=5_000)
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
     assert "no worker is running" in page
-    engine.beat(engine.DATA)
+    workers.beat(workers.DATA)
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
     assert "against all rows. You don" in page
 

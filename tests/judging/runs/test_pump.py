@@ -10,7 +10,7 @@ from django.db import connections
 from msgspec import structs
 
 from judging.core.judges import scripted
-from judging.core.judges.patience import RetryPolicy
+from judging.core.judges.retry import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.core.pipeline import MetricDefinition, Story
 from judging.core.values import Outcome

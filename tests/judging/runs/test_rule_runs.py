@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
-from judging.core.judges.patience import RetryPolicy
+from judging.core.judges.retry import RetryPolicy
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.runs import pump

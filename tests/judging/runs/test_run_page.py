@@ -12,11 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from datasets.models import Version
-from evalsite import engine
 from evalsite.accounts.models import Project, User
-from judging.metrics.models import Endpoint
-from judging.runs import limits, planning, services
-from judging.runs.load_models import EndpointLoad
+from evalsite.tasks import workers
+from judging.endpoints import limiter
+from judging.endpoints.models import Endpoint, EndpointLoad
+from judging.runs import planning, services
 from judging.runs.models import Run, RunState
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
@@ -71,7 +71,7 @@ def test_a_poll_after_a_change_of_state_draws_the_page_anew(
 
 
 def test_the_rate_is_that_since_the_last_poll(waiting: Run, alice: User, client_of: ClientOf) -> None:
-    engine.beat(engine.RUNS)
+    workers.beat(workers.RUNS)
     Run.objects.filter(pk=waiting.pk).update(scored=4)
     before = {"seen": "running", "done": "0", "at": "1", "rate": "0.00000001"}
     part = client_of(alice).get(address(waiting), before, headers=HTMX)
@@ -103,12 +103,12 @@ def test_every_page_that_waits_for_a_worker_says_so(
     }
     where = addresses.get(page) or address(waiting, page)
     assert "No worker is running." in text(client_of(alice).get(where))
-    engine.beat(engine.RUNS)
+    workers.beat(workers.RUNS)
     assert "No worker is running" not in text(client_of(alice).get(where))
 
 
 def test_a_living_worker_is_not_missed(waiting: Run, alice: User, client_of: ClientOf) -> None:
-    engine.beat(engine.RUNS)
+    workers.beat(workers.RUNS)
     assert "No worker is running" not in text(client_of(alice).get(address(waiting)))
 
 
@@ -279,12 +279,12 @@ def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
     planning.plan(run.pk)
     EndpointLoad.objects.create(
         key=f"endpoint {endpoint.pk}",
-        down_since=limits.now() - 130,
-        next_try_at=limits.now() + 9,
+        down_since=limiter.now() - 130,
+        next_try_at=limiter.now() + 9,
         failures=9,
         problem="cut",
     )
-    engine.beat(engine.RUNS)
+    workers.beat(workers.RUNS)
     page = unescape(text(client_of(alice).get(address(run))))
     assert "has been down for 2 min 10 s." in " ".join(page.split())
     assert f'href="/p/physics/endpoints/{endpoint.pk}/"' in page

@@ -6,18 +6,18 @@ import pytest
 from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
-from judging.core.judges.patience import RetryPolicy
+from judging.core.judges.retry import RetryPolicy
 from judging.core.judges.scripted import Answer, ScriptedJudge, refusal
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from judging.runs import services
 from judging.runs.models import Run, RunState
 from tests.conftest import ClientOf
-from tests.judging.runs.test_limits import an_endpoint, run_on, worked_by
 from tests.judging.runs.test_pump import work
+from tests.judging.working import an_endpoint, run_on, worked_by
 from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
-HOPELESS = RetryPolicy().hopeless or 0
+HOPELESS = RetryPolicy().max_consecutive_failures or 0
 
 
 def refused(rows: int = 300) -> tuple[Endpoint, Run]:

@@ -9,14 +9,13 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from evalsite import engine
 from evalsite.accounts.models import User
 from evalsite.models import WorkerProcess
+from evalsite.tasks import workers
 from judging import sandboxes
 from judging.core.pipeline import JudgeModel
-from judging.metrics.models import Endpoint
-from judging.runs.lanes import way_key
-from judging.runs.load_models import EndpointLoad
+from judging.endpoints.limiter import endpoint_key
+from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import Generation, Judgement, JudgeReply, Run, RunState
 from judging.runs.services import run_stop_at_budget
 from judging.status import selectors
@@ -34,7 +33,7 @@ def test_only_the_sites_administrators_see_it(cast: dict[str, User], client_of: 
 
 
 def test_a_living_worker_and_a_gone_one_are_told_apart(olga: User, client_of: ClientOf) -> None:
-    engine.beat("runs")
+    workers.beat("runs")
     long_ago = timezone.now() - timedelta(minutes=5)
     WorkerProcess.objects.create(owner="far-away:7:7", queue="data", seen_at=long_ago)
     alive = {worker.host: worker.alive for worker in selectors.workers()}
@@ -47,20 +46,20 @@ def test_where_all_workers_are_gone_the_page_says_what_to_do(olga: User, client_
     long_ago = timezone.now() - timedelta(minutes=5)
     WorkerProcess.objects.create(owner="far-away:7:7", queue="data", seen_at=long_ago)
     assert "manage.py worker" in client_of(olga).get("/status/").text
-    engine.beat("runs")
+    workers.beat("runs")
     assert "manage.py worker" not in client_of(olga).get("/status/").text
 
 
 def test_a_queue_without_a_worker_is_told(olga: User, client_of: ClientOf) -> None:
-    engine.beat("runs")
+    workers.beat("runs")
     assert {queue.name: queue.obstacle for queue in selectors.queues()} == {"data": "worker", "runs": ""}
     assert "no worker" in client_of(olga).get("/status/").text
 
 
 def test_workers_that_do_not_reach_the_broker_are_told(olga: User, client_of: ClientOf) -> None:
-    engine.beat("runs")
+    workers.beat("runs")
     WorkerProcess.objects.update(trouble="broker")
-    assert engine.obstacle("runs") == "broker"
+    assert workers.obstacle("runs") == "broker"
     assert "no broker" in client_of(olga).get("/status/").text
 
 
@@ -88,7 +87,7 @@ def endpoint(alice: User) -> Endpoint:
 
 def circuit(endpoint: Endpoint, **state: object) -> None:
     judge = JudgeModel(name="j", url="http://x/v1", model="m", template="", endpoint=endpoint.pk)
-    EndpointLoad.objects.create(key=way_key(judge), **state)
+    EndpointLoad.objects.create(key=endpoint_key(judge), **state)
 
 
 def test_an_endpoint_that_is_down_is_told_though_nobody_asked_it_lately(
@@ -136,7 +135,7 @@ def test_figures_are_for_administrators_only(client: Client, alice: User, client
 
 
 def test_figures_are_what_prometheus_reads(olga: User, client_of: ClientOf) -> None:
-    engine.beat("runs")
+    workers.beat("runs")
     told = client_of(olga).get("/metrics")
     lines = told.text.splitlines()
     assert told["Content-Type"].startswith("text/plain; version=0.0.4")

@@ -11,7 +11,8 @@ from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import Answer, ScriptedJudge, refusal
 from judging.core.tokens import estimated_tokens
-from judging.metrics.models import Endpoint, Metric
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import KEY, form_of

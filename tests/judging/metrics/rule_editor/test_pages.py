@@ -12,15 +12,16 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from datasets.importing import import_version
+from datasets.importing.worker import import_version
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge, as_script
 from judging.core.pipeline import MetricDefinition
+from judging.endpoints.models import Endpoint
 from judging.metrics import lint
 from judging.metrics.lint import lint_references
-from judging.metrics.models import Endpoint, Metric, TemplateLint
+from judging.metrics.models import Metric, TemplateLint
 from judging.metrics.rule_editor.preview import rule_preview
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create

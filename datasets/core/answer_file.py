@@ -1,0 +1,332 @@
+"""A file of answers that are to be attached to rows: read line by line into answers and findings.
+
+A line is `{id | line | messages, model_name, responses}`, or has `model_outputs` in place of the last two. In a
+legacy file the last response of each row is the answer of one named model, found by its prompt.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from datasets.core.csv_reader import broken_byte
+from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
+from datasets.core.detect import survey
+from datasets.core.findings import CODES, Finding, finding
+from datasets.core.formats import Format
+from datasets.core.json_errors import JsonProblem, flaws, parse
+from datasets.core.json_nodes import Node
+from datasets.core.limits import Limits, holds_more_values
+from datasets.core.reader import Reading, read
+from datasets.core.row_decoder import findings_of, invalid_json, not_utf8
+from datasets.core.variables import before_question, has_earlier_answers, messages_of
+
+MatchBy = Literal["", "id", "line", "prompt"]
+MATCH_BY: tuple[MatchBy, ...] = ("", "id", "line", "prompt")
+"""The first leaves it to each line: its `id` if it has one, else its `line`, else its messages."""
+Kind = Literal["id", "line", "prompt"]
+
+_BEFORE = '{"messages":[{"role":"user","content":"?"}],"model_outputs":'
+_UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_TELLING = (b'"id"', b'"line"', b'"messages"', b'"model_name"', b'"responses"')
+
+
+class ModelNameWanted(Exception):
+    """The file is a legacy one, and nobody said whose answers it holds."""
+
+
+class NoAnswers(Exception):
+    """The file as a whole cannot be read; `found` says why."""
+
+    def __init__(self, found: tuple[Finding, ...]) -> None:
+        super().__init__(found[0].code)
+        self.found = found
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Which row is meant: a physical line, or a 64-bit hash of its id or of its prompt."""
+
+    kind: Kind
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One line of the file: whose answers to which row; `responses` are JSON lists. No answers of a bad line.
+
+    Of a line that is matched by its prompt, `asked` is the asked_hash, for rows whose earlier answers differ.
+    `earlier`: JSON of the messages before the last question, if the line has earlier answers.
+    """
+
+    line: int
+    text: str
+    key: Key | None = None
+    answers: tuple[tuple[str, str], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    asked: int | None = None
+    earlier: str | None = None
+
+    @property
+    def error(self) -> Finding | None:
+        """The first error on this line."""
+        return next((one for one in self.findings if CODES[one.code].severity == "error"), None)
+
+
+class _Line(Struct):
+    id: Raw | UnsetType = UNSET
+    line: Raw | UnsetType = UNSET
+    messages: Raw | UnsetType = UNSET
+    model_name: Raw | UnsetType = UNSET
+    responses: Raw | UnsetType = UNSET
+    model_outputs: list[Raw] | UnsetType = UNSET
+
+
+class _Output(Struct):
+    model_name: str
+    responses: Raw
+
+
+class _Answer(Struct):
+    content: str
+    reasoning_content: str | None = None
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+_decode_output = msgspec.json.Decoder(_Output).decode
+_decode_answers = msgspec.json.Decoder(list[_Answer]).decode
+
+
+def hashed(text: str | bytes) -> int:
+    """A 64-bit hash that is the same in every process."""
+    source = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return int.from_bytes(hashlib.blake2b(source, digest_size=8).digest(), "big", signed=True)
+
+
+def id_hash(raw: bytes) -> int | None:
+    """Of the JSON text of an `id`; None for null. A text never equals a number."""
+    if raw.strip() == b"null":
+        return None
+    return hashed(b"s" + msgspec.json.decode(raw, type=str).encode() if raw[:1] == b'"' else b"j" + raw)
+
+
+def prompt_hash(messages: list[dict[str, Any]]) -> int:
+    """Of a conversation without its last message if that is the assistant's; blanks at its texts' ends do not count."""
+    return conversation_hash(messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages)
+
+
+def conversation_hash(messages: list[dict[str, Any]]) -> int:
+    """Of messages; white space around their texts does not count."""
+    texts = [(message["role"], message["content"].replace("\r\n", "\n").strip()) for message in messages]
+    return hashed(msgspec.json.encode(texts))
+
+
+def asked_hash(messages: list[dict[str, Any]]) -> int:
+    """Of what all but the assistant say: in legacy files each model's turns differ, and what it is asked does not."""
+    return prompt_hash([message for message in messages if message["role"] != "assistant"])
+
+
+def given_lines(
+    path: Path,
+    *,
+    model_name: str,
+    match_by: MatchBy,
+    limits: Limits,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Given]:
+    """The lines of an answers file, without blank ones. Raises OSError, NoAnswers, ModelNameWanted."""
+    upload = Upload(path, limits)
+    try:
+        seen = survey(upload)
+        if seen.shape in ("spread", "none"):
+            raise NoAnswers(tuple(one for one in seen.findings if CODES[one.code].severity == "error"))
+        if seen.format in ("legacy_jsonl", "legacy_csv"):
+            yield from _legacy(path, seen.format, model_name, match_by, limits, progress)
+            return
+        encoding = seen.encoding or "utf-8"
+        for block in blocks(utf8_chunks(upload, encoding, progress), limits.row_bytes):
+            for number, line in enumerate(block.lines, block.first):
+                if number in block.oversized:
+                    yield _refused(
+                        number, line, finding("row.too_large", line=number, limit=limits.row_bytes)
+                    )
+                elif holds_more_values(line, limits.row_values):
+                    crowded = finding("row.too_large", line=number, limit=limits.row_values, of="values")
+                    yield _refused(number, line, crowded)
+                elif line.strip():
+                    yield _given(number, line, match_by)
+    except Unreadable as stopped:
+        raise NoAnswers((stopped.found,)) from None
+    finally:
+        upload.close()
+
+
+def _legacy(
+    path: Path,
+    fmt: Format,
+    model_name: str,
+    match_by: MatchBy,
+    limits: Limits,
+    progress: Callable[[int], None] | None,
+) -> Iterator[Given]:
+    if not model_name.strip():
+        raise ModelNameWanted
+    told = [0]
+
+    def advance(done: int, _all: int) -> None:
+        if progress:
+            progress(done - told[0])
+        told[0] = done
+
+    reading: Reading = read(path, format=fmt, limits=limits, progress=advance, digest=False)
+    with reading:
+        for row in reading:
+            if not row.valid:
+                yield Given(row.line, row.raw)
+                continue
+            fields = msgspec.json.decode(row.json)
+            messages = messages_of(fields, fmt)
+            answer = msgspec.json.encode([{"content": messages[-1]["content"]}]).decode()
+            given = Given(row.line, row.raw, answers=((model_name, answer),))
+            if match_by in ("", "prompt"):
+                yield _with_turns(replace(given, key=Key("prompt", prompt_hash(messages))), messages)
+            else:
+                yield _with_turns(replace(given, key=_key(_decode_line(row.json), match_by)), messages)
+
+
+def _with_turns(given: Given, messages: list[dict[str, Any]]) -> Given:
+    """With what the conversation of the answer tells beside its key."""
+    asked = asked_hash(messages) if given.key and given.key.kind == "prompt" else None
+    known = has_earlier_answers(messages)
+    earlier = msgspec.json.encode(before_question(messages)).decode() if known else None
+    return replace(given, asked=asked, earlier=earlier)
+
+
+def _given(number: int, line: bytes, match_by: MatchBy) -> Given:
+    broken = broken_byte(line)
+    if broken:
+        return _refused(number, line, not_utf8(number, broken))
+    text = line.decode().rstrip("\r")
+    try:
+        top = _decode_line(line)
+        answers = None if _suspect(line, top) else _answers(top)
+    except _UNDECODED:
+        answers = None
+    if answers is not None:
+        return _with_turns(Given(number, text, _key(top, match_by), answers), _messages(top))
+    found = _careful(number, text)
+    given = Given(number, text, findings=tuple(found))
+    if given.error:
+        return given
+    top = _decode_line(line)
+    given = replace(given, key=_key(top, match_by), answers=_answers(top, blank=True) or ())
+    return _with_turns(given, _messages(top))
+
+
+def _refused(number: int, line: bytes, found: Finding) -> Given:
+    return Given(number, line.decode("utf-8", "replace"), findings=(found,))
+
+
+def _suspect(line: bytes, top: _Line) -> bool:
+    """May a key be there twice, or a character that is not allowed?"""
+    if b"\\u0000" in line:
+        return True
+    return top.model_outputs is UNSET and any(line.count(name) > 1 for name in _TELLING)
+
+
+def _answers(top: _Line, blank: bool = False) -> tuple[tuple[str, str], ...] | None:
+    """(model, JSON list of its responses) of each output; None where the careful look must say something."""
+    outputs = _outputs(top)
+    names = {output.model_name for output in outputs}
+    if not outputs or len(names) < len(outputs) or not all(name.strip() for name in names):
+        return None
+    if not blank:
+        for output in outputs:
+            answers = _decode_answers(output.responses)
+            if not answers or not all(answer.content.strip() for answer in answers):
+                return None
+    return tuple((output.model_name, bytes(output.responses).decode()) for output in outputs)
+
+
+def _outputs(top: _Line) -> list[_Output]:
+    if top.model_outputs is not UNSET:
+        return [_decode_output(output) for output in top.model_outputs]
+    if top.model_name is UNSET or top.responses is UNSET:
+        return []
+    return [_Output(msgspec.json.decode(top.model_name, type=str), top.responses)]
+
+
+def _key(top: _Line, match_by: MatchBy) -> Key | None:
+    """How the line names its row; None if it does not, or not in the way that was asked for."""
+    wanted: tuple[Kind, ...] = (match_by,) if match_by else ("id", "line", "prompt")
+    for kind in wanted:
+        value = _key_value(top, kind)
+        if value is not None:
+            return Key(kind, value)
+    return None
+
+
+def _key_value(top: _Line, kind: Kind) -> int | None:
+    try:
+        if kind == "id":
+            return None if top.id is UNSET else id_hash(bytes(top.id))
+        if kind == "line":
+            return None if top.line is UNSET else _line_number(top.line)
+        messages = _messages(top)
+        return prompt_hash(messages) if messages else None
+    except (*_UNDECODED, TypeError):
+        return None
+
+
+def _messages(top: _Line) -> list[dict[str, Any]]:
+    """The line's messages with their parts joined; none where it has none, or they are not messages."""
+    if top.messages is UNSET:
+        return []
+    try:
+        messages = messages_of({"messages": msgspec.json.decode(top.messages)}, "judge_only")
+        return [{"role": one["role"], "content": one["content"]} for one in messages]
+    except (*_UNDECODED, AttributeError, KeyError, TypeError):
+        return []
+
+
+def _line_number(raw: Raw) -> int | None:
+    number = msgspec.json.decode(raw)
+    known = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 2**31
+    return number if known else None
+
+
+def _careful(number: int, text: str) -> list[Finding]:
+    """Everything wrong with a line, in the words and places of the line itself."""
+    try:
+        root = parse(text)
+    except JsonProblem as problem:
+        return [invalid_json(number, problem)]
+    if root.type != "object":
+        return [finding("json.not_object", line=number, column=root.column, met=root.type)]
+    found = [
+        finding(flaw.code, line=number, column=flaw.column, path=flaw.path, name=flaw.name)
+        for flaw in flaws(text, root)
+    ]
+    return found + _of_outputs(number, text, root)
+
+
+def _of_outputs(number: int, text: str, root: Node) -> list[Finding]:
+    """The findings on answers, as of a row that holds just these; columns and paths are put back."""
+    outputs = root.member("model_outputs")
+    whole = outputs or root
+    before, after = (_BEFORE, "}") if outputs else (_BEFORE + "[", "]}")
+    found = findings_of(number, before + text[whole.start : whole.end] + after, "judge_only")
+    shift = whole.start - len(before)
+    return [
+        replace(
+            one,
+            column=one.column + shift if one.column else None,
+            path=one.path if outputs or not one.path else one.path.removeprefix("model_outputs[0]."),
+        )
+        for one in found
+        if not one.code.startswith("json.")
+    ]

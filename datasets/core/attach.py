@@ -1,0 +1,446 @@
+"""Answers that came later: matched to the rows of a version, and written with them into a new file.
+
+Everything is streamed; what must be held to match stands in a database file beside the target, which goes away
+with the work. Memory does not grow with either file.
+"""
+
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from datasets.core.answer_file import (
+    Given,
+    Key,
+    MatchBy,
+    asked_hash,
+    conversation_hash,
+    given_lines,
+    id_hash,
+    prompt_hash,
+)
+from datasets.core.findings import Finding, Ledger, printable
+from datasets.core.formats import Format, structural_keys
+from datasets.core.limits import Limits
+from datasets.core.reader import RawRow, read
+from datasets.core.variables import (
+    EARLIER,
+    before_question,
+    earlier_of,
+    has_earlier_answers,
+    messages_of,
+)
+
+KEPT_EXAMPLES = 5
+EXCERPT = 300
+_TABLES = """
+PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-32000;
+CREATE TABLE entry (number INTEGER PRIMARY KEY, line INTEGER, kind TEXT, key INTEGER, model INTEGER, responses TEXT,
+                    problem TEXT, asked INTEGER, earlier TEXT, target INTEGER, found INTEGER);
+CREATE TABLE base (line INTEGER PRIMARY KEY, valid INTEGER, id INTEGER, prompt INTEGER, asked INTEGER);
+CREATE TABLE has (line INTEGER, model INTEGER, PRIMARY KEY (line, model)) WITHOUT ROWID;
+"""
+_ENTRY = (
+    "INSERT INTO entry (line, kind, key, model, responses, problem, asked, earlier) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_KINDS = "SELECT kind FROM entry UNION SELECT 'asked' FROM entry WHERE asked IS NOT NULL"
+# By id and by prompt: how many rows have it, and the first of them.
+_FIND = """
+UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.{kind} = entry.key)
+WHERE kind = '{kind}' AND problem IS NULL
+"""
+_FIND_ASKED = """
+UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.asked = entry.asked)
+WHERE asked IS NOT NULL AND found = 0
+"""
+_FIND_LINE = """
+UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.line = entry.key)
+WHERE kind = 'line' AND problem IS NULL
+"""
+_JUDGE = (
+    "UPDATE entry SET problem = 'unknown_' || kind WHERE problem IS NULL AND found = 0",
+    "UPDATE entry SET problem = 'ambiguous_' || kind WHERE problem IS NULL AND found > 1",
+    """UPDATE entry SET problem = 'bad_row' WHERE problem IS NULL
+       AND (SELECT valid FROM base WHERE base.line = target) = 0""",
+    """UPDATE entry SET problem = 'already_answered' WHERE problem IS NULL
+       AND EXISTS (SELECT 1 FROM has WHERE has.line = target AND has.model = entry.model)""",
+    "CREATE INDEX entry_target ON entry (target, model, number) WHERE problem IS NULL",
+    """UPDATE entry SET problem = 'twice' WHERE problem IS NULL AND number > (
+         SELECT MIN(number) FROM entry AS first
+         WHERE first.problem IS NULL AND first.target = entry.target AND first.model = entry.model)""",
+)
+_BATCH = 1000
+PROBLEMS = (
+    "no_key",
+    "unknown_id",
+    "ambiguous_id",
+    "unknown_line",
+    "bad_row",
+    "unknown_prompt",
+    "ambiguous_prompt",
+    "already_answered",
+    "twice",
+    "bad_line",
+    "row_not_carried",
+)
+"""Why an answer, or with the last one a row of the version, is not in the new file. `bad_line`: see the findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An answer beside the question that it was matched to."""
+
+    line: int
+    question: str
+    model: str
+    answer: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What was matched and what was not; complete counts.
+
+    `lines` of the file (blank ones left out), `matched` of its answers, where all responses of one model to one
+    row are one answer; `problems` {reason: how many}; `models` {name: rows answered}; `rows` of the version,
+    `good_rows` of them, `unanswered` good rows that have no answer of any model; `counts` and `findings` of the file.
+    Of the matched answers, `own_turns` bring earlier turns that differ from their row's, and `last_only` say nothing
+    of earlier turns where the row has some.
+    """
+
+    lines: int = 0
+    matched: int = 0
+    problems: dict[str, int] = field(default_factory=dict)
+    models: dict[str, int] = field(default_factory=dict)
+    rows: int = 0
+    good_rows: int = 0
+    unanswered: int = 0
+    own_turns: int = 0
+    last_only: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    examples: list[Example] = field(default_factory=list)
+
+    @property
+    def unmatched(self) -> int:
+        return sum(self.problems.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is attached to what. `target` and `unmatched` are written; a legacy file needs a `model_name`."""
+
+    base: Path
+    format: Format
+    answers: Path
+    target: Path
+    unmatched: Path
+    model_name: str = ""
+    match_by: MatchBy = ""
+    limits: Limits = field(default_factory=Limits)
+
+
+def attach(work: Work, progress: Callable[[int, int], None] | None = None) -> Report:
+    """Match, and write the merged rows and the list of what did not match (JSONL each).
+
+    `progress(done, all)` counts bytes over the passes. Raises OSError, NoAnswers, ModelNameWanted; both files are
+    then unfinished.
+    """
+    with tempfile.TemporaryDirectory(dir=work.target.parent, prefix=".attach-") as folder:
+        database = sqlite3.connect(Path(folder) / "work.sqlite3", isolation_level=None)
+        try:
+            return _Attaching(work, database, _Steps(work, progress)).run()
+        finally:
+            database.close()
+
+
+class _Steps:
+    """How far three passes have come: one over the answers, two over the version."""
+
+    def __init__(self, work: Work, progress: Callable[[int, int], None] | None) -> None:
+        self.all = work.answers.stat().st_size + 2 * work.base.stat().st_size
+        self.progress = progress
+        self.done = 0
+        self.before = 0
+
+    def further(self, read: int) -> None:
+        self.done += read
+        if self.progress:
+            self.progress(min(self.done, self.all), self.all)
+
+    def at(self, done: int, _all: int) -> None:
+        """For a reader that says how far it is in its own file."""
+        self.further(done - self.before)
+        self.before = done
+
+    def next_pass(self) -> None:
+        self.before = 0
+
+
+class _Attaching:
+    def __init__(self, work: Work, database: sqlite3.Connection, steps: _Steps) -> None:
+        self.work = work
+        self.database = database
+        self.steps = steps
+        self.report = Report()
+        self.models: dict[str, int] = {}
+        self.names: list[str] = []
+
+    def run(self) -> Report:
+        self.database.executescript(_TABLES)
+        self.database.execute("BEGIN")
+        self._take_answers()
+        self._take_rows()
+        self._match()
+        self._write_rows()
+        self._write_unmatched()
+        self._count()
+        return self.report
+
+    def _given(self, progress: Callable[[int], None] | None) -> Iterator[Given]:
+        work = self.work
+        return given_lines(
+            work.answers,
+            model_name=work.model_name,
+            match_by=work.match_by,
+            limits=work.limits,
+            progress=progress,
+        )
+
+    def _take_answers(self) -> None:
+        ledger = Ledger(kept_per_code=100)
+        batch: list[tuple[Any, ...]] = []
+        for given in self._given(self.steps.further):
+            self.report.lines += 1
+            ledger.add_all(given.findings)
+            batch += self._entries(given)
+            if len(batch) >= _BATCH:
+                self._insert(_ENTRY, batch)
+        self._insert(_ENTRY, batch)
+        self.report.counts, self.report.findings = dict(ledger.counts), ledger.in_order()
+
+    def _entries(self, given: Given) -> list[tuple[Any, ...]]:
+        if not given.answers:
+            return [(given.line, None, None, None, None, "bad_line", None, None)]
+        key, problem = (given.key, None) if given.key else (Key("line", 0), "no_key")
+        return [
+            (
+                given.line,
+                key.kind,
+                key.value,
+                self._model(name),
+                responses,
+                problem,
+                given.asked,
+                given.earlier,
+            )
+            for name, responses in given.answers
+        ]
+
+    def _model(self, name: str) -> int:
+        known = self.models.get(name)
+        if known is None:
+            known = self.models[name] = len(self.names)
+            self.names.append(name)
+        return known
+
+    def _insert(self, statement: str, batch: list[tuple[Any, ...]]) -> None:
+        self.database.executemany(statement, batch)
+        batch.clear()
+
+    def _rows(self) -> Iterator[RawRow]:
+        self.steps.next_pass()
+        work = self.work
+        with read(
+            work.base, format=work.format, limits=work.limits, progress=self.steps.at, digest=False
+        ) as reading:
+            yield from reading
+
+    def _take_rows(self) -> None:
+        kinds = {kind for (kind,) in self.database.execute(_KINDS)}
+        rows: list[tuple[Any, ...]] = []
+        has: list[tuple[Any, ...]] = []
+        for row in self._rows():
+            self.report.rows += 1
+            self.report.good_rows += row.valid
+            rows.append((row.line, row.valid, *self._keys(row, kinds)))
+            names = {name for name, _, _ in row.responses}
+            has += [(row.line, self.models[name]) for name in names if name in self.models]
+            if len(rows) >= _BATCH:
+                self._insert("INSERT INTO base VALUES (?, ?, ?, ?, ?)", rows)
+                self._insert("INSERT INTO has VALUES (?, ?)", has)
+        self._insert("INSERT INTO base VALUES (?, ?, ?, ?, ?)", rows)
+        self._insert("INSERT INTO has VALUES (?, ?)", has)
+
+    def _keys(self, row: RawRow, kinds: set[str]) -> tuple[int | None, int | None, int | None]:
+        """The row's id, prompt and what is asked in it as hashes, as far as the answers ask for them."""
+        if not row.valid:
+            return None, None, None
+        identity = _decode_id(row.json).id if "id" in kinds else UNSET
+        prompt = asked = None
+        if "prompt" in kinds:
+            messages = _messages(row, self.work.format)
+            prompt = prompt_hash(messages)
+            asked = asked_hash(messages) if "asked" in kinds else None
+        return None if identity is UNSET else id_hash(bytes(identity)), prompt, asked
+
+    def _match(self) -> None:
+        for kind in ("id", "prompt"):
+            self.database.execute(f"CREATE INDEX base_{kind} ON base ({kind})")
+            self.database.execute(_FIND.format(kind=kind))
+        self.database.execute("CREATE INDEX base_asked ON base (asked)")
+        self.database.execute(_FIND_ASKED)
+        self.database.execute(_FIND_LINE)
+        for statement in _JUDGE:
+            self.database.execute(statement)
+
+    def _write_rows(self) -> None:
+        """The version's rows in their order, each with the answers that were matched to it."""
+        waiting = self.database.execute(
+            "SELECT target, model, responses, earlier FROM entry WHERE problem IS NULL ORDER BY target, number"
+        )
+        ahead = waiting.fetchone()
+        with self.work.target.open("wb") as file:
+            for row in self._rows():
+                given = []
+                while ahead and ahead[0] == row.line:
+                    given.append((self.names[ahead[1]], *ahead[2:]))
+                    ahead = waiting.fetchone()
+                added = self._with_own_turns(row, given) if given else []
+                written = merged(row, self.work.format, added)
+                if written is None:
+                    self._not_carried(row)
+                    continue
+                file.write(written + b"\n")
+                self._note(row, added)
+
+    def _with_own_turns(self, row: RawRow, given: list[tuple[str, str, str | None]]) -> list[tuple[str, str]]:
+        """The answers to a row, each with its own earlier turns where they differ from the row's."""
+        messages = _messages(row, self.work.format)
+        of_row, added = conversation_hash(before_question(messages)), []
+        for name, responses, earlier in given:
+            if earlier and conversation_hash(msgspec.json.decode(earlier)) != of_row:
+                responses = with_earlier(responses, earlier)
+                self.report.own_turns += 1
+            elif not earlier and has_earlier_answers(messages):
+                known = all(earlier_of(one) is not None for one in msgspec.json.decode(responses))
+                self.report.own_turns += known
+                self.report.last_only += not known
+            added.append((name, responses))
+        return added
+
+    def _not_carried(self, row: RawRow) -> None:
+        self.database.execute(
+            "INSERT INTO entry (line, problem, responses) VALUES (?, 'row_not_carried', ?)",
+            [row.line, row.raw],
+        )
+
+    def _note(self, row: RawRow, added: list[tuple[str, str]]) -> None:
+        if row.valid and not added and (self.work.format != "judge_only"):
+            self.report.unanswered += 1
+        if added and len(self.report.examples) < KEPT_EXAMPLES:
+            asked = [m["content"] for m in _messages(row, self.work.format) if m["role"] == "user"]
+            name, responses = added[0]
+            answer = str(msgspec.json.decode(responses)[0].get("content") or "")
+            self.report.examples.append(
+                Example(row.line, (asked[-1] if asked else "")[:EXCERPT], name, answer[:EXCERPT])
+            )
+
+    def _write_unmatched(self) -> None:
+        """JSONL: the file's own lines that did not match, then rows that could not be carried over."""
+        with self.work.unmatched.open("wb") as file:
+            for entry in self._unmatched():
+                file.write(msgspec.json.encode(entry) + b"\n")
+
+    def _unmatched(self) -> Iterator[dict[str, Any]]:
+        waiting = self.database.execute(
+            "SELECT line, problem, model, found FROM entry WHERE problem IS NOT NULL AND problem != 'row_not_carried' "
+            "ORDER BY line, number"
+        )
+        ahead = waiting.fetchone()
+        for given in self._given(None) if ahead else ():
+            while ahead and ahead[0] == given.line:
+                _, problem, model, found = ahead
+                code = given.error.code if given.error else None
+                yield {
+                    "line": given.line,
+                    "reason": problem,
+                    "finding": code,
+                    "model_name": None if model is None else self.names[model],
+                    "rows_found": found,
+                    "text": printable(given.text, 1_000_000),
+                }
+                ahead = waiting.fetchone()
+            if ahead is None:
+                break
+        left = "SELECT line, responses FROM entry WHERE problem = 'row_not_carried' ORDER BY line"
+        for line, text in self.database.execute(left):
+            yield {"line": line, "reason": "row_not_carried", "text": text}
+
+    def _count(self) -> None:
+        counted = dict(self.database.execute("SELECT problem, COUNT(*) FROM entry GROUP BY problem"))
+        self.report.matched = counted.pop(None, 0)
+        self.report.problems = counted
+        matched = "SELECT model, COUNT(*) FROM entry WHERE problem IS NULL GROUP BY model"
+        self.report.models = {self.names[model]: rows for model, rows in self.database.execute(matched)}
+
+
+class _Id(msgspec.Struct):
+    id: Raw | UnsetType = UNSET
+
+
+_decode_id = msgspec.json.Decoder(_Id).decode
+_decode_list = msgspec.json.Decoder(list[Raw]).decode
+_decode_top = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+def _messages(row: RawRow, fmt: Format) -> list[dict[str, Any]]:
+    return messages_of(msgspec.json.decode(row.json), fmt)
+
+
+def merged(row: RawRow, fmt: Format, added: list[tuple[str, str]]) -> bytes | None:
+    """The row as a line of a `judge_only` file, with (model, JSON list of responses) added to its answers.
+
+    What the row holds stays as it was spelt. A bad row stays as it was met; None for one of a CSV, which no line of
+    JSONL can hold.
+    """
+    if not row.valid:
+        return None if fmt == "legacy_csv" else row.source.rstrip(b"\r\n")
+    legacy = fmt in ("legacy_jsonl", "legacy_csv")
+    if not added and not legacy:
+        return row.json.strip()
+    top = _decode_top(row.json)
+    before = bytes(top.pop("model_outputs", Raw(b"[]")))
+    if legacy:
+        hidden = structural_keys(fmt)
+        messages = Raw(msgspec.json.encode(_messages(row, fmt)))
+        top = {"messages": messages, **{name: value for name, value in top.items() if name not in hidden}}
+    if added:
+        top["model_outputs"] = Raw(_with_outputs(before, added))
+    return msgspec.json.encode(top)
+
+
+def with_earlier(responses: str, earlier: str) -> str:
+    """A JSON list of responses, each with the messages before the last question, unless it says them itself."""
+    found = []
+    for one in _decode_list(responses):
+        text = bytes(one).decode().strip()
+        if EARLIER not in msgspec.json.decode(text):
+            start = text[:-1].rstrip()
+            text = f'{start}{"" if start == "{" else ", "}"{EARLIER}": {earlier}}}'
+        found.append(text)
+    return f"[{', '.join(found)}]"
+
+
+def _with_outputs(before: bytes, added: list[tuple[str, str]]) -> bytes:
+    start = before.rstrip()[:-1].rstrip()
+    new = b", ".join(
+        b'{"model_name": ' + msgspec.json.encode(name) + b', "responses": ' + responses.encode() + b"}"
+        for name, responses in added
+    )
+    return start + (b"" if start == b"[" else b", ") + new + b"]"

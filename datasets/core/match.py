@@ -1,0 +1,157 @@
+"""Which rows of one version are which of another: digests of rows, matched in a scratch database on disk.
+
+Memory stays flat: a row is three digests of 16 bytes and a line, kept in SQLite with its small page cache; what it
+sorts and joins spills into files of its own.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from datasets.core.formats import Format
+from datasets.core.repair.text import CommaStripper, without_comment
+from datasets.core.variables import messages_of
+
+Kind = Literal["changed", "added", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """What a row is known by: its `id` (None without one), everything in it, and what it asks."""
+
+    identity: bytes | None
+    content: bytes
+    asked: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A row that is not the same in both; the line is None on the side where it is missing."""
+
+    kind: Kind
+    old_line: int | None
+    new_line: int | None
+
+
+def digests(text: str, fmt: Format | None, answers: Sequence[tuple[str, str]] = ()) -> Digests:
+    """Of a stored row and its (model, JSON of the response). Blanks, the order of keys and of models do not count."""
+    row = _object(text)
+    if row is None:
+        return _of_bad(text, fmt)
+    listed = [(name, msgspec.json.decode(raw)) for name, raw in answers]
+    listed.sort(key=lambda answer: answer[0])  # stable: a model's answers keep their order
+    content = _digest([row, listed])
+    return Digests(_identity(row), content, _asked(row, fmt) or content)
+
+
+def _of_bad(text: str, fmt: Format | None) -> Digests:
+    """Of a row that is no object: known again once its comment or its commas are gone."""
+    content = _digest(text.strip())
+    row = _object(CommaStripper(rows=True).feed(without_comment(text) or ""))
+    return (
+        Digests(_identity(row), content, _asked(row, fmt) or content)
+        if row
+        else Digests(None, content, content)
+    )
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _identity(row: dict[str, Any]) -> bytes | None:
+    return None if row.get("id") is None else _digest(row["id"])
+
+
+def _asked(row: dict[str, Any], fmt: Format | None) -> bytes | None:
+    """Of roles and texts alone, so that a row is known again in another format; None if it has no such messages."""
+    if fmt is None:
+        return None
+    try:
+        return _digest([[message["role"], message["content"]] for message in messages_of(row, fmt)])
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return None  # a bad row
+
+
+def _digest(value: Any) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).digest()
+
+
+_SIDE = "CREATE TABLE {} (line INTEGER PRIMARY KEY, identity BLOB, content BLOB, asked BLOB)"
+_ALONE = """
+SELECT line, content, {key} AS key, row_number() OVER (PARTITION BY {key} ORDER BY line) AS nth
+FROM {side} WHERE {key} IS NOT NULL AND line NOT IN (SELECT {side}_line FROM pair) {only}
+"""
+_PAIR = """
+INSERT INTO pair SELECT o.line, n.line, o.content = n.content
+FROM ({old}) AS o JOIN ({new}) AS n ON o.key = n.key AND o.nth = n.nth
+"""
+_CHANGES = """
+SELECT 'changed', old_line, new_line, new_line AS place FROM pair WHERE NOT same
+UNION ALL SELECT 'removed', line, NULL, line FROM old WHERE line NOT IN (SELECT old_line FROM pair)
+UNION ALL SELECT 'added', NULL, line, line FROM new WHERE line NOT IN (SELECT new_line FROM pair)
+ORDER BY 4, 1 DESC
+"""
+
+
+class Matcher:
+    """Feed both sides with `add`, then ask. By `id` where all ids of both are unique, else by content, then by
+    what is asked: of equal rows the first goes with the first."""
+
+    def __init__(self, file: Path) -> None:
+        self._db = sqlite3.connect(file, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = OFF")
+        self._db.execute("PRAGMA synchronous = OFF")
+        self._db.execute(_SIDE.format("old"))
+        self._db.execute(_SIDE.format("new"))
+        self._db.execute(
+            "CREATE TABLE pair (old_line INTEGER PRIMARY KEY, new_line INTEGER UNIQUE, same INTEGER)"
+        )
+        self.by_id = False
+
+    def close(self) -> None:
+        self._db.close()
+
+    def add(self, side: Literal["old", "new"], rows: Iterable[tuple[int, Digests]]) -> None:
+        """Rows of one side by their lines."""
+        values = ((line, d.identity, d.content, d.asked) for line, d in rows)
+        self._db.execute("BEGIN")
+        self._db.executemany(f"INSERT INTO {side} VALUES (?, ?, ?, ?)", values)  # noqa: S608 - one of two names
+        self._db.execute("COMMIT")
+
+    def match(self) -> None:
+        """Find the pairs."""
+        self.by_id = self._unique("old") and self._unique("new")
+        if self.by_id:
+            self._pair("identity", "")
+        only = "AND identity IS NULL" if self.by_id else ""
+        self._pair("content", only)
+        self._pair("asked", only)
+
+    def _unique(self, side: str) -> bool:
+        counted = f"SELECT count(identity), count(DISTINCT identity) FROM {side}"  # noqa: S608 - one of two names
+        number, different = self._db.execute(counted).fetchone()
+        return bool(number) and number == different
+
+    def _pair(self, key: str, only: str) -> None:
+        old, new = (_ALONE.format(key=key, side=side, only=only) for side in ("old", "new"))
+        self._db.execute(_PAIR.format(old=old, new=new))
+
+    @property
+    def same(self) -> int:
+        """How many rows are the same in both."""
+        return int(self._db.execute("SELECT count(*) FROM pair WHERE same").fetchone()[0])
+
+    def changes(self) -> Iterator[Change]:
+        """The rest, in the order of lines."""
+        for kind, old_line, new_line, _place in self._db.execute(_CHANGES):
+            yield Change(kind, old_line, new_line)

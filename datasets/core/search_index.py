@@ -1,0 +1,312 @@
+"""The search index of one version: a file with the trigrams of its rows' texts and the values of their fields.
+
+An SQLite file of its own, whatever database holds the rows: building it locks nobody out, and it can be thrown away
+and made again. It holds no texts; what it names is looked at once more in the row itself.
+"""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from datasets.core.formats import Format, structural_keys
+
+GRAM = 3
+MOST_GRAMS = 12  # of a long text only so many are asked for
+MOST_ENDINGS = (
+    1_000  # trigrams by which a text of one or two characters is looked up; one with more is frequent anyway
+)
+_END = "\n\n"  # after each text, so that its last characters begin a trigram too
+LONGEST_VALUE = 200  # characters of a field's value that can be asked for
+AROUND = 60  # characters shown beside a text that was found
+FACETS = 50  # a field with more different values is asked for by typing
+_CREATE = """
+CREATE TABLE IF NOT EXISTS place (id INTEGER PRIMARY KEY CHECK (id = 1), line INTEGER, rows INTEGER);
+INSERT OR IGNORE INTO place VALUES (1, 0, 0);
+CREATE TABLE IF NOT EXISTS value (hash INTEGER, line INTEGER, PRIMARY KEY (hash, line)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facet (name TEXT, value TEXT, rows INTEGER, PRIMARY KEY (name, value)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE IF NOT EXISTS grams
+    USING fts5(text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1');
+"""
+_MODEL = "\0model"  # no field of an upload has a name with a NUL
+_OPEN = "\0"  # in a facet: this field has too many values
+
+
+class Unsupported(Exception):
+    """This Python's SQLite has no trigram index."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """What the index keeps of a row: its text, its fields' (name, value) and the models that need an entry."""
+
+    line: int
+    text: str
+    values: tuple[tuple[str, str], ...] = ()
+    models: tuple[str, ...] = ()
+
+
+def fold(text: str) -> str:
+    """As texts are compared: without regard to upper and lower case."""
+    return text.casefold()
+
+
+def decoded(raw: str, valid: bool) -> Any:
+    """A row's JSON; None where it is none. Numbers beyond a double are no reason to fail here."""
+    for decode in (msgspec.json.decode, json.loads):
+        try:
+            return decode(raw)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            if not valid:
+                return None
+    return None
+
+
+def row_text(row: Any, raw: str, answers: Iterable[str] = ()) -> str:
+    """Everything one can read in a row and its answers as one folded text (see `readable`)."""
+    return fold("\n".join(readable(row, raw, answers)))
+
+
+def readable(row: Any, raw: str, answers: Iterable[str] = ()) -> list[str]:
+    """Every text in a row and its answers (JSON each), decoded; of a broken row the row as it stands.
+
+    Names of fields and roles are left out.
+    """
+    found: list[str] = []
+    if isinstance(row, dict):
+        for name, value in row.items():
+            _collect(_without_roles(value) if name == "messages" else value, found)
+    else:
+        found.append(raw)
+    for answer in answers:
+        _collect(decoded(answer, True), found)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Where a text was found: some characters before it, itself as it is spelt there, and some after it."""
+
+    before: str
+    met: str
+    after: str
+
+
+def hit(texts: Iterable[str], wanted: str) -> Hit | None:
+    """The first place of `wanted` in some texts, without regard to case; None where only folding makes it equal."""
+    pattern = re.compile(re.escape(wanted), re.IGNORECASE)
+    for text in texts:
+        found = pattern.search(text)
+        if found:
+            start, end = found.span()
+            before = ("…" if start > AROUND else "") + text[max(0, start - AROUND) : start]
+            return Hit(
+                before, found.group(), text[end : end + AROUND] + ("…" if end + AROUND < len(text) else "")
+            )
+    return None
+
+
+def _without_roles(messages: Any) -> Any:
+    if not isinstance(messages, list):
+        return messages
+    return [
+        {name: _parts(value) for name, value in message.items() if name != "role"}
+        if isinstance(message, dict)
+        else message
+        for message in messages
+    ]
+
+
+def _parts(content: Any) -> Any:
+    """The texts of a list of parts in one piece, as they are read."""
+    if isinstance(content, list) and all(isinstance(part, dict) and "text" in part for part in content):
+        return "".join(str(part["text"]) for part in content)
+    return content
+
+
+def _collect(value: Any, found: list[str]) -> None:
+    kind = type(value)
+    if kind is str:
+        found.append(value)
+    elif kind is dict:
+        for item in value.values():
+            _collect(item, found)
+    elif kind is list:
+        for item in value:
+            _collect(item, found)
+    elif kind is not bool and value is not None:
+        found.append(str(value))
+
+
+def field_values(row: Any, fmt: Format | None) -> tuple[tuple[str, str], ...]:
+    """(name, value as text) of a row's fields; of a list each of its values, of an object none."""
+    if not isinstance(row, dict):
+        return ()
+    hidden = structural_keys(fmt)
+    found = []
+    for name, value in row.items():
+        if name not in hidden:
+            for item in value if isinstance(value, list) else [value]:
+                if not isinstance(item, list | dict) and len(text := value_text(item)) <= LONGEST_VALUE:
+                    found.append((name, text))
+    return tuple(dict.fromkeys(found))
+
+
+def value_text(value: Any) -> str:
+    """A text as it is; a number, true, false and null as JSON spells them."""
+    return value.strip() if isinstance(value, str) else json.dumps(value)
+
+
+def _hash(name: str, value: str) -> int:
+    digest = blake2b(f"{name}\0{value}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def grams(text: str) -> list[str]:
+    """The trigrams by which a folded text is looked up: all, or some spread over it; none of a short one."""
+    found = list(dict.fromkeys(text[at : at + GRAM] for at in range(len(text) - GRAM + 1)))
+    step = max(1, -(-len(found) // MOST_GRAMS))
+    return found[::step]
+
+
+class Builder:
+    """Writes an index, a batch of rows in one transaction; begun again, it goes on after its last batch."""
+
+    def __init__(self, part: Path) -> None:
+        self.part = part
+        self.database = sqlite3.connect(part, isolation_level=None)
+        self.database.executescript(
+            "PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF; PRAGMA cache_size=-32000"
+        )
+        try:
+            self.database.executescript(_CREATE)
+        except sqlite3.OperationalError as error:
+            self.close()
+            raise Unsupported from error
+        self.line, self.rows = self.database.execute("SELECT line, rows FROM place").fetchone()
+        self.facets: dict[str, dict[str, int]] = {}
+        for name, value, rows in self.database.execute("SELECT name, value, rows FROM facet"):
+            self.facets.setdefault(name, {})[value] = rows
+
+    def add(self, rows: Sequence[IndexRow]) -> None:
+        """Rows in ascending lines, after those that are there."""
+        self.database.execute("BEGIN")
+        self.database.executemany(
+            "INSERT INTO grams (rowid, text) VALUES (?, ?)", [(row.line, row.text + _END) for row in rows]
+        )
+        values = [(_hash(name, value), row.line) for row in rows for name, value in row.values]
+        values += [(_hash(_MODEL, name), row.line) for row in rows for name in row.models]
+        self.database.executemany("INSERT OR IGNORE INTO value VALUES (?, ?)", sorted(values))
+        for name in self._count(rows):
+            self.database.execute("DELETE FROM facet WHERE name = ?", [name])
+            counted = [(name, value, count) for value, count in self.facets[name].items()]
+            self.database.executemany("INSERT INTO facet VALUES (?, ?, ?)", counted)
+        self.line, self.rows = rows[-1].line, self.rows + len(rows)
+        self.database.execute("UPDATE place SET line = ?, rows = ?", [self.line, self.rows])
+        self.database.execute("COMMIT")
+
+    def _count(self, rows: Sequence[IndexRow]) -> set[str]:
+        """Counts the values of fields with few of them; the names whose counts have changed."""
+        changed = set()
+        for row in rows:
+            for name, value in row.values:
+                counted = self.facets.setdefault(name, {})
+                if _OPEN in counted:
+                    continue
+                changed.add(name)
+                counted[value] = counted.get(value, 0) + 1
+                if len(counted) > FACETS:
+                    self.facets[name] = {_OPEN: 0}
+        return changed
+
+    def finish(self, target: Path) -> None:
+        """The index takes its place; from then on it does not change."""
+        self.close()
+        self.part.replace(target)
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def _quoted(gram: str) -> str:
+    return '"' + gram.replace('"', '""') + '"'
+
+
+class Index:
+    """A finished index. Lines come in order from a place on, at most `limit`: each look costs the same."""
+
+    def __init__(self, path: Path) -> None:
+        self.database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+
+    def question(self, text: str) -> str | None:
+        """How a folded text is looked up; None for a short one that so many trigrams begin with that it is frequent."""
+        if len(text) >= GRAM:
+            return " AND ".join(_quoted(gram) for gram in grams(text))
+        self.database.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'grams', 'row')"
+        )
+        begun = self.database.execute(
+            "SELECT term FROM vocabulary WHERE term >= ? AND term < ? LIMIT ?",
+            [text, text + "\U0010ffff", MOST_ENDINGS + 1],
+        ).fetchall()
+        return " OR ".join(_quoted(term) for (term,) in begun) if len(begun) <= MOST_ENDINGS else None
+
+    def with_text(self, question: str, place: "Place", limit: int) -> list[int]:
+        """Lines that may hold the text of a question; those that do are among them."""
+        return self._lines("grams", "rowid", "grams MATCH ?", question, place, limit) if question else []
+
+    def with_value(self, name: str, value: str, place: "Place", limit: int) -> list[int]:
+        """Lines whose field has this value."""
+        return self._lines("value", "line", "hash = ?", _hash(name, value), place, limit)
+
+    def with_model(self, name: str, place: "Place", limit: int) -> list[int]:
+        """Lines that a model answered, if it is one of those that have entries."""
+        return self._lines("value", "line", "hash = ?", _hash(_MODEL, name), place, limit)
+
+    def _lines(
+        self, table: str, line: str, condition: str, argument: str | int, place: "Place", limit: int
+    ) -> list[int]:
+        compared, order = (">", "") if place.forwards else ("<", " DESC")
+        found = self.database.execute(
+            f"SELECT {line} FROM {table} WHERE {condition} AND {line} {compared} ? "  # noqa: S608 - our own names
+            f"ORDER BY {line}{order} LIMIT ?",
+            [argument, place.line, limit],
+        )
+        return [number for (number,) in found]
+
+    def facets(self) -> dict[str, list[tuple[str, int]]]:
+        """{field: [(value, rows)], most frequent first} of the fields with few values."""
+        found: dict[str, list[tuple[str, int]]] = {}
+        for name, value, rows in self.database.execute(
+            "SELECT name, value, rows FROM facet ORDER BY name, rows DESC, value"
+        ):
+            if value != _OPEN:
+                found.setdefault(name, []).append((value, rows))
+        return found
+
+    def close(self) -> None:
+        self.database.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to look on from: after a line, or with `forwards=False` before it."""
+
+    line: int = 0
+    forwards: bool = True
+
+
+def texts_of(
+    rows: Iterable[tuple[int, str, bool, Sequence[str]]], fmt: Format | None, *, fields: bool = True
+) -> Iterator[IndexRow]:
+    """(line, JSON, valid, JSON of the answers) as the index keeps them, without models; also without `fields`."""
+    for line, raw, valid, answers in rows:
+        row = decoded(raw, valid)
+        yield IndexRow(line, row_text(row, raw, answers), field_values(row, fmt) if fields else ())

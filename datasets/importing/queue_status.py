@@ -1,0 +1,42 @@
+"""What a file waits for: the worker of this room does one thing after the other, and pages say which comes first."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from datasets.importing.worker import SMALL
+from datasets.models import Attachment, Difference, DifferenceState, Version, VersionState
+from evalsite.accounts.models import Project
+from evalsite.templatetags.show import percent
+
+
+def for_version(version: Version) -> str:
+    """A sentence on what is done before this version is read; '' if it will be taken up in a moment."""
+    reading = Version.objects.filter(state=VersionState.READING).exclude(pk=version.pk)
+    first = reading.select_related("dataset").order_by("pk").first()
+    if first is None or (version.size < SMALL <= first.size):
+        return ""  # matching and comparing stop for uploads, and a large upload for a small one
+    return _being_read(first, version.dataset.project)
+
+
+def for_further_work(project: Project) -> str:
+    """The same for answers to be matched and versions to be compared, which wait for every upload."""
+    reading = (
+        Version.objects.filter(state=VersionState.READING).select_related("dataset").order_by("pk").first()
+    )
+    if reading:
+        return _being_read(reading, project)
+    if Attachment.objects.filter(state=Attachment.State.MATCHING).exists():
+        return _("Other answers are matched first.")
+    if Difference.objects.filter(state=DifferenceState.COMPARING).exists():
+        return _("Two other versions are compared first.")
+    return ""
+
+
+def _being_read(version: Version, project: Project) -> str:
+    """What belongs to another project is not named."""
+    share = percent(version.bytes_read / version.size if version.size else 0, 0)
+    if version.dataset.project_id != project.pk:
+        return _("A file of another project is read first: %(share)s so far.") % {"share": share}
+    name = f"{version.dataset.name} v{version.number}"
+    return _("“%(name)s” is read first: %(share)s so far.") % {"name": name, "share": share}

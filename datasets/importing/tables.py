@@ -1,0 +1,212 @@
+"""The importer's plain SQL: claiming a version, writing its rows, clearing what a broken reading left behind.
+
+Rules that keep a version whole: only the holder of its lease writes, and looks at the lease inside every
+transaction that writes; it is ready only in the transaction of its last rows; rows are shown of ready versions only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from datasets.core.findings import Finding
+from datasets.core.line_set import Lines
+from datasets.core.rows import NewRow
+from datasets.importing.bulk_insert import Flat, Target, sending
+from datasets.models import Candidate, FindingLines, Version, VersionState
+
+LEASE = timedelta(minutes=10)  # for a reader that hangs; a dead one is noticed by its process
+IDS_AT_ONCE = 10_000
+CLEAR_ROWS = 2000  # deleted in one transaction, so that others can write in between
+
+_ROWS = Target("datasets_row", ("id", "version_id", "line", "valid", "raw"), "qqi?")
+_RESPONSES = Target("datasets_response", ("row_id", "candidate_id", "number", "raw"), "qqh")
+_FINDING = """
+INSERT INTO datasets_finding (version_id, code, severity, line, "column", path, repair, params)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+"""
+# The sequence is looked up once, not for each id.
+_TAKE_IDS = """
+WITH sequence AS MATERIALIZED (SELECT pg_get_serial_sequence('datasets_row', 'id')::regclass AS name)
+SELECT MIN(taken), MAX(taken)
+FROM (SELECT nextval(sequence.name) AS taken FROM sequence, generate_series(1, %s)) AS ids
+"""
+_CLEAR_RESPONSES = """
+DELETE FROM datasets_response WHERE row_id IN (
+    SELECT id FROM datasets_row WHERE version_id = %s ORDER BY line LIMIT %s)
+"""
+_CLEAR_ROWS = """
+DELETE FROM datasets_row WHERE id IN (
+    SELECT id FROM datasets_row WHERE version_id = %s ORDER BY line LIMIT %s)
+"""
+
+
+class LeaseLost(Exception):
+    """The version is not ours to write any more: somebody cancelled it, or another worker reads it."""
+
+
+def claim(version_id: int, owner: str, now: datetime | None = None) -> bool:
+    """Take a waiting version for reading. False if somebody else has it, or it was read already."""
+    waiting = Version.objects.filter(pk=version_id, state=VersionState.WAITING)
+    lease = (now or timezone.now()) + LEASE
+    return bool(waiting.update(state=VersionState.READING, owner=owner, lease_until=lease))
+
+
+def give_back(version_id: int, owner: str) -> bool:
+    """Let the version wait again for whoever comes next. False if it was no longer ours."""
+    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner)
+    return bool(ours.update(state=VersionState.WAITING, owner="", lease_until=None, bytes_read=0, rows=0))
+
+
+def advance(version_id: int, owner: str, *, bytes_read: int, rows: int) -> None:
+    """Note how far the reading has come and renew the lease. Raises LeaseLost, which undoes the transaction."""
+    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner, cancel_wanted=False)
+    lease = timezone.now() + LEASE
+    if not ours.update(bytes_read=bytes_read, rows=rows, lease_until=lease):
+        raise LeaseLost
+
+
+def note_file(version_id: int, owner: str, *, size: int, sha256: str) -> None:
+    """Note that the version's file is made. Raises LeaseLost, which undoes the transaction."""
+    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner, cancel_wanted=False)
+    if not ours.update(size=size, sha256=sha256, bytes_read=0, lease_until=timezone.now() + LEASE):
+        raise LeaseLost
+
+
+def finish(version_id: int, owner: str, state: VersionState, **figures: Any) -> None:
+    """End the reading; `figures` are the version's fields. Raises LeaseLost, which undoes the transaction."""
+    ours = Version.objects.filter(pk=version_id, state=VersionState.READING, owner=owner)
+    if state == VersionState.READY:
+        ours = ours.filter(cancel_wanted=False)
+    ended = {"owner": "", "lease_until": None, "finished_at": timezone.now()}
+    if not ours.update(state=state, **ended, **figures):
+        raise LeaseLost
+
+
+def let_commits_wait_for_no_disk() -> None:
+    """In this transaction: what a crash of the server undoes with it belongs to a version that is still read.
+
+    The commit that makes the version ready waits, for this one too. (SQLite never waits at a commit: see settings.)
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit = off")
+
+
+class Writer:
+    """Writes the rows of one version, in ascending lines. Every call stands inside the caller's transaction, but
+    `sending` on PostgreSQL, which needs none; before it uses the connection there it calls `settle`.
+    """
+
+    def __init__(self, version_id: int, settle: Callable[[], None] = lambda: None) -> None:
+        self.version_id = version_id
+        self.settle = settle
+        self.ids = range(0)  # taken, and not given to rows so far
+        # An earlier reading of the same file may have left its candidates; they are taken over.
+        found = Candidate.uploaded.filter(version=version_id)
+        self.candidates: dict[str, int] = dict(found.values_list("name", "pk"))
+        self.written: Counter[tuple[int, int]] = Counter()  # by candidate and number
+
+    def write(self, rows: Sequence[NewRow]) -> None:
+        self.sending(rows)()
+
+    def sending(self, rows: Sequence[NewRow]) -> Callable[[], None]:
+        """What sends the rows and may be called in another thread: see bulk.py. The rows count as written."""
+        version, known = self.version_id, self.candidates
+        values: Flat = []
+        answers: Flat = []
+        for row_id, row in zip(self._row_ids(len(rows)), rows, strict=True):
+            values += (row_id, version, row.line, int(row.valid), row.raw)
+            for model, number, text in row.answers:
+                answers += (row_id, known.get(model) or self._new_candidate(model), number, text)
+        self.written.update(zip(answers[1::4], answers[2::4], strict=True))
+        return sending((_ROWS, values), (_RESPONSES, answers))
+
+    def _row_ids(self, count: int) -> Sequence[int]:
+        """Ids for so many new rows, so that their responses can be written without reading the rows back."""
+        if connection.vendor == "sqlite":
+            return _next_ids(count)
+        if len(self.ids) < count:
+            self.settle()
+            self.ids = _taken_ids(max(count, IDS_AT_ONCE))
+        given, self.ids = self.ids[:count], self.ids[count:]
+        return given
+
+    def _new_candidate(self, model: str) -> int:
+        self.settle()
+        made = self.candidates[model] = Candidate.objects.create(version_id=self.version_id, name=model).pk
+        return made
+
+    def write_findings(self, findings: Iterable[Finding]) -> None:
+        values = [
+            (self.version_id, f.code, f.severity, f.line, f.column, (f.path or "")[:500], f.repair or "",
+             json.dumps(f.params))
+            for f in findings
+        ]  # fmt: skip
+        with connection.cursor() as cursor:
+            cursor.executemany(_FINDING, values)
+
+    def write_finding_lines(self, lines: Mapping[str, Lines]) -> None:
+        made = (
+            FindingLines(version_id=self.version_id, block=number, code=code, packed=packed)
+            for code, found in lines.items()
+            for number, packed in found.blocks()
+        )
+        FindingLines.objects.filter(version=self.version_id).delete()
+        while part := list(itertools.islice(made, 100)):
+            FindingLines.objects.bulk_create(part)
+
+    def write_candidate_counts(self) -> None:
+        responses: Counter[int] = Counter()
+        for (candidate, _number), written in self.written.items():
+            responses[candidate] += written
+        for candidate, written in responses.items():
+            Candidate.objects.filter(pk=candidate).update(rows=self.written[candidate, 1], responses=written)
+
+
+def _next_ids(count: int) -> range:
+    """SQLite: the transaction is IMMEDIATE, nobody else writes before it ends: what follows the largest id is free."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM datasets_row")
+        first = cursor.fetchone()[0]
+    return range(first, first + count)
+
+
+def _taken_ids(count: int) -> range:
+    """PostgreSQL: from the column's own sequence, which never gives a number twice.
+
+    Where somebody else took some in between, those taken here are left unused.
+    """
+    taken = range(0)
+    with connection.cursor() as cursor:
+        while len(taken) != count:
+            cursor.execute(_TAKE_IDS, [count])
+            first, last = cursor.fetchone()
+            taken = range(first, last + 1)
+    return taken
+
+
+def clear(version_id: int) -> None:
+    """Delete the rows, responses and findings that a broken reading left, in slices.
+
+    Its candidates stay, without figures: finding out that no response names one would read the whole table.
+    """
+    with connection.constraint_checks_disabled():
+        while _clear_slice(version_id):
+            pass
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("DELETE FROM datasets_finding WHERE version_id = %s", [version_id])
+
+
+def _clear_slice(version_id: int) -> bool:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_CLEAR_RESPONSES, [version_id, CLEAR_ROWS])
+        cursor.execute(_CLEAR_ROWS, [version_id, CLEAR_ROWS])
+        return bool(cursor.rowcount)

@@ -1,0 +1,336 @@
+"""Reading an uploaded file into the tables: claimed by one worker, in small transactions, whole or not at all."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext_noop
+from django_tasks import task
+
+from datasets.core.decode import Unreadable
+from datasets.core.formats import FORMATS, Format
+from datasets.core.line_set import Lines
+from datasets.core.reader import Summary, read
+from datasets.core.rows import NewRow
+from datasets.importing import tables
+from datasets.models import Version, VersionState
+from datasets.uploads import limits_of_kept
+from evalsite.storage import files
+from evalsite.storage.errors import StorageProblem, database_unavailable, storage_problem
+from evalsite.tasks import workers
+
+log = logging.getLogger("datasets.importing.worker")
+
+BATCH_ROWS = 2000  # some 20 ms of writing: nobody else can write to SQLite meanwhile
+BATCH_BYTES = 3 * 1024 * 1024
+SMALL = 32 * 1024 * 1024  # bytes; a smaller upload is read in a few seconds, in the middle of a larger one
+LOOK_UP_SECONDS = 0.5  # how often the lease is renewed and cancelling is noticed where no rows come
+
+# Kept in `Version.problem` in English and translated when shown.
+GONE = gettext_noop("The uploaded file is no longer where it was kept. Upload it again.")
+AWAY = gettext_noop(
+    "The storage where files are kept did not answer. The file is not lost: read it again when the storage is back; if "
+    "that does not help, tell an administrator."
+)
+UNEXPECTED = gettext_noop(
+    "The program failed while it read this file; the server's log says where. The file is kept and nothing of it was "
+    "stored: read it again, and if that does not help, tell an administrator."
+)
+DISK_FULL = gettext_noop(
+    "The server's disk is full, so the file was not read. The file is kept. Ask an administrator to free disk space, "
+    "then read it again."
+)
+BEYOND_LIMITS = gettext_noop(
+    "The file cannot be repaired as a whole: it is larger than an upload may be here, or one of its rows is."
+)
+
+
+Progress = Callable[[float], None]
+file_makers: dict[str, Callable[[Version, str, Progress], None]] = {}
+"""By a version's origin: what makes its file before it is read. See DatasetsConfig.ready."""
+follow_ups: list[Callable[[int], None]] = []
+"""Called with the id of a version in the transaction that makes it ready."""
+
+
+class Stopped(Exception):
+    """The worker was asked to end; another one begins the reading again."""
+
+
+@task(queue_name=workers.DATA)
+def read_version(version_id: int) -> None:
+    """Read an upload into the tables, unless another worker does."""
+    import_version(version_id, workers.owner(), stop=workers.stopping)
+
+
+@workers.works_on(Version)
+def import_version(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
+    """Read a waiting version's file into the tables; it is then ready, failed or cancelled.
+
+    False if somebody else reads it or has read it. When `stop` is set, and when the database is locked or away, the
+    version is given back.
+    """
+    if not tables.claim(version_id, owner):
+        return False
+    try:
+        _read_or_end(version_id, owner, stop or threading.Event())
+    except DatabaseError as error:  # `reconcile` gives it back
+        if storage_problem(error) is None:
+            raise
+        log.warning("How the reading of version %s ended could not be stored: %s", version_id, error)
+    return True
+
+
+def _read_or_end(version_id: int, owner: str, stop: threading.Event) -> None:
+    try:
+        _read(version_id, owner, stop)
+    except tables.LeaseLost:
+        _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
+    except Stopped:
+        tables.give_back(version_id, owner)
+    except Exception as error:  # whatever it was, the version must not stay half read
+        if database_unavailable(error):
+            log.warning("Version %s is read again when the database answers: %s", version_id, error)
+            tables.give_back(version_id, owner)
+        else:
+            _end(version_id, owner, VersionState.FAILED, problem=_problem(version_id, error))
+
+
+def _problem(version_id: int, error: Exception) -> str:
+    """What to say of an error; one that nobody expects goes to the log too."""
+    if isinstance(error, FileNotFoundError):
+        return GONE
+    if problem := storage_problem(error):
+        log.warning("Version %s could not be read: %s", version_id, error)
+        return DISK_FULL if problem is StorageProblem.DISK_FULL else AWAY
+    if isinstance(error, Unreadable):
+        return BEYOND_LIMITS
+    log.error("Version %s could not be read.", version_id, exc_info=error)
+    return UNEXPECTED
+
+
+def import_or_wait(version_id: int, owner: str, stop: threading.Event | None = None) -> Version:
+    """Read the version here, or wait for the worker that does. The version as it is afterwards."""
+    while not (stop and stop.is_set()):
+        import_version(version_id, owner, stop)
+        version = Version.objects.get(pk=version_id)
+        if version.state not in (VersionState.WAITING, VersionState.READING):
+            return version
+        time.sleep(0.2)
+    return Version.objects.get(pk=version_id)
+
+
+def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None) -> None:
+    """Read the uploads that wait, and do short work, in the middle of longer work of this worker: nobody waits for a
+    file or a page behind that."""
+    waiting = Version.objects.filter(state=VersionState.WAITING)
+    if smaller_than is not None:
+        waiting = waiting.filter(size__lt=smaller_than)
+    for version_id in list(waiting.order_by("pk").values_list("pk", flat=True)):
+        if not stop.is_set():
+            import_version(version_id, owner, stop)
+    do_short_work(stop)
+
+
+def do_short_work(stop: threading.Event) -> None:
+    """Do what other rooms call short, in the middle of longer work: see settings. If it fails, that work goes on."""
+    for name in settings.SHORT_WORK:
+        if stop.is_set():
+            return
+        try:
+            import_string(name)()
+        except Exception:
+            log.exception("%s failed in the middle of longer work.", name)
+
+
+def reconcile(now: datetime | None = None) -> None:
+    """Have versions read again whose reader is gone, and wake a worker for all that wait."""
+    reading = Version.objects.filter(state=VersionState.READING)
+    for version_id, owner, lease_until in reading.values_list("pk", "owner", "lease_until"):
+        expired = lease_until is None or lease_until < (now or timezone.now())
+        if expired or not workers.is_held(owner, Version, version_id):
+            tables.give_back(version_id, owner)
+    for version_id in Version.objects.filter(state=VersionState.WAITING).values_list("pk", flat=True):
+        workers.wake(read_version, version_id=version_id)
+
+
+def _read(version_id: int, owner: str, stop: threading.Event) -> None:
+    version = Version.objects.get(pk=version_id)
+    tables.clear(version_id)
+    importer = _Importer(version, owner, stop)
+    if version.to_be_repaired:
+        make = file_makers[version.origin]
+        make(version, owner, lambda share: importer.progress(int(share * version.size), 0))
+        importer.bytes_read = 0
+    chosen: Format | None = next((name for name in FORMATS if name == version.chosen_format), None)
+    path = files.local(version.stored_as, lambda: importer.progress(0, 0))
+    reading = read(path, format=chosen, limits=limits_of_kept(), progress=importer.progress, digest=False)
+    with reading, importer:
+        for rows, size in reading.kept(importer.forget):
+            importer.add(rows, size)
+        importer.finish(reading.summary, reading.lines)
+
+
+def _end(
+    version_id: int, owner: str, state: VersionState, *, problem: str = "", only: Q | None = None
+) -> None:
+    """End without rows, if the version is still ours."""
+    ours = Version.objects.filter(only or Q(), pk=version_id, owner=owner, state=VersionState.READING)
+    if ours.update(lease_until=timezone.now() + tables.LEASE):
+        tables.clear(version_id)
+        tables.finish(version_id, owner, state, problem=problem, rows=0)
+
+
+class _Importer:
+    """Gathers rows into batches; each batch is one transaction that also renews the lease.
+
+    PostgreSQL takes a batch in while the next one is read: a thread sends it, and nobody else uses the connection
+    before it is settled. To SQLite it is written at once, as meanwhile nobody else can write.
+    """
+
+    def __init__(self, version: Version, owner: str, stop: threading.Event) -> None:
+        self.version_id = version.pk
+        self.large = version.size >= SMALL
+        self.owner = owner
+        self.stop = stop
+        self.writer = tables.Writer(self.version_id, self._settle)
+        self.batch: list[NewRow] = []
+        self.batch_bytes = 0
+        self.rows = 0
+        self.bytes_read = 0
+        self.looked_up = 0.0
+        self.gave_way = time.monotonic()
+        self.sender = ThreadPoolExecutor(1, "import")
+        self.unchecked = ExitStack()  # while it holds something, no row is asked whether its version is there
+        self.checked = True
+        self.under_way = ExitStack()  # the transaction of a batch that is being sent
+        self.sent: Future[None] | None = None
+
+    def __enter__(self) -> _Importer:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Whatever is under way is undone; nothing is where all went well."""
+        self.sender.shutdown()
+        try:
+            self.under_way.__exit__(*error)
+        finally:  # the connection is used on, also where the transaction could not be undone in order
+            self._check()
+
+    def progress(self, done: int, _all: int) -> None:
+        """Called by the reader between rows; long stretches without a batch keep the lease too."""
+        self.bytes_read = done
+        if time.monotonic() - self.looked_up >= LOOK_UP_SECONDS:
+            self._settle()
+            self._advance()
+        if self.large and time.monotonic() - self.gave_way >= LOOK_UP_SECONDS:
+            self._settle()
+            self._check()
+            give_way(self.owner, self.stop, smaller_than=SMALL)
+            self.gave_way = time.monotonic()
+
+    def add(self, rows: list[NewRow], size: int) -> None:
+        """Some more rows, which take `size` bytes of the file."""
+        self.batch += rows
+        self.batch_bytes += size
+        self.rows += len(rows)
+        if len(self.batch) >= BATCH_ROWS or self.batch_bytes >= BATCH_BYTES:
+            self._send()
+
+    def forget(self) -> None:
+        """Nothing that came so far counts: the file is read another way."""
+        self._settle()
+        self._check()
+        tables.clear(self.version_id)
+        self.writer = tables.Writer(self.version_id, self._settle)
+        self.batch, self.batch_bytes, self.rows = [], 0, 0
+
+    def finish(self, summary: Summary, lines: Mapping[str, Lines]) -> None:
+        """The last rows and everything known of the version become visible at once."""
+        self._settle()
+        self._check()
+        with transaction.atomic():
+            if self.batch:
+                self.writer.write(self.batch)
+            self.writer.write_findings(summary.findings)
+            self.writer.write_finding_lines(lines)
+            self.writer.write_candidate_counts()
+            tables.finish(self.version_id, self.owner, VersionState.READY, **figures(summary))
+            for follow_up in follow_ups:
+                follow_up(self.version_id)
+
+    def _send(self) -> None:
+        if connection.vendor == "sqlite":
+            self._begin()
+            self.writer.write(self.batch)
+            self._advance()
+            self.under_way.close()
+        else:
+            send = self.writer.sending(self.batch)  # made while the server takes in the batch before
+            self._settle()
+            self._begin()
+            self.sent = self.sender.submit(send)
+        self.batch, self.batch_bytes = [], 0
+
+    def _begin(self) -> None:
+        """Begins the transaction of a batch."""
+        self._check_nothing()
+        self.under_way.enter_context(transaction.atomic())
+        tables.let_commits_wait_for_no_disk()
+
+    def _check_nothing(self) -> None:
+        """The rows refer to the version, whose lease is looked at, and to rows of the same batch.
+
+        Until others write: SQLite prepares every statement anew when this is switched.
+        """
+        if self.checked:
+            self.unchecked.enter_context(connection.constraint_checks_disabled())
+            self.checked = False
+
+    def _check(self) -> None:
+        self.unchecked.close()
+        self.checked = True
+
+    def _settle(self) -> None:
+        """Waits for what is under way; from here on the connection may be used."""
+        if self.sent:
+            self.sent.result()
+            self.sent = None
+            self._advance()
+            self.under_way.close()
+
+    def _advance(self) -> None:
+        if self.stop.is_set():
+            raise Stopped
+        tables.advance(self.version_id, self.owner, bytes_read=self.bytes_read, rows=self.rows)
+        self.looked_up = time.monotonic()
+
+
+def figures(summary: Summary) -> dict[str, object]:
+    """What a version's own fields say of it."""
+    found: dict[str, object] = {
+        "format": summary.format or "",
+        "format_why": {"why": summary.why, **summary.why_params},
+        "encoding": summary.encoding or "",
+        "bytes_read": summary.bytes,
+        "rows": summary.rows,
+        "valid_rows": summary.valid_rows,
+        "counts": summary.counts,
+        "models_found": summary.models,
+        "fields_found": summary.fields,
+        "problem": "",
+    }
+    if summary.stopped_by:  # else it stays that of what the version is made from
+        found["stopped_by"] = summary.stopped_by
+    return found

@@ -1,0 +1,213 @@
+"""What changed between two versions: compared by a worker, kept in tables, since neither changes any more.
+
+Only the holder of the lease writes; the result is ready in the transaction that notes its figures, and a comparison
+that was broken off begins anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Literal
+
+from django.db import connection, transaction
+from django.utils import timezone
+from django_tasks import task
+
+from datasets.core.formats import FORMATS
+from datasets.core.match import Change, Matcher, digests
+from datasets.importing import worker
+from datasets.importing.tables import LEASE
+from datasets.models import Difference, DifferenceRow, DifferenceState, Version
+from datasets.versions import temp_files
+from datasets.versions.row_writer import whole_rows
+from evalsite.storage.errors import database_unavailable
+from evalsite.tasks import workers
+
+log = logging.getLogger("datasets.versions.compare")
+
+BATCH = 1000
+PER_PAGE = 20
+WORK = "differences"
+UNFINISHED = (DifferenceState.WAITING, DifferenceState.COMPARING)
+_INSERT = """
+INSERT INTO datasets_differencerow (difference_id, position, kind, old_line, new_line) VALUES (%s, %s, %s, %s, %s)
+"""
+_CLEAR = """
+DELETE FROM datasets_differencerow WHERE id IN (
+    SELECT id FROM datasets_differencerow WHERE difference_id = %s ORDER BY position LIMIT %s)
+"""
+
+
+class Lost(Exception):
+    """The comparison is somebody else's now."""
+
+
+class Stopped(Exception):
+    """The worker was asked to end; another one begins again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of what changed, in the order of lines, and the positions to go on from (None: nothing further)."""
+
+    rows: list[DifferenceRow]
+    before: int | None
+    after: int | None
+
+
+def difference_ask(*, old: Version, new: Version) -> Difference:
+    """The comparison of two versions of a data set; a worker makes it if it is not there, or failed."""
+    with transaction.atomic():
+        difference, _made = Difference.objects.get_or_create(old=old, new=new)
+        failed = Difference.objects.filter(pk=difference.pk, state=DifferenceState.FAILED)
+        failed.update(state=DifferenceState.WAITING, rows_read=0)
+        difference.refresh_from_db()
+        if difference.state == DifferenceState.WAITING:
+            workers.wake(compare_versions, difference_id=difference.pk)
+    return difference
+
+
+@task(queue_name=workers.DATA)
+def compare_versions(difference_id: int) -> None:
+    """Compare two versions, unless another worker does."""
+    run_comparison(difference_id, workers.owner(), stop=workers.stopping)
+
+
+@workers.works_on(Difference)
+def run_comparison(difference_id: int, owner: str, stop: threading.Event | None = None) -> bool:
+    """Compare, if it waits; it is then ready or failed. False if somebody else does, or it was done."""
+    waiting = Difference.objects.filter(pk=difference_id, state=DifferenceState.WAITING)
+    if not waiting.update(state=DifferenceState.COMPARING, owner=owner, lease_until=timezone.now() + LEASE):
+        return False
+    comparison = _Comparison(Difference.objects.get(pk=difference_id), owner, stop or threading.Event())
+    try:
+        comparison.run()
+    except Lost:
+        pass  # whoever has it now begins anew
+    except Stopped:
+        _give_back(difference_id, owner)
+    except Exception as error:
+        if database_unavailable(error):
+            log.warning("Difference %s is worked out when the database answers: %s", difference_id, error)
+            _give_back(difference_id, owner)
+            return True
+        log.exception("Difference %s could not be worked out.", difference_id)
+        comparison.ours.update(state=DifferenceState.FAILED, owner="", lease_until=None)
+    return True
+
+
+def reconcile(now: datetime | None = None) -> None:
+    """Have comparisons made again whose worker is gone, and wake a worker for all that wait."""
+    comparing = Difference.objects.filter(state=DifferenceState.COMPARING)
+    for pk, owner, lease_until in comparing.values_list("pk", "owner", "lease_until"):
+        expired = lease_until is None or lease_until < (now or timezone.now())
+        if expired or not workers.is_held(owner, Difference, pk):
+            _give_back(pk, owner)
+    for pk in Difference.objects.filter(state=DifferenceState.WAITING).values_list("pk", flat=True):
+        workers.wake(compare_versions, difference_id=pk)
+    if temp_files.folders(WORK):
+        busy = Difference.objects.filter(state=DifferenceState.COMPARING)
+        temp_files.sweep(WORK, set(busy.values_list("pk", flat=True)))
+
+
+def _give_back(difference_id: int, owner: str) -> None:
+    held = Difference.objects.filter(pk=difference_id, state=DifferenceState.COMPARING, owner=owner)
+    held.update(state=DifferenceState.WAITING, owner="", lease_until=None, rows_read=0)
+
+
+class _Comparison:
+    """One worker's way through both versions."""
+
+    def __init__(self, difference: Difference, owner: str, stop: threading.Event) -> None:
+        self.difference = difference
+        self.ours = Difference.objects.filter(pk=difference.pk, owner=owner, state=DifferenceState.COMPARING)
+        self.owner = owner
+        self.stop = stop
+        self.rows_read = 0
+
+    def run(self) -> None:
+        clear(self.difference.pk)
+        with temp_files.work_folder(WORK, self.difference.pk) as folder:
+            matcher = Matcher(folder / "rows.sqlite3")
+            try:
+                self._read("old", self.difference.old, matcher)
+                self._read("new", self.difference.new, matcher)
+                matcher.match()
+                self._write(matcher)
+            finally:
+                matcher.close()
+
+    def _read(self, side: Literal["old", "new"], version: Version, matcher: Matcher) -> None:
+        fmt = next((name for name in FORMATS if name == version.format), None)
+        rows = whole_rows(version, only_valid=False)
+        while part := list(islice(rows, BATCH)):
+            matcher.add(side, [(row.line, digests(row.raw, fmt, row.answers)) for row in part])
+            self.rows_read += len(part)
+            self._advance()
+            worker.give_way(self.owner, self.stop)
+
+    def _write(self, matcher: Matcher) -> None:
+        counts: Counter[str] = Counter()
+        changes = matcher.changes()
+        written = 0
+        while part := list(islice(changes, BATCH)):
+            with transaction.atomic():
+                self._advance()
+                self._insert(part, written + 1)
+            counts.update(change.kind for change in part)
+            written += len(part)
+        figures = {kind: counts[kind] for kind in ("added", "removed", "changed")}
+        done = {"state": DifferenceState.READY, "owner": "", "lease_until": None}
+        if not self.ours.update(by_id=matcher.by_id, same=matcher.same, **figures, **done):
+            raise Lost
+
+    def _insert(self, changes: list[Change], position: int) -> None:
+        values = [
+            (self.difference.pk, number, change.kind, change.old_line, change.new_line)
+            for number, change in enumerate(changes, position)
+        ]
+        with connection.cursor() as cursor:
+            cursor.executemany(_INSERT, values)
+
+    def _advance(self) -> None:
+        """Renew the lease and say how far it is."""
+        if self.stop.is_set():
+            raise Stopped
+        if not self.ours.update(rows_read=self.rows_read, lease_until=timezone.now() + LEASE):
+            raise Lost
+
+
+def clear(difference_id: int) -> None:
+    """Take away what a comparison that was broken off has left, in slices."""
+    deleted = 1
+    while deleted:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(_CLEAR, [difference_id, BATCH])
+            deleted = cursor.rowcount
+
+
+def page(
+    difference: Difference, *, kind: str = "", after: int | None = None, before: int | None = None
+) -> Page:
+    """Some of what changed, from a position on or up to one; only of a kind if one is named."""
+    found = DifferenceRow.objects.filter(difference=difference)
+    if kind:
+        found = found.filter(kind=kind)
+    if before is not None:
+        rows = list(found.filter(position__lt=before).order_by("-position")[: PER_PAGE + 1])
+    else:
+        rows = list(found.filter(position__gt=after or 0).order_by("position")[: PER_PAGE + 1])
+    more, rows = len(rows) > PER_PAGE, rows[:PER_PAGE]
+    if before is not None:
+        rows.reverse()
+    has_before, has_after = (more, True) if before is not None else (bool(after), more)
+    return Page(
+        rows,
+        before=rows[0].position if rows and has_before else None,
+        after=rows[-1].position if rows and has_after else None,
+    )

@@ -1,0 +1,200 @@
+"""A version's good rows as CSV: a legacy file that uploads again to the same rows, or a table for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from typing import Any, cast
+
+from datasets.core.formats import LEGACY_COLUMNS, Format, structural_keys
+from datasets.core.stats import LONGEST_NAME
+from datasets.core.variables import (
+    EARLIER,
+    computed,
+    conversation_for,
+    earlier_of,
+    messages_of,
+    response_data,
+)
+from datasets.models import Candidate, Row, Version
+from datasets.versions.row_writer import WholeRow, whole_rows, with_answers
+from evalsite.cells import MARK, cell
+
+FIELDS = 100
+"""So many custom fields have a column each, the most frequent; the others share one."""
+LOOKED_AT = 100  # lines from the beginning, for a row by which a page decides what it offers
+_PART = 2**16
+
+
+class Unfit(ValueError):
+    """A row that a legacy CSV cannot hold without loss: `why` is "answers", "turns" or "field"."""
+
+    def __init__(self, line: int, why: str, name: str = "") -> None:
+        super().__init__(f"{line}: {why} {name}")
+        self.line, self.why, self.name = line, why, name
+
+
+def legacy_csv(version: Version) -> Iterator[bytes]:
+    """The good rows as prompts and responses, every text as it is; raises Unfit where `unfit` is not None."""
+    return _csv(_with_header(_records(version)))
+
+
+def _with_header(records: Iterator[dict[str, str]]) -> Iterator[Sequence[str]]:
+    names: list[str] = []
+    for record in records:
+        if not names:
+            names = list(record)
+            yield names
+        yield [record[name] for name in names]
+
+
+def unfit(version: Version) -> Unfit | None:
+    """The first row that keeps the version from being a legacy CSV; reads all rows of any other format."""
+    if version.format == "legacy_csv":
+        return None
+    try:
+        for _ in _records(version):
+            pass
+    except Unfit as found:
+        return found
+    return None
+
+
+def seems_fit(version: Version) -> bool:
+    """Whether its first good row could stand in a legacy CSV."""
+    if version.models_found:
+        return False
+    rows = Row.objects.filter(version=version, valid=True, line__lte=LOOKED_AT).order_by("line")
+    try:
+        return any(_record(row, cast(Format, version.format)) for row in with_answers(list(rows[:1])))
+    except Unfit:
+        return False
+
+
+def _records(version: Version) -> Iterator[dict[str, str]]:
+    names = None
+    for row in whole_rows(version, only_valid=True):
+        record = _record(row, cast(Format, version.format))
+        names = names or record.keys()
+        if record.keys() != names:
+            raise Unfit(row.line, "field", min(record.keys() ^ names))
+        yield record
+
+
+def _record(row: WholeRow, form: Format) -> dict[str, str]:
+    """A row as a record that reads back as the same messages and fields; raises Unfit."""
+    values: dict[str, Any] = json.loads(row.raw)
+    if form == "legacy_csv":
+        return values
+    if row.answers:
+        raise Unfit(row.line, "answers")
+    messages = messages_of(values, form)
+    record = _one_turn(messages)
+    if not record["prompt"].strip() or messages_of(record, "legacy_csv") != messages:
+        raise Unfit(row.line, "turns")
+    for name, value in values.items():
+        if name not in structural_keys(form):
+            if not isinstance(value, str) or not _names_a_column(name):
+                raise Unfit(row.line, "field", name)
+            record[name] = value
+    return record
+
+
+def _one_turn(messages: list[dict[str, Any]]) -> dict[str, str]:
+    """Perhaps a system text, a question and its answer; of any other conversation something else than it is."""
+    texts = [message["content"] for message in messages[:3]]
+    system = texts.pop(0) if messages[0]["role"] == "system" else ""
+    return {"system": system, "prompt": texts[0] if texts else "", "response": texts[1] if texts[1:] else ""}
+
+
+def _names_a_column(name: str) -> bool:
+    return name == name.strip() != "" and name.isprintable() and name.lower() not in LEGACY_COLUMNS
+
+
+def table_csv(version: Version) -> Iterator[bytes]:
+    """A record for each answer, or for a row that has none, with the row's values in each; safe in a spreadsheet."""
+    return _csv(_table(version))
+
+
+def _table(version: Version) -> Iterator[Sequence[Any]]:
+    fields, all_of_them = _fields(version)
+    answered = Candidate.uploaded.filter(version=version).exists()
+    columns = [*_ROW, *fields, *([] if all_of_them else [_REST]), *(_ANSWER if answered else ()), _BAD]
+    yield [cell(name) for name in _told_apart(columns)]
+    for row in whole_rows(version, only_valid=True):
+        for response, answer in _answers(row):
+            *values, rest = _row(row, cast(Format, version.format), fields, response)
+            cells = [cell(value) for value in (values if all_of_them else [*values, rest])]
+            yield [*cells, *(map(cell, answer) if answered else ()), version.bad_rows]
+
+
+_ROW = ("line", "question", "gt", "ref_answer", "history", "messages")
+_REST = "other_fields"
+_PARTS = ("content", "reasoning_content", "tool_calls")
+_ANSWER = ("model", "number", *_PARTS, "other_keys")
+_BAD = "bad_rows"  # how many were left out, the same in each line: who reads only this file knows of them too
+
+
+def _fields(version: Version) -> tuple[list[str], bool]:
+    """The custom fields that have a column, `id` before all, and whether there are no others."""
+    found = [(name, rows) for name, rows in version.fields_found.items() if name != "ref_answer"]
+    names = [name for name, _ in sorted(found, key=lambda one: (one[0] != "id", -one[1], one[0]))]
+    whole = [name for name in names if len(name) < LONGEST_NAME and "\\" not in name]  # kept as it is spelled
+    return whole[:FIELDS], len(whole) == len(names) <= FIELDS
+
+
+def _told_apart(names: Iterable[str]) -> list[str]:
+    """The names, a later one that is there already as `name_2`, …"""
+    taken: dict[str, None] = {}
+    for name in names:
+        free, number = name, 1
+        while free in taken:
+            number += 1
+            free = f"{name}_{number}"
+        taken[free] = None
+    return list(taken)
+
+
+def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any]) -> Iterator[Any]:
+    """The cells of `_ROW`, of the fields, and of what has no column; the conversation is the response's own."""
+    values: dict[str, Any] = json.loads(row.raw)
+    messages = conversation_for(messages_of(values, form), response)
+    told = computed(messages)
+    plain = [{"role": "user", "content": told["question"]}, {"role": "assistant", "content": told["gt"]}]
+    yield from (row.line, told["question"], told["gt"], values.pop("ref_answer", None), told["history"])
+    yield None if messages == plain[: 1 if told["gt"] is None else 2] else messages
+    hidden = structural_keys(form)
+    for name in hidden:
+        values.pop(name, None)
+    yield from (values.pop(name, None) for name in fields)
+    yield values or None
+
+
+def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+    """Each answer with its cells of `_ANSWER`; once empty ones where there is none."""
+    numbers: dict[str, int] = {}
+    for model, raw in row.answers:
+        number = numbers[model] = numbers.get(model, 0) + 1
+        told = response_data(raw)
+        given = [told[name] for name in _PARTS]
+        hidden = _PARTS if earlier_of(told) is None else (*_PARTS, EARLIER)  # these are in the conversation
+        others = {name: value for name, value in told.items() if name not in hidden}
+        yield told, [model, number, *given, others or None]
+    if not row.answers:
+        yield {}, [None] * len(_ANSWER)
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    """The rows as UTF-8 with a mark at its beginning, in parts of some size."""
+    buffer = StringIO()
+    buffer.write(MARK)
+    writer = csv.writer(buffer)
+    for row in rows:
+        writer.writerow(row)
+        if buffer.tell() >= _PART:
+            yield buffer.getvalue().encode()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue().encode()

@@ -1,0 +1,142 @@
+"""The bad rows as a file, each as it was uploaded and with what was found in it; all of them, streamed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import translation
+
+from datasets.core.csv_reader import CsvTable, Record, open_quote, records, split_fields
+from datasets.core.decode import Upload, blocks, utf8_chunks
+from datasets.core.findings import Finding as Found
+from datasets.core.limits import Limits
+from datasets.messages import message
+from datasets.models import Row, Version
+from datasets.versions import row_findings
+from datasets.versions.parts import Place, places
+from datasets.versions.row_writer import csv_record, slices, with_key
+from evalsite.cells import no_formula
+
+KEY = "findings"
+
+
+def any_kept(version: Version) -> bool:
+    """Are there bad rows? A file that could not be divided into rows has none."""
+    return _bad(version).exists()
+
+
+def as_jsonl(version: Version, language: str) -> Iterator[bytes]:
+    """Each bad row as a line, findings told in `language`; one that is no object as {"findings", "line", "raw"}.
+
+    Where the version was joined from several files, each finding also has `file` and `line_in_file`.
+    """
+    place = places(version)
+    for part in _with_findings(version, None):
+        with translation.override(language):  # what is streamed is made after the request's language was left
+            lines = [_json_line(row, found, place(row.line)) for row, found in part]
+        yield "".join(lines).encode("utf-8", "replace")
+
+
+def as_csv(version: Version, language: str) -> Iterator[bytes]:
+    """The header and each bad record as uploaded, after a first column with the findings; formulas are guarded.
+
+    First, because a bad record may have any number of fields.
+    """
+    header = _header(version)
+    table, place = CsvTable.of(header), places(version)
+    yield f"{_free_name(set(table.names))},{_harmless(header.text)}\r\n".encode()
+    for part in _with_findings(version, table):
+        with translation.override(language):
+            lines = [_csv_line(row, found, place(row.line)) for row, found in part]
+        yield "".join(lines).encode("utf-8", "replace")
+
+
+def csv_table(version: Version) -> CsvTable | None:
+    """The header of a CSV; None where its file is gone."""
+    return CsvTable.of(_header(version)) if version.file_is_kept else None
+
+
+def _bad(version: Version) -> QuerySet[Row]:
+    return Row.objects.filter(version=version, valid=False)
+
+
+def _with_findings(version: Version, table: CsvTable | None) -> Iterator[list[tuple[Row, list[Found]]]]:
+    for part in slices(_bad(version)):
+        found = row_findings.found_on(version, part, table)
+        yield [(row, found.get(row.line, [])) for row in part]
+
+
+def _json_line(row: Row, found: list[Found], place: Place | None) -> str:
+    listed = [_as_json(one, place) for one in found]
+    value = None if any(one.code == "json.invalid" for one in found) else _object(row.raw)
+    if value is None:
+        return json.dumps({KEY: listed, "line": row.line, "raw": row.raw}, ensure_ascii=False) + "\n"
+    pair = f"{json.dumps(_free_name(set(value)))}:{json.dumps(listed, ensure_ascii=False)}"
+    return with_key(row.raw, pair, first=True) + "\n"
+
+
+def _as_json(found: Found, place: Place | None) -> dict[str, Any]:
+    where = {"line": found.line, "column": found.column, "path": found.path}
+    in_file = {"file": place.file, "line_in_file": place.line} if place else {}
+    return {"code": found.code, **where, **in_file, "message": message(found)}
+
+
+def _object(raw: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _free_name(taken: set[str]) -> str:
+    """`findings`, or the first of `findings_2`, … that the row does not use itself."""
+    name, number = KEY, 1
+    while name in taken:
+        number += 1
+        name = f"{KEY}_{number}"
+    return name
+
+
+def _csv_line(row: Row, found: list[Found], place: Place | None) -> str:
+    told = " | ".join(_in_words(one, place) for one in found)
+    return f"{_without_end(csv_record([told]))},{_harmless(row.raw)}\r\n"
+
+
+def _harmless(record: str) -> str:
+    """A record as it stands; written anew where a field would be a formula, or a quote never ends and takes in what
+    follows."""
+    fields = split_fields(record)
+    guarded = [no_formula(field) for field in fields]
+    if guarded == fields and open_quote(record, False) is None:
+        return record
+    return _without_end(csv_record(guarded))
+
+
+def _without_end(record: str) -> str:
+    return record.removesuffix("\r\n")
+
+
+def _in_words(found: Found, place: Place | None) -> str:
+    where = ":".join(str(part) for part in (found.line, found.column) if part is not None)
+    in_file = f" ({place.file}:{place.line})" if place else ""
+    return f"{where}{in_file} {found.code}: {message(found)}"
+
+
+def _header(version: Version) -> Record:
+    """The first record of the upload."""
+    limits = Limits()
+    upload = Upload(version.path, limits)
+    try:
+        encoding = next((e for e in ("utf-16", "gb18030") if e == version.encoding), "utf-8")
+        lines = (
+            (number, line + b"\n", False)
+            for block in blocks(utf8_chunks(upload, encoding), limits.row_bytes)  # type: ignore[arg-type]
+            for number, line in enumerate(block.lines, block.first)
+        )
+        return next(records(lines, limits.row_bytes))
+    finally:
+        upload.close()

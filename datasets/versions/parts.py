@@ -1,0 +1,191 @@
+"""Versions that were uploaded as several files: joined into one at once, with the original bytes of each kept."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import starmap
+from typing import Any, BinaryIO
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from datasets import services, uploads
+from datasets.core.decode import Upload
+from datasets.core.formats import FORMATS
+from datasets.core.parts import Joining, Misfit, Placed, Source, common_name, fit_together, place_of
+from datasets.messages import message
+from datasets.models import Version
+from datasets.uploads import limits, limits_of_kept
+from evalsite.accounts.models import Project, User
+from evalsite.templatetags.show import filesize
+
+LONGEST_HEADER = 200  # characters of a header that a sentence quotes
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the files, as `Version.parts` holds it.
+
+    `first_line` is where it begins in the version's file, and `skipped` how many of its own lines come before that.
+    """
+
+    name: str
+    size: int
+    sha256: str
+    stored_as: str
+    encoding: str
+    first_line: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of one of the files."""
+
+    file: str
+    line: int
+
+
+def parts_of(version: Version) -> list[Part]:
+    """The files that the version was joined from; none if it was uploaded as one."""
+    return [Part(**part) for part in version.parts]
+
+
+def places(version: Version) -> Callable[[int | None], Place | None]:
+    """What finds the file and line of a line of the version; it finds nothing if the version is one file."""
+    known = [(part["name"], part["first_line"], part["skipped"]) for part in version.parts]
+    placed = [(first, skipped) for _name, first, skipped in known]
+
+    def find(line: int | None) -> Place | None:
+        if line is None or not known:
+            return None
+        index, own_line = place_of(line, placed)
+        return Place(known[index][0], own_line)
+
+    return find
+
+
+def name_of_parts(names: Sequence[str]) -> str:
+    """The data set's name that the names of its files suggest."""
+    stems = [uploads.name_from(name) for name in names]
+    return (common_name(stems) if len(stems) > 1 else "") or stems[0]
+
+
+def dataset_upload_parts(
+    *,
+    project: Project,
+    name: str,
+    given: Sequence[tuple[BinaryIO, str]],
+    user: User | None,
+    chosen_format: str = "",
+) -> Version:
+    """Keep the files and have their rows read as one data set, or as a further version of the one called `name`.
+
+    `given`: each file with its name, in order. Raises ValidationError with a sentence that names the file that cannot
+    be joined or kept; nothing is left then.
+    """
+    sources = [Source(uploads.shown_name(name), Upload(file, limits())) for file, name in given]
+    forced = next((name for name in FORMATS if name == chosen_format), None)
+    kept: list[uploads.Stored] = []
+    try:
+        joining = fit_together(sources, limits_of_kept().file_bytes, forced)
+        whole = services.store(_stream(joining), joining.most)
+        kept.append(whole)
+        for (file, _name), source in zip(given, sources, strict=True):
+            kept.append(_store_part(file, source.name))
+        parts = list(starmap(_as_json, zip(sources, kept[1:], joining.placed, strict=True)))
+        ending = "csv" if joining.is_csv else "jsonl"
+        file_name = uploads.shown_name(f"{name_of_parts([source.name for source in sources])}.{ending}")
+        return services.version_create(project, name, whole, file_name, user, chosen_format, parts)
+    except BaseException as error:
+        for stored in kept:
+            uploads.discard(stored)
+        if isinstance(error, Misfit):
+            raise ValidationError(_("%(problem)s Nothing was saved.") % {"problem": _told(error)}) from None
+        raise
+
+
+def _store_part(file: BinaryIO, name: str) -> uploads.Stored:
+    file.seek(0)
+    try:
+        return services.store(file)
+    except ValidationError as error:
+        raise ValidationError(_named(name, error.messages[0])) from None
+
+
+def _as_json(source: Source, stored: uploads.Stored, placed: Placed) -> dict[str, Any]:
+    place = (placed.encoding, placed.first_line, placed.skipped)
+    return asdict(Part(source.name, stored.size, stored.sha256, stored.stored_as, *place))
+
+
+def _named(name: str, sentence: str) -> str:
+    return _("“%(name)s”: %(problem)s") % {"name": name, "problem": sentence}
+
+
+def _told(misfit: Misfit) -> str:
+    """Why a file does not fit, and what to do."""
+    if misfit.found:
+        return _named(misfit.name, message(misfit.found))
+    params = {key: str(value)[:LONGEST_HEADER] for key, value in misfit.params.items()}
+    params["name"] = misfit.name
+    if misfit.reason == "format" and params["met"] == "csv":
+        text = _(
+            "“%(name)s” is CSV, but “%(first)s” is JSONL. Convert one of them so that all parts have the same format, "
+            "or upload them as separate data sets."
+        )
+    elif misfit.reason == "format":
+        text = _(
+            "“%(name)s” is JSONL, but “%(first)s” is CSV. Convert one of them so that all parts have the same format, "
+            "or upload them as separate data sets."
+        )
+    elif misfit.reason == "family":
+        text = _(
+            "The rows of “%(name)s” have “%(met)s”, but those of “%(first)s” have “%(wanted)s”. Convert one of them so "
+            "that all parts have the same format, or upload them as separate data sets."
+        )
+    elif misfit.reason == "columns":
+        text = _(
+            "“%(name)s” has the columns %(met)s, but “%(first)s” has %(wanted)s. Give all parts the same header, with "
+            "the columns in the same order, or upload them as separate data sets."
+        )
+    elif misfit.reason == "quote":
+        text = _(
+            'In “%(name)s”, a quoted field opens in line %(line)s and is never closed. Add the closing quote (") and '
+            "upload the files again."
+        )
+    else:
+        params["limit"] = filesize(misfit.params["limit"])
+        text = _(
+            "Up to “%(name)s”, the parts come to more than %(limit)s, unpacked. Upload fewer of them, or ask an "
+            "administrator to raise UNPACKED_MAX_MB."
+        )
+    return text % params
+
+
+def _stream(joining: Joining) -> BinaryIO:
+    return io.BufferedReader(_Chunks(iter(joining)), uploads.CHUNK)
+
+
+class _Chunks(io.RawIOBase):
+    """Chunks of bytes as a file to read."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        super().__init__()
+        self._chunks = chunks
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._rest = memoryview(chunk)
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size

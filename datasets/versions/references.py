@@ -1,0 +1,92 @@
+"""References as answers: where people score them, or see them beside a model's, they need a row of their own.
+
+They are kept in the data set's version 0, that nothing shows: versions never change, and theirs would.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from datasets.core.formats import FORMATS
+from datasets.core.variables import EARLIER, before_question, has_earlier_answers, messages_of, row_data
+from datasets.models import Candidate, Response, Row, Version, VersionState
+
+NAME = "reference"
+_BATCH = 500
+
+
+def reference_of(row: Row, fmt: str) -> str | None:
+    """A valid row's expected answer: its last message if it is the assistant's, else its `ref_answer` as text."""
+    data = row_data(row.raw, next(one for one in FORMATS if one == fmt))
+    found = (one if isinstance(one, str) else as_text(one) for one in (data["gt"], data["ref_answer"]))
+    return next((text for text in found if text.strip()), None)
+
+
+def reference_response(row: Row, fmt: str) -> dict[str, Any] | None:
+    """The same as a response; it keeps its row's earlier turns, since it is also shown at another version's row."""
+    text = reference_of(row, fmt)
+    if text is None:
+        return None
+    messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
+    return {"content": text} | ({EARLIER: before_question(messages)} if has_earlier_answers(messages) else {})
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as text; '' for null."""
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+@transaction.atomic
+def references_made(
+    version: Version, rows: Sequence[Row], name: str = ""
+) -> tuple[Candidate, dict[int, int]]:
+    """The candidate "reference" of a version, and {row: response} for those of `rows` that have one.
+
+    Made again, they are the same. With a `name` they belong to a candidate of their own that is called so.
+    """
+    hidden, _ = Version.objects.get_or_create(
+        dataset=version.dataset,
+        number=0,
+        defaults={"state": VersionState.READY, "origin": "references", "format": "judge_only"},
+    )
+    if name:
+        candidate = Candidate.objects.create(version=hidden, name=name, source=f"s{uuid.uuid4().hex[:9]}")
+    else:
+        candidate, _ = Candidate.objects.get_or_create(
+            version=hidden, name=NAME, source=f"v{version.number}"[:10]
+        )
+    found = ((row.pk, reference_response(row, version.format)) for row in rows)
+    return candidate, _stored(hidden, candidate, {pk: one for pk, one in found if one is not None})
+
+
+def _stored(hidden: Version, candidate: Candidate, answers: Mapping[int, dict[str, Any]]) -> dict[int, int]:
+    """Each hidden row has the number of the row whose reference it holds as its line."""
+    Row.objects.bulk_create(
+        [Row(version=hidden, line=pk, valid=True, raw="{}") for pk in answers],
+        ignore_conflicts=True,
+        batch_size=_BATCH,
+    )
+    lines: dict[int, int] = {}
+    wanted = list(answers)
+    for at in range(0, len(wanted), _BATCH):
+        rows = Row.objects.filter(version=hidden, line__in=wanted[at : at + _BATCH])
+        lines |= dict(rows.values_list("pk", "line"))
+    Response.objects.bulk_create(
+        [
+            Response(row_id=pk, candidate=candidate, number=1, raw=json.dumps(answers[line]))
+            for pk, line in lines.items()
+        ],
+        ignore_conflicts=True,
+        batch_size=_BATCH,
+    )
+    found: dict[int, int] = {}
+    hidden_rows = list(lines)
+    for at in range(0, len(hidden_rows), _BATCH):
+        stored = Response.objects.filter(row__in=hidden_rows[at : at + _BATCH], candidate=candidate)
+        found |= {lines[row]: pk for pk, row in stored.values_list("pk", "row_id")}
+    return found

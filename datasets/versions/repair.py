@@ -1,0 +1,174 @@
+"""Applying repairs: a version of its own, whose file a worker makes from its parent's before it reads it.
+
+What keeps it whole: the file is made in a folder of the attempt's own and moved to its place in the transaction that
+notes its SHA-256; without one the next worker begins again. The parent and its file are only read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from datasets import uploads
+from datasets.core.findings import printable
+from datasets.core.formats import model_key
+from datasets.core.repair.apply import REPAIRS, Repair, repair_file
+from datasets.importing import tables
+from datasets.importing.worker import Progress, read_version
+from datasets.models import Dataset, Version, VersionState
+from datasets.services import OPEN_STATES, next_number, record_version
+from datasets.versions import repair_offers, temp_files
+from evalsite.accounts.models import User
+from evalsite.audit import Action
+from evalsite.storage import files
+from evalsite.tasks import workers
+
+LONGEST_NAME = 1000
+WORK = "repairs"
+
+
+def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | None) -> tuple[Version, bool]:
+    """A further version, made by these repairs in the background; False beside it if there was such a one already.
+
+    Raises ValidationError with a sentence if there is nothing that they would mend.
+    """
+    steps = _checked(version, repairs)
+    with transaction.atomic():
+        Dataset.objects.select_for_update().get(
+            pk=version.dataset_id
+        )  # of two at once the second finds the first's
+        same = _made_before(version, steps)
+        if same:
+            return same, False
+        made = Version.objects.create(
+            dataset=version.dataset,
+            number=next_number(version.dataset),
+            origin="repair",
+            parent=version,
+            stopped_by=version.stopped_by,
+            file_name=file_name(version.file_name, [step.name for step in steps]),
+            stored_as=f"{uploads.FOLDER}/{uuid.uuid4().hex}",
+            size=version.size,
+            chosen_format=version.chosen_format,
+            repairs=[_as_json(step) for step in steps],
+            created_by=user,
+        )
+        record_version(Action.DATASET_REPAIRED, made, by=user, repairs=[step.name for step in steps])
+        workers.wake(read_version, version_id=made.pk)
+    return made, True
+
+
+def _checked(version: Version, repairs: Sequence[Repair]) -> list[Repair]:
+    """The repairs in their order, each once, and merging after names were made one."""
+    if version.state != VersionState.READY or not version.file_is_kept:
+        raise ValidationError(_("Only a version whose file was read and is kept can be repaired."))
+    names = repair_offers.names_offered(version)
+    if not repairs or any(repair.name not in names for repair in repairs):
+        raise ValidationError(_("There is nothing in this version that this would repair."))
+    for repair in repairs:
+        if repair.name == "unify_model_names":
+            _check_name(version, repair)
+    chosen = set(repairs)
+    if any(repair.name == "unify_model_names" for repair in chosen):
+        chosen.add(Repair("merge_models"))
+    return sorted(chosen, key=lambda repair: (REPAIRS.index(repair.name), repair.replaces, repair.value))
+
+
+def _check_name(version: Version, repair: Repair) -> None:
+    if (
+        not repair.value.strip()
+        or len(repair.value) > LONGEST_NAME
+        or printable(repair.value) != repair.value
+    ):
+        raise ValidationError(_("Choose a name, or write one, for the models that are to be made one."))
+    groups = {group.key for group in repair_offers.alike_groups(version)}
+    if model_key(repair.replaces or repair.value) not in groups:
+        raise ValidationError(_("No names of this version are alike to “%(name)s”.") % {"name": repair.value})
+
+
+def _as_json(repair: Repair) -> dict[str, str]:
+    given = {"name": repair.name, "value": repair.value, "replaces": repair.replaces}
+    return {key: value for key, value in given.items() if value}
+
+
+def repairs_of(version: Version) -> list[Repair]:
+    """The repairs that make the version's file from its parent's."""
+    return [Repair(**given) for given in version.repairs]
+
+
+def _made_before(version: Version, steps: list[Repair]) -> Version | None:
+    """A version that the same repairs made or are making; what failed or was cancelled does not count."""
+    wanted = [_as_json(step) for step in steps]
+    usable = Version.objects.filter(
+        parent=version, origin="repair", state__in=(*OPEN_STATES, VersionState.READY), cancel_wanted=False
+    )
+    return next((made for made in usable.order_by("-number") if made.repairs == wanted), None)
+
+
+def file_name(name: str, repairs: Sequence[str]) -> str:
+    """What the repaired file is called: it comes out unpacked, and with one object a line it is a .jsonl."""
+    name = re.sub(r"(?<=.)\.gz$", "", name, flags=re.IGNORECASE)
+    if "to_jsonl" in repairs and not name.lower().endswith((".jsonl", ".ndjson")):
+        name = re.sub(r"(?<=.)\.(json|txt)$", "", name, flags=re.IGNORECASE)[:249] + ".jsonl"
+    return name
+
+
+def write_file(version: Version, owner: str, progress: Progress) -> None:
+    """Make the version's file from its parent's; `progress` gets the share that is done and may stop it by raising.
+
+    Raises OSError and Unreadable besides, LeaseLost if the version is not `owner`'s any more.
+    """
+    assert version.parent is not None  # only versions with a parent have repairs
+    with work_folder(version) as made:
+        parents = files.local(version.parent.stored_as, lambda: progress(0.0))
+        repair_file(
+            parents, made, repairs_of(version), uploads.limits_of_kept(), lambda share: progress(share * 0.9)
+        )
+        take_file(version, owner, made, progress)
+
+
+@contextmanager
+def work_folder(version: Version) -> Iterator[Path]:
+    """Where to write the version's file; what is left of it is swept away."""
+    with temp_files.work_folder(WORK, version.pk) as folder:
+        yield folder / "file"
+
+
+def take_file(version: Version, owner: str, made: Path, progress: Progress) -> None:
+    """The file is the version's from now on. Raises LeaseLost if the version is not `owner`'s any more."""
+    size, sha256 = _kept_for_good(made, lambda share: progress(0.9 + share * 0.1))
+    files.send(made, version.stored_as, lambda: progress(1.0))
+    with transaction.atomic():
+        tables.note_file(version.pk, owner, size=size, sha256=sha256)
+        files.place(made, version.stored_as)
+
+
+def _kept_for_good(path: Path, progress: Progress) -> tuple[int, str]:
+    """The file's size and SHA-256, once its bytes are on the disk."""
+    digest, size = hashlib.sha256(), 0
+    whole = path.stat().st_size
+    with path.open("rb") as file:
+        path.chmod(settings.DATA_FILE_MODE)
+        os.fsync(file.fileno())
+        while chunk := file.read(uploads.CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+            progress(size / whole)
+    return size, digest.hexdigest()
+
+
+def reconcile() -> None:
+    """Remove what interrupted attempts left, where no worker makes their version any more."""
+    if temp_files.folders(WORK):
+        reading = Version.objects.filter(state=VersionState.READING)
+        temp_files.sweep(WORK, set(reading.values_list("pk", flat=True)))

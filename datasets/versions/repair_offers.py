@@ -1,0 +1,290 @@
+"""What the repair desk offers for a version: which repairs mend what was found, and what they would do to samples."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.db.models.functions import Length
+
+from datasets.core.decode import Encoding, Unreadable, Upload, utf8_chunks
+from datasets.core.findings import CODES
+from datasets.core.formats import model_key
+from datasets.core.limits import Limits
+from datasets.core.reader import KEPT_PER_CODE
+from datasets.core.repair.apply import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
+from datasets.core.repair.models import merged, with_roles
+from datasets.core.repair.python_literal import as_json
+from datasets.core.repair.text import CommaStripper, without_comment
+from datasets.core.text_diff import Piece, excerpts, pieces
+from datasets.labels import repairs_in_words
+from datasets.models import Candidate, Finding, Row, Version
+from datasets.selectors import encoding_of
+
+SAMPLES = 2
+ROWS_TRIED = 200
+AROUND = 60  # characters of a sample beside what changes
+LONGEST_SAMPLE = 50_000  # a longer row is not shown; it is repaired all the same
+HEAD_BYTES = 64 * 1024
+HEAD_LINES = 14
+LONGEST_LINE = 400
+GROUPS_SHOWN = 50
+HINDRANCES = ("file.too_large", "row.too_large")
+"""What is not read whole cannot be written anew."""
+TOGETHER = {"to_jsonl": ("strip_comments", "strip_trailing_commas", "to_jsonl")}
+"""Repairs that are offered as one step with others: in a file spread over lines nobody can tell which it needs."""
+OF_LINES = ("strip_comments", "strip_trailing_commas", "python_literal")
+"""Repairs of a line's first fault, which may hide another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A real row before and after, as one text with what is taken out and put in; `dropped`: nothing remains."""
+
+    line: int
+    pieces: list[Piece]
+    dropped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The first lines of a file before and after; None where the first value is too long to be shown."""
+
+    before: str
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """One spelling of a model's name; `candidate` leads to its good rows, None if it has none."""
+
+    name: str
+    rows: int
+    responses: int
+    candidate: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeGroup:
+    """Names that are alike, most frequent first."""
+
+    key: str
+    spellings: list[Spelling]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What mends the findings of one code. `mends` of the kept findings it takes away; None: all of them."""
+
+    code: str
+    names: tuple[str, ...]
+    mends: int | None = None
+    samples: list[Sample] = field(default_factory=list)
+    beginning: Beginning | None = None
+    groups: list[AlikeGroup] = field(default_factory=list)
+
+    @property
+    def needs_choice(self) -> bool:
+        return bool(self.groups)
+
+    @property
+    def sentences(self) -> list[str]:
+        return repairs_in_words(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The offers by code; `together` are the repairs of all that need no choice, if those are several offers."""
+
+    offers: dict[str, Offer] = field(default_factory=dict)
+    together: tuple[str, ...] = ()
+    hindered: bool = False
+
+    @property
+    def mends_errors(self) -> bool:
+        """Is there something for the rows that cannot be used, and not only for warnings?"""
+        return any(CODES[code].severity == "error" for code in self.offers)
+
+
+def desk(version: Version) -> Desk:
+    """Everything that the page offers. Reads the beginning of the file and a few rows."""
+    found = _repairs_found(version)
+    if not found or any(code in version.counts for code in HINDRANCES) or not version.file_is_kept:
+        return Desk(hindered=bool(found))
+    offers = {code: _offer(version, code, names) for code, names in found.items()}
+    plain = [offer for offer in offers.values() if not offer.needs_choice]
+    names = _ordered({name for offer in plain for name in offer.names})
+    return Desk(offers, names if len(plain) > 1 else ())
+
+
+def names_offered(version: Version) -> frozenset[str]:
+    """Every repair that mends something in this version; none where the file could not be read to its end."""
+    if any(code in version.counts for code in HINDRANCES):
+        return frozenset()
+    return frozenset(name for names in _repairs_found(version).values() for name in names)
+
+
+def _repairs_found(version: Version) -> dict[str, tuple[str, ...]]:
+    """{code: the repairs that its findings name}. The first finding with each repair is always kept."""
+    rows = Finding.objects.filter(version=version).exclude(repair="").values_list("code", "repair").distinct()
+    found: dict[str, set[str]] = {}
+    for code, name in rows.order_by("code", "repair"):
+        found.setdefault(code, set()).update(TOGETHER.get(name, (name,)))
+    if found.get("json.invalid"):
+        found["json.invalid"] |= _hidden_repairs(version)
+    return {code: _ordered(names) for code, names in found.items()}
+
+
+def _hidden_repairs(version: Version) -> set[str]:
+    """The repairs that the first broken lines need beside the one that their finding names."""
+    found = set()
+    for row in _rows_to_repair(version, "json.invalid", ROWS_TRIED):
+        text: str | None = row.raw
+        for name in OF_LINES:
+            before, text = text, _repaired(text, name) if text is not None else None
+            found |= {name} if text != before else set()
+    return found
+
+
+def _ordered(names: set[str]) -> tuple[str, ...]:
+    return tuple(name for name in REPAIRS if name in names)
+
+
+def _offer(version: Version, code: str, names: tuple[str, ...]) -> Offer:
+    if code == "model_name.alike":
+        return Offer(code, names, groups=alike_groups(version)[:GROUPS_SHOWN])
+    if code in ("file.not_jsonl", "file.converted"):
+        return Offer(code, names, beginning=_beginning(version, names))
+    return Offer(code, names, _mends(version, code), samples=list(_samples(version, code, names)))
+
+
+def _mends(version: Version, code: str) -> int | None:
+    """How many of a code's findings the repair takes away; None if all, or more than are kept."""
+    if version.counts[code] > KEPT_PER_CODE:
+        return None
+    number = Finding.objects.filter(version=version, code=code).exclude(repair="").count()
+    return None if number == version.counts[code] else number
+
+
+def alike_groups(version: Version) -> list[AlikeGroup]:
+    """The models whose names are equal but for case, blanks and signs, in groups; the largest group first."""
+    by_key: dict[str, list[str]] = {}
+    for name in version.models_found:
+        by_key.setdefault(model_key(name), []).append(name)
+    several = {key: names for key, names in by_key.items() if len(names) > 1}
+    wanted = [name for names in several.values() for name in names]
+    known = Candidate.uploaded.filter(version=version, responses__gt=0, name__in=wanted[:500])
+    candidates = dict(known.values_list("name", "pk"))
+    groups = [
+        AlikeGroup(key, sorted((_spelling(version, name, candidates) for name in names), key=_frequent_first))
+        for key, names in several.items()
+    ]
+    return sorted(groups, key=lambda group: (-sum(spelling.rows for spelling in group.spellings), group.key))
+
+
+def _spelling(version: Version, name: str, candidates: dict[str, int]) -> Spelling:
+    counts = version.models_found[name]
+    return Spelling(name, counts["rows"], counts["responses"], candidates.get(name))
+
+
+def _frequent_first(spelling: Spelling) -> tuple[int, str]:
+    return -spelling.rows, spelling.name
+
+
+def _samples(version: Version, code: str, names: Sequence[str]) -> Iterator[Sample]:
+    """The first rows concerned that the repairs change."""
+    shown = 0
+    for row in _rows_to_repair(version, code, SAMPLES * 4):
+        after = mended_line(row.raw, names)
+        if after != row.raw and shown < SAMPLES:
+            shown += 1
+            yield Sample(row.line, excerpts(pieces(row.raw, after or ""), AROUND), after is None)
+
+
+def _rows_to_repair(version: Version, code: str, most: int) -> Iterator[Row]:
+    """The first rows with a finding of the code that a repair takes away, without very long ones."""
+    lines = Finding.objects.filter(version=version, code=code, line__isnull=False).exclude(repair="")
+    wanted = [line or 0 for line in lines.order_by("line").values_list("line", flat=True)[:most]]
+    rows = Row.objects.filter(version=version, line__in=wanted).annotate(length=Length("raw"))
+    yield from rows.filter(length__lte=LONGEST_SAMPLE).order_by("line")
+
+
+def mended_line(text: str, names: Sequence[str]) -> str | None:
+    """One bad row of a JSONL file as the repairs leave it; None if they leave nothing of it."""
+    kept: str | None = text
+    for name in _ordered(set(names)):
+        kept = None if kept is None else _repaired(kept, name)
+    return kept
+
+
+def _repaired(text: str, name: str) -> str | None:
+    change = _LINE_REPAIRS.get(name)
+    return change(text) if change else text
+
+
+_LINE_REPAIRS: dict[str, Callable[[str], str | None]] = {
+    "strip_comments": without_comment,
+    "strip_trailing_commas": lambda text: CommaStripper(rows=True).feed(text),
+    "python_literal": lambda text: as_json(text) or text,
+    "fix_role": with_roles,
+    "merge_models": merged,
+}
+
+
+def _beginning(version: Version, names: Sequence[str]) -> Beginning:
+    if "to_jsonl" not in names:
+        raw, text = _head(version, "utf-8"), _head(version, encoding_of(version))
+        return Beginning(_first_lines(raw, 3), _first_lines(text, 3))
+    text = _head(version, encoding_of(version))
+    return Beginning(_first_lines(text, HEAD_LINES), _first_objects(text, names))
+
+
+def _head(version: Version, encoding: Encoding) -> bytes:
+    """The first kilobytes in UTF-8, whole lines if there are any."""
+    upload, head = Upload(version.path, Limits()), b""
+    try:
+        for chunk in utf8_chunks(upload, encoding):
+            head += chunk[:HEAD_BYTES]
+            if len(head) >= HEAD_BYTES:
+                return head[: head.rfind(b"\n") + 1] or head
+    except Unreadable:
+        pass  # what was read is the sample
+    finally:
+        upload.close()
+    return head
+
+
+def _first_lines(text: bytes, number: int) -> str:
+    lines = text.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}").splitlines()
+    shown = [line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + " …" for line in lines[:number]]
+    return "\n".join(shown + (["…"] if len(lines) > number else []))
+
+
+def _first_objects(text: bytes, names: Sequence[str]) -> str | None:
+    """The first lines that come out of the beginning of a file, up to the last that is JSON: the next may be cut."""
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = Path(folder) / "before", Path(folder) / "after"
+        before.write_bytes(text)
+        try:
+            repair_file(before, after, [Repair(name) for name in names])
+        except Unreadable:
+            return None
+        lines = after.read_bytes().splitlines(keepends=True)[:SAMPLES]
+    while lines and not _is_object(lines[-1]):
+        lines.pop()
+    return _first_lines(b"".join(lines), SAMPLES) if lines else None
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def plain_repairs(names: Sequence[str]) -> list[Repair]:
+    """The repairs called so, of those that need no choice."""
+    return [Repair(name) for name in names if name in WITHOUT_CHOICE]

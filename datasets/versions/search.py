@@ -1,0 +1,328 @@
+"""The search index of a version: built in the background once its rows are there, and opened by the row browser.
+
+It is a file (see core/searching.py), built below DATA_DIR on one machine and kept where all find it; a row of
+SearchIndex says how far it is. Nothing depends on it: without it the browser looks through the rows themselves, so many
+at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Sum
+from django.db.models.functions import Length
+from django.utils import timezone
+from django_tasks import task
+
+from datasets.core.formats import Format
+from datasets.core.search_index import (
+    Builder,
+    Hit,
+    Index,
+    IndexRow,
+    Unsupported,
+    decoded,
+    hit,
+    readable,
+    texts_of,
+)
+from datasets.importing import worker
+from datasets.models import (
+    Attachment,
+    Candidate,
+    Difference,
+    DifferenceState,
+    Response,
+    Row,
+    SearchIndex,
+    Version,
+    VersionState,
+)
+from datasets.selectors import format_of
+from evalsite.storage import files
+from evalsite.tasks import workers
+
+log = logging.getLogger("datasets.versions.search")
+
+FOLDER = "search"
+LEASE = timedelta(minutes=10)
+BATCH_ROWS = 500
+BATCH_CHARACTERS = 2_000_000  # so much text is held at once
+SPARSE = 4  # a model that answered fewer than every fourth row gets entries of its own
+
+
+@dataclass(frozen=True, slots=True)
+class SearchState:
+    """How searching goes now: by the index, or without it, and why. `share` of the rows are in the index."""
+
+    indexed: bool
+    failed: bool = False
+    share: float = 0.0
+
+
+def index_name(version_id: int) -> str:
+    """The name under which the finished index of a version is kept."""
+    return f"{FOLDER}/{version_id}.sqlite3"
+
+
+def state_of(version: Version) -> SearchState:
+    """What to tell of a version's index."""
+    index = SearchIndex.objects.filter(pk=version.pk).first()
+    if index is None:
+        return SearchState(indexed=False)
+    if index.state == SearchIndex.State.READY and files.exists(index_name(version.pk)):
+        return SearchState(indexed=True, share=1.0)
+    share = index.rows / version.rows if version.rows else 0.0
+    return SearchState(False, failed=index.state == SearchIndex.State.FAILED, share=min(share, 1.0))
+
+
+def open_index(version: Version) -> Index | None:
+    """The version's index; None where there is none yet. The caller closes it."""
+    if not SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY).exists():
+        return None
+    try:
+        return Index(files.local(index_name(version.pk)))
+    except files.Unreachable:
+        return None
+    except (FileNotFoundError, sqlite3.OperationalError):  # somebody took the file away
+        build_again(version)
+        return None
+
+
+def build_again(version: Version) -> None:
+    """The finished index is gone or damaged: until the reconciler has built another, the rows are looked through."""
+    again = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.READY)
+    if again.update(state=SearchIndex.State.BUILDING, line=0, rows=0, owner=""):
+        log.warning("The search index of version %s is gone or damaged; it is built again.", version.pk)
+        files.delete(index_name(version.pk))
+
+
+def facets(version: Version) -> dict[str, list[tuple[str, int]]]:
+    """{field: [(value, rows)], most frequent first} of the fields with few values; empty without an index."""
+    index = open_index(version)
+    if index is None:
+        return {}
+    try:
+        return index.facets()
+    except sqlite3.DatabaseError:
+        build_again(version)
+        return {}
+    finally:
+        index.close()
+
+
+@task(queue_name=workers.DATA)
+def index_version(version_id: int) -> None:
+    """Build the search index of a version that has been read, unless another worker does."""
+    build(version_id, workers.owner(), stop=workers.stopping)
+
+
+def index_soon(version_id: int) -> None:
+    """Have a worker build the index once the current transaction is committed."""
+    workers.wake(index_version, version_id=version_id)
+
+
+@workers.works_on(SearchIndex)
+def build(version_id: int, owner: str, stop: threading.Event | None = None) -> bool:
+    """Build a ready version's index, or go on building it. False if somebody else does, or there is nothing to do.
+
+    It ends early when `stop` is set and when something else waits for this worker; what is done is kept.
+    """
+    version = Version.objects.filter(pk=version_id, state=VersionState.READY).first()
+    if version is None or not _claim(version, owner):
+        return False
+    try:
+        _build(version, owner, stop or threading.Event())
+    except Unsupported:
+        log.warning("This SQLite has no trigram index; version %s is searched without one.", version_id)
+        _release(version, owner, state=SearchIndex.State.FAILED)
+    except files.Unreachable as error:  # tried again by the reconciler; what is built is not built again
+        log.warning("The search index of version %s is built but could not be kept: %s", version_id, error)
+        _done(version).replace(_part(version))
+        _release(version, owner)
+    except (sqlite3.DatabaseError, OSError):
+        log.exception("The search index of version %s could not be built.", version_id)
+        _part(version).unlink(missing_ok=True)
+        _release(version, owner, state=SearchIndex.State.FAILED)
+    return True
+
+
+def _claim(version: Version, owner: str) -> bool:
+    SearchIndex.objects.get_or_create(version=version)
+    free = SearchIndex.objects.filter(pk=version.pk, state=SearchIndex.State.BUILDING, owner="")
+    return bool(free.update(owner=owner, lease_until=timezone.now() + LEASE))
+
+
+def _release(version: Version, owner: str, **changes: object) -> bool:
+    ours = SearchIndex.objects.filter(pk=version.pk, owner=owner)
+    return bool(ours.update(owner="", lease_until=None, **changes))
+
+
+def _part(version: Version) -> Path:
+    return (Path(settings.DATA_DIR) / index_name(version.pk)).with_suffix(".part")
+
+
+def _done(version: Version) -> Path:
+    return _part(version).with_suffix(".done")
+
+
+def _build(version: Version, owner: str, stop: threading.Event) -> None:
+    _part(version).parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
+    builder = _builder(version)
+    try:
+        for lines in _line_batches(version, builder.line):
+            for rows in _index_rows(version, lines):
+                builder.add(rows)
+            if not _advance(version, owner, builder) or _should_end(version, owner, stop):
+                return
+        builder.finish(_done(version))
+    finally:
+        builder.close()
+    size = _done(version).stat().st_size
+    files.put(_done(version), index_name(version.pk), lambda: _advance(version, owner, builder))
+    _release(version, owner, state=SearchIndex.State.READY, size=size)
+
+
+def _builder(version: Version) -> Builder:
+    """The one that was begun; if a power cut spoilt its file, a new one."""
+    try:
+        return Builder(_part(version))
+    except sqlite3.DatabaseError:
+        _part(version).unlink(missing_ok=True)
+        return Builder(_part(version))
+
+
+def _advance(version: Version, owner: str, builder: Builder) -> bool:
+    """Note how far it is and renew the lease; False if it is not ours any more."""
+    ours = SearchIndex.objects.filter(pk=version.pk, owner=owner)
+    return bool(ours.update(line=builder.line, rows=builder.rows, lease_until=timezone.now() + LEASE))
+
+
+def _should_end(version: Version, owner: str, stop: threading.Event) -> bool:
+    """Whatever waits goes first: the index goes on after it."""
+    if stop.is_set():
+        return _release(version, owner)
+    if _something_waits():
+        _release(version, owner)
+        workers.wake(index_version, version_id=version.pk)
+        return True
+    worker.do_short_work(stop)
+    return False
+
+
+def _something_waits() -> bool:
+    return (
+        Version.objects.filter(state=VersionState.WAITING).exists()
+        or Attachment.objects.filter(state=Attachment.State.WAITING).exists()
+        or Difference.objects.filter(state=DifferenceState.WAITING).exists()
+    )
+
+
+def _line_batches(version: Version, after: int) -> Iterator[list[int]]:
+    while True:
+        rows = Row.objects.filter(version=version, line__gt=after).order_by("line")
+        lines = list(rows.values_list("line", flat=True)[:BATCH_ROWS])
+        if not lines:
+            return
+        yield lines
+        after = lines[-1]
+
+
+def _index_rows(version: Version, lines: Sequence[int]) -> Iterator[list[IndexRow]]:
+    """The rows as the index keeps them, not too much text at once."""
+    sparse = dict(
+        Candidate.uploaded.filter(version=version, rows__lt=version.valid_rows / SPARSE).values_list(
+            "pk", "name"
+        )
+    )
+    for group in row_groups(version, lines):
+        texts = texts_of(((row.line, row.raw, row.valid, row.answers) for row in group), _format(version))
+        names = [tuple({sparse[pk] for pk in row.candidates if pk in sparse}) for row in group]
+        yield [replace(text, models=models) for text, models in zip(texts, names, strict=True)]
+
+
+def _format(version: Version) -> Format | None:
+    return format_of(version) if version.format else None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """A row with the JSON of its answers and the candidates that gave them."""
+
+    line: int
+    raw: str
+    valid: bool
+    answers: list[str]
+    candidates: list[int]
+
+
+def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[WholeRow]]:
+    """The rows at some lines with their answers, in order; a group holds BATCH_CHARACTERS of text, or one row."""
+    found = Row.objects.filter(version=version, line__in=lines).values_list("line", "pk", Length("raw"))
+    sizes = [(pk, size) for _, pk, size in sorted(found)]
+    answers = (
+        Response.uploaded.filter(row__in=[pk for pk, _ in sizes])
+        .values("row")
+        .annotate(all=Sum(Length("raw")))
+    )
+    more = dict(answers.values_list("row", "all"))
+    group: list[int] = []
+    characters = 0
+    for pk, size in sizes:
+        size += more.get(pk, 0)
+        if group and characters + size > BATCH_CHARACTERS:
+            yield _whole(group)
+            group, characters = [], 0
+        group.append(pk)
+        characters += size
+    if group:
+        yield _whole(group)
+
+
+def _whole(pks: list[int]) -> list[WholeRow]:
+    rows = Row.objects.filter(pk__in=pks).values_list("pk", "line", "raw", "valid")
+    whole = {pk: WholeRow(line, raw, valid, [], []) for pk, line, raw, valid in rows}
+    answers = Response.uploaded.filter(row__in=pks).order_by("row", "candidate", "number")
+    for pk, candidate, raw in answers.values_list("row", "candidate", "raw"):
+        whole[pk].answers.append(raw)
+        whole[pk].candidates.append(candidate)
+    return [whole[pk] for pk in pks]
+
+
+def texts(version: Version, lines: Sequence[int], *, fields: bool = True) -> Iterator[IndexRow]:
+    """The decoded texts of the rows at some lines, with their fields where those are wanted."""
+    for group in row_groups(version, lines):
+        rows = ((row.line, row.raw, row.valid, row.answers) for row in group)
+        yield from texts_of(rows, _format(version), fields=fields)
+
+
+def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, Hit]:
+    """Where in the rows at some lines a text stands."""
+    found = {}
+    for group in row_groups(version, lines):
+        for row in group:
+            texts = readable(decoded(row.raw, row.valid), row.raw, row.answers)
+            place = hit(texts, wanted)
+            if place:
+                found[row.line] = place
+    return found
+
+
+def reconcile() -> None:
+    """Free what dead workers held, and wake for every version that has rows but no index."""
+    building = SearchIndex.objects.filter(state=SearchIndex.State.BUILDING)
+    for index in building.exclude(owner=""):
+        expired = index.lease_until is None or index.lease_until < timezone.now()
+        if expired or not workers.is_held(index.owner, SearchIndex, index.pk):
+            SearchIndex.objects.filter(pk=index.pk, owner=index.owner).update(owner="", lease_until=None)
+    wanting = Version.objects.filter(state=VersionState.READY, search_index__isnull=True)
+    waiting = building.filter(owner="").values_list("pk", flat=True)
+    for version_id in (*wanting.values_list("pk", flat=True)[:100], *waiting[:100]):
+        workers.wake(index_version, version_id=version_id)

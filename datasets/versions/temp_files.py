@@ -1,0 +1,43 @@
+"""Folders for files that are being made: each attempt has its own, and what a killed worker left is taken away."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from datasets import uploads
+
+
+@contextmanager
+def work_folder(kind: str, number: int) -> Iterator[Path]:
+    """An empty folder for one attempt at a piece of work, gone afterwards; earlier attempts' are gone before."""
+    for left in _place(kind).glob(f"{number}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    folder = _place(kind) / f"{number}-{uuid.uuid4().hex}"
+    folder.mkdir(parents=True, mode=settings.DATA_FOLDER_MODE)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def folders(kind: str) -> dict[Path, int]:
+    """The folders that are there, and whose they are."""
+    return {path: int(path.name.partition("-")[0]) for path in _place(kind).glob("*-*")}
+
+
+def sweep(kind: str, busy: Collection[int]) -> None:
+    """Remove the folders of what nobody works at any more."""
+    for path, number in folders(kind).items():
+        if number not in busy:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _place(kind: str) -> Path:
+    """Below the uploads, so that a finished file can be moved there without being copied."""
+    return Path(settings.DATA_DIR) / uploads.FOLDER / ".work" / kind

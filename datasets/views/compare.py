@@ -1,0 +1,82 @@
+"""What changed between two versions of a data set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from datasets import selectors
+from datasets.access import get_ready_version
+from datasets.importing import queue_status
+from datasets.models import Difference, DifferenceKind, DifferenceState, Version, VersionState
+from datasets.versions import compare, row_diff
+from datasets.views import part_wanted
+from evalsite.tasks import workers
+
+
+@login_required
+@require_POST
+def choose(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """Have the version compared with the one that the form names."""
+    new = get_ready_version(request, slug, dataset, number)
+    wanted = request.POST.get("since", "")
+    old = get_ready_version(request, slug, dataset, int(wanted[:9]) if wanted.isdecimal() else 0)
+    if old.pk == new.pk:
+        raise Http404
+    compare.difference_ask(old=old, new=new)
+    return redirect("datasets:changes_since", slug, dataset, number, old.number)
+
+
+@login_required
+def changes(request: HttpRequest, slug: str, dataset: int, number: int, old: int) -> HttpResponse:
+    """While it is worked out: how far it is. Then what changed, page by page."""
+    new_version = get_ready_version(request, slug, dataset, number)
+    old_version = get_ready_version(request, slug, dataset, old)
+    if old_version.pk == new_version.pk:
+        raise Http404
+    found = Difference.objects.filter(old=old_version, new=new_version).first()
+    context = _context(found, old_version, new_version)
+    if found is not None and found.state == DifferenceState.READY:
+        if part_wanted(request):
+            return HttpResponseClientRefresh()
+        context |= _page(request, found, old_version, new_version)
+    template = "datasets/_difference_progress.html" if part_wanted(request) else "datasets/differences.html"
+    return render(request, template, context)
+
+
+def _context(found: Difference | None, old: Version, new: Version) -> dict[str, Any]:
+    others = selectors.versions_of(new.dataset).filter(state=VersionState.READY).exclude(pk=new.pk)
+    return {
+        "difference": found,
+        "version": new,
+        "old": old,
+        "others": others,
+        "all_rows": old.rows + new.rows,
+        "unfinished": found is not None and found.state in compare.UNFINISHED,
+        "first": queue_status.for_further_work(new.dataset.project),
+        "unattended": workers.obstacle(workers.DATA),
+    }
+
+
+def _page(request: HttpRequest, found: Difference, old: Version, new: Version) -> dict[str, Any]:
+    kind = request.GET.get("kind", "")
+    kind = kind if kind in DifferenceKind.values else ""
+    page = compare.page(found, kind=kind, after=_number(request, "after"), before=_number(request, "before"))
+    counts = {"changed": found.changed, "added": found.added, "removed": found.removed}
+    return {
+        "page": page,
+        "kind": kind,
+        "kinds": [(name, DifferenceKind(name).label, number) for name, number in counts.items() if number],
+        "total": sum(counts.values()),
+        "contrasts": row_diff.contrasts(page.rows, old, new),
+    }
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    return min(int(text[:12]), 2**31 - 1) if text.isdecimal() else None

@@ -1,0 +1,77 @@
+"""The list of data sets, and taking one out of it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from datasets import selectors, services
+from datasets.access import LOOK, get_dataset
+from datasets.models import Dataset, VersionState
+from evalsite import access
+from evalsite.access import May
+from evalsite.accounts.models import Project
+from evalsite.tasks import workers
+from evalsite.web.numbers import whole
+
+
+@login_required
+def datasets(request: HttpRequest, slug: str) -> HttpResponse:
+    """The project's data sets, or those that were archived."""
+    project = access.get_project(request, slug, LOOK)
+    archived = request.GET.get("archived") == "1"
+    before = request.GET.get("before", "")
+    lines, further = selectors.datasets_page(project, archived=archived, before=whole(before))
+    unread = any(line.version.state in (VersionState.WAITING, VersionState.READING) for line in lines)
+    context = {
+        "unattended": workers.obstacle(workers.DATA) if unread else "",
+        "lines": lines,
+        "further": further,
+        "archived": archived,
+        "just_archived": _just_archived(request, project),
+    }
+    return render(request, "datasets/list.html", context)
+
+
+def _just_archived(request: HttpRequest, project: Project) -> Dataset | None:
+    """What the address names as archived a moment ago, for the notice that undoes it."""
+    wanted = whole(request.GET.get("undo", ""))
+    if wanted is None or May.UPLOAD not in access.permissions(request, project):
+        return None
+    return Dataset.objects.filter(project=project, pk=wanted, archived_at__isnull=False).first()
+
+
+@login_required
+def dataset(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
+    """To the newest version."""
+    found = get_dataset(request, slug, dataset)
+    newest = selectors.versions_of(found).first()
+    return (
+        redirect("datasets:version", slug, found.pk, newest.number)
+        if newest
+        else redirect("datasets:list", slug)
+    )
+
+
+@login_required
+@require_POST
+def archive(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
+    """Out of the list; nothing is deleted."""
+    found = get_dataset(request, slug, dataset, May.UPLOAD)
+    services.dataset_archive(dataset=found)
+    return redirect(f"{reverse('datasets:list', args=[slug])}?undo={found.pk}")
+
+
+@login_required
+@require_POST
+def restore(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
+    """Back into the list."""
+    found = get_dataset(request, slug, dataset, May.UPLOAD)
+    services.dataset_restore(dataset=found)
+    messages.success(request, _("“%(name)s” is back in the list.") % {"name": found.name})
+    return redirect("datasets:dataset", slug, found.pk)

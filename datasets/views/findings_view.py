@@ -1,0 +1,166 @@
+"""Findings as pages show them: grouped, with the sentence in the reader's language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber, Substr
+
+from datasets.core.findings import CODES, HEADER_CODES
+from datasets.core.findings import Finding as Found
+from datasets.core.lines import pieces_at
+from datasets.messages import message
+from datasets.models import Finding, Row, Version
+from datasets.selectors import encoding_of
+from datasets.uploads import limits_of_kept
+from datasets.versions import parts
+from datasets.versions.parts import Place
+from datasets.versions.row_findings import stored_finding
+
+SHOWN_PER_GROUP = 5
+FINDINGS_PER_PAGE = 100
+BEFORE, AFTER = 40, 60  # characters of a row that are shown around the place of a finding
+NEAR = 4_000  # characters of a row that are fetched with others at once
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A piece of a bad row with the character at which something was found."""
+
+    before: str
+    met: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One finding with its sentence. `line` is None where it concerns the whole version.
+
+    `place` is the line in the file that it came from, of a version that was joined from several.
+    """
+
+    line: int | None
+    column: int | None
+    path: str
+    code: str
+    severity: str
+    repair: str
+    sentence: str
+    around: Around | None = None
+    place: Place | None = None
+
+    @property
+    def in_row(self) -> bool:
+        """Does it stand in a row? The header of a CSV is none."""
+        return self.line is not None and self.code not in HEADER_CODES
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The findings of one code: how many there are, and the first of them."""
+
+    code: str
+    severity: str
+    count: int
+    first: list[Shown]
+
+
+def told(found: Found, around: Around | None = None, place: Place | None = None) -> Shown:
+    """A finding, put into words."""
+    return Shown(
+        found.line,
+        found.column,
+        found.path or "",
+        found.code,
+        found.severity,
+        found.repair or "",
+        message(found),
+        around,
+        place,
+    )
+
+
+def shown(version: Version, findings: Sequence[Found]) -> list[Shown]:
+    """Findings put into words; those in bad rows with their place, as of good rows the text is not kept as met."""
+    lines = {found.line or 0 for found in findings if found.column}
+    bad = Row.objects.filter(version=version, line__in=lines, valid=False)
+    begin = {line: (pk, text) for line, pk, text in bad.values_list("line", "pk", Substr("raw", 1, NEAR))}
+    place = parts.places(version)
+    if _is_spread(version):
+        around = _in_file(version, findings)
+        return [told(found, around.get((found.line, found.column)), place(found.line)) for found in findings]
+    return [
+        told(found, _around(begin.get(found.line or 0), found.column), place(found.line))
+        for found in findings
+    ]
+
+
+def _is_spread(version: Version) -> bool:
+    """Are places looked up in the file itself? None of its lines is a row; few findings name one."""
+    return version.is_spread and version.file_is_kept
+
+
+def _in_file(
+    version: Version, findings: Sequence[Found]
+) -> dict[tuple[int | None, int | None], Around | None]:
+    """{(line, column): its surroundings}, looked up in the file itself."""
+    starts = {
+        (found.line, found.column): (found.line, max(found.column - BEFORE, 1))
+        for found in findings
+        if found.line and found.column
+    }
+    texts = pieces_at(version.path, encoding_of(version), starts.values(), BEFORE + AFTER, limits_of_kept())
+    return {
+        (line, column): _around_in(texts.get(start, ""), start[1], column)
+        for (line, column), start in starts.items()
+    }
+
+
+def _around(row: tuple[int, str] | None, column: int | None) -> Around | None:
+    """A place far behind the beginning of its row is asked for by itself, as a row may be as long as it likes."""
+    if row is None or not column:
+        return None
+    start = max(column - BEFORE, 1)
+    if start + BEFORE + AFTER <= NEAR:
+        text = row[1][start - 1 : start - 1 + BEFORE + AFTER]
+    else:
+        text = Row.objects.filter(pk=row[0]).values_list(Substr("raw", start, BEFORE + AFTER), flat=True)[0]
+    return _around_in(text, start, column)
+
+
+def _around_in(text: str, start: int, column: int) -> Around:
+    """The place at `column` of a row, whose piece from column `start` on is `text`."""
+    text = "".join(sign if sign.isprintable() else " " for sign in text)
+    at = column - start
+    before = ("…" if start > 1 else "") + text[:at]
+    return Around(before, text[at : at + 1] or " ", text[at + 1 :])
+
+
+def groups(version: Version) -> list[Group]:
+    """Every code that was found with its complete count and its first findings; errors first, then by number."""
+    numbered = Finding.objects.filter(version=version).annotate(
+        rank=Window(RowNumber(), partition_by=F("code"), order_by=[F("line"), F("pk")])
+    )
+    first: dict[str, list[Shown]] = {}
+    kept = numbered.filter(rank__lte=SHOWN_PER_GROUP).order_by("code", "rank")
+    for finding in shown(version, [stored_finding(finding) for finding in kept]):
+        first.setdefault(finding.code, []).append(finding)
+    found = [
+        Group(code, CODES[code].severity, count, first.get(code, []))
+        for code, count in version.counts.items()
+    ]
+    return sorted(found, key=lambda group: (group.severity, -group.count, group.code))
+
+
+def page(version: Version, code: str, *, after: int = 0) -> tuple[list[Shown], int | None]:
+    """Findings of one code in the order of lines, and where the next page begins (None: nowhere).
+
+    They were written in this order, so that ids go with lines.
+    """
+    kept = Finding.objects.filter(version=version, code=code, pk__gt=after).order_by("pk")
+    found = list(kept[: FINDINGS_PER_PAGE + 1])
+    more = len(found) > FINDINGS_PER_PAGE
+    found = found[:FINDINGS_PER_PAGE]
+    return shown(version, [stored_finding(finding) for finding in found]), found[-1].pk if more else None

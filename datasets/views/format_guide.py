@@ -1,0 +1,125 @@
+"""The format guide: what each of the four formats holds, with an example, and all that can be found in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext_lazy as _
+
+from datasets import uploads
+from datasets.core.findings import CODES
+from datasets.labels import FORMAT_NAMES, FORMAT_RULES, REPAIRS
+from datasets.messages import JSON_PROBLEMS, SENTENCES, WANTED
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+EXAMPLE_LINES = 4
+REQUIRED, OPTIONAL = True, False
+
+_MESSAGES = _(
+    "A list of {role, content}. Roles: system, user, assistant, tool; at least one message is the user's. “content” "
+    "is a text, or a list of {type: “text”, text}. If the last message is the assistant's, it is the reference "
+    "answer “gt”."
+)
+_OUTPUTS = _(
+    "A list with one entry for each model: {model_name, responses}. “responses” is a list of {content, "
+    "reasoning_content}; several are several answers to the same question. A model has the same name in every row."
+)
+_REFERENCE = _("The reference answer: any JSON value.")
+_IDENTITY = _("A name of the row, of its own. Answers that come later and versions are matched by it.")
+_PARAMETERS = _(
+    "max_tokens, temperature, top_p, top_k, stop, seed, presence_penalty, frequency_penalty: when the program asks the "
+    "models itself, these win for this row over the model's own."
+)
+_FURTHER = _(
+    "Kept exactly, and usable in prompts as data.NAME. The names question, gt and history are computed and win."
+)
+_COMMON = (
+    ("ref_answer", OPTIONAL, _REFERENCE),
+    ("id", OPTIONAL, _IDENTITY),
+    ("temperature, …", OPTIONAL, _PARAMETERS),
+    (_("any other key"), OPTIONAL, _FURTHER),
+)
+_KEYS: dict[str, tuple[tuple[StrPromise | str, bool, StrPromise], ...]] = {
+    "judge_only": (("messages", REQUIRED, _MESSAGES), ("model_outputs", REQUIRED, _OUTPUTS), *_COMMON),
+    "infer_and_judge": (("messages", REQUIRED, _MESSAGES), *_COMMON),
+    "legacy_jsonl": (
+        (
+            "conversation",
+            REQUIRED,
+            _("A list of turns {prompt, response}, both texts. The last response is the reference answer."),
+        ),
+        ("system", OPTIONAL, _("What the model is told before the first turn: a text.")),
+        (_("any other key"), OPTIONAL, _FURTHER),
+    ),
+    "legacy_csv": (
+        ("prompt", REQUIRED, _("What is asked. The header names the columns, in any order and case.")),
+        ("response", REQUIRED, _("The expected answer: the reference.")),
+        ("system", OPTIONAL, _("What the model is told before; empty where there is nothing.")),
+        (_("any other column"), OPTIONAL, _FURTHER),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FormatGuide:
+    """One format; `keys` are (name, required, what it holds), `example` the first lines of the sample."""
+
+    code: str
+    name: str
+    rule: str
+    keys: tuple[tuple[StrPromise | str, bool, StrPromise], ...]
+    sample: Path
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class KindGuide:
+    """One kind of finding, with the sentence as it would stand and what mends it ('' if nothing does)."""
+
+    code: str
+    severity: str
+    sentence: str
+    repair: str
+
+
+def formats() -> list[FormatGuide]:
+    """The four formats in the order of the upload page."""
+    samples = uploads.sample_files()
+    return [
+        FormatGuide(
+            code, str(FORMAT_NAMES[code]), str(rule), _KEYS[code], samples[code], _example(samples[code])
+        )
+        for code, rule in FORMAT_RULES.items()
+    ]
+
+
+def _example(path: Path) -> str:
+    return "\n".join(path.read_text().splitlines()[:EXAMPLE_LINES])
+
+
+def kinds() -> list[KindGuide]:
+    """Everything that can be found, in the order of the table of findings."""
+    return [
+        KindGuide(code, kind.severity, _sentence(code), " ".join(str(REPAIRS[name]) for name in kind.repairs))
+        for code, kind in CODES.items()
+    ]
+
+
+class _Open(dict[str, object]):
+    """Where a sentence names something of a file, three dots."""
+
+    def __missing__(self, name: str) -> str:
+        return "…"
+
+
+def _sentence(code: str) -> str:
+    several = _Open(met=3, missing=2) if code in ("csv.columns", "ref_answer.some_missing") else _Open()
+    if code in ("field.shadowed", "field.misspelt"):
+        several["rows"] = 2
+    if code == "json.invalid":
+        several["problem"] = JSON_PROBLEMS["unexpected"] % {"met": "…", "wanted": WANTED["comma_or_brace"]}
+    return SENTENCES[code] % several

@@ -1,0 +1,116 @@
+"""The repair desk's actions, and downloads of rows: the bad ones with their findings, the good ones again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.http import content_disposition_header
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from datasets import labels, uploads
+from datasets.access import get_ready_version, get_version
+from datasets.core.repair.apply import Repair
+from datasets.models import Version
+from datasets.versions import downloads, invalid_rows, repair_offers, row_writer
+from datasets.versions.repair import version_repair
+from evalsite import access
+from evalsite.access import May
+
+OTHER = "other"  # the choice that stands for the name written beside it
+
+
+@login_required
+@require_POST
+def repair(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """Apply the repairs that the form names, in a further version."""
+    found = get_version(request, slug, dataset, number, May.UPLOAD)
+    wanted = [
+        *repair_offers.plain_repairs(request.POST.getlist("repair")),
+        *_chosen_names(request.POST, found),
+    ]
+    try:
+        made, new = version_repair(version=found, repairs=wanted, user=access.signed_in(request))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("datasets:version", slug, dataset, number)
+    text = (
+        _("The repaired file becomes version %(number)s. Version %(parent)s stays as it is.")
+        if new
+        else _("This repair of version %(parent)s was made before: it is version %(number)s.")
+    )
+    messages.info(request, text % {"number": made.number, "parent": found.number})
+    return redirect("datasets:version", slug, dataset, made.number)
+
+
+def _chosen_names(posted: QueryDict, version: Version) -> Iterator[Repair]:
+    """For each group of names that are alike: the spelling chosen, or the name written; none leaves it as it is."""
+    if "unify" not in posted:
+        return
+    for number, group in enumerate(repair_offers.alike_groups(version)[: repair_offers.GROUPS_SHOWN]):
+        chosen = posted.get(f"group-{number}", "")
+        spellings = [spelling.name for spelling in group.spellings]
+        if chosen == OTHER:
+            yield Repair("unify_model_names", posted.get(f"other-{number}", "").strip(), spellings[0])
+        elif chosen.isdecimal() and int(chosen[:6]) < len(spellings):
+            yield Repair("unify_model_names", spellings[int(chosen[:6])], spellings[0])
+
+
+@login_required
+def bad(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
+    """Every bad row with its findings, in the kind of file that was uploaded."""
+    found = get_ready_version(request, slug, dataset, number)
+    if not invalid_rows.any_kept(found):
+        raise Http404
+    language = get_language() or settings.LANGUAGE_CODE
+    if found.format == "legacy_csv":
+        return _streamed(invalid_rows.as_csv(found, language), _name(found, "bad-rows", "csv"))
+    return _streamed(invalid_rows.as_jsonl(found, language), _name(found, "bad-rows", "jsonl"))
+
+
+@login_required
+def jsonl(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
+    """The good rows as JSONL."""
+    found = get_ready_version(request, slug, dataset, number)
+    return _streamed(row_writer.jsonl(found), _name(found, _good(found), "jsonl"))
+
+
+@login_required
+def csv(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponseBase:
+    """The good rows as a legacy CSV, or why they cannot be one."""
+    found = get_ready_version(request, slug, dataset, number)
+    if misfit := downloads.unfit(found):
+        messages.error(request, labels.unfit_for_csv(misfit.line, misfit.why, misfit.name))
+        return redirect("datasets:version", slug, dataset, number)
+    return _streamed(downloads.legacy_csv(found), _name(found, _good(found), "csv"))
+
+
+@login_required
+def table(request: HttpRequest, slug: str, dataset: int, number: int) -> StreamingHttpResponse:
+    """The good rows and their answers as a table for spreadsheets."""
+    found = get_ready_version(request, slug, dataset, number)
+    return _streamed(downloads.table_csv(found), _name(found, f"table-{_good(found)}", "csv"))
+
+
+def _good(version: Version) -> str:
+    """What the file holds; its name goes along where the page that says so does not."""
+    return f"rows-without-{version.bad_rows}-bad" if version.bad_rows else "rows"
+
+
+def _name(version: Version, what: str, ending: str) -> str:
+    return f"{uploads.name_from(version.file_name)}-v{version.number}-{what}.{ending}"
+
+
+def _streamed(parts: Iterator[bytes], name: str) -> StreamingHttpResponse:
+    answer = StreamingHttpResponse(parts, content_type="application/octet-stream")
+    answer.headers["Content-Disposition"] = content_disposition_header(True, name) or ""
+    answer.headers["Content-Encoding"] = "identity"  # see version.original
+    return answer

@@ -1,0 +1,306 @@
+"""The row browser: pages by line, filters, and where one is between the rows that match.
+
+Lines come from the most telling source there is (findings, the search index, else all rows in order) and are then
+looked at themselves. A look ends with the page, or after so many rows: every page costs the same, at any place.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, QuerySet, Value, When
+from django.db.models.functions import Length, Substr
+
+from datasets.core.findings import CODES
+from datasets.core.search_index import Hit, Index, IndexRow, Place, fold
+from datasets.core.variables import row_data
+from datasets.models import Candidate, Response, Row, Version
+from datasets.selectors import format_of
+from datasets.versions import row_findings, search
+
+ROWS_PER_PAGE = 50
+EXCERPT = 300
+WHOLE = 100_000  # a row longer than this is not read for a list; its beginning is shown
+CHUNK = 500
+SLICE = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much one look may cost."""
+
+    rows: int = 1_000
+    characters: int = 20_000_000
+
+
+BUDGET = Budget()
+Source = Callable[[Place, int], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """What the browser is narrowed to; nothing by default."""
+
+    text: str = ""
+    model: int | None = None
+    finding: str = ""  # a code, or "any"
+    field: str = ""
+    value: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.text or self.model or self.finding or self.field)
+
+    @property
+    def by_content(self) -> bool:
+        """Must the rows themselves be read?"""
+        return bool(self.text or self.field)
+
+    def passes(self, row: IndexRow) -> bool:
+        """Does the row hold the text, and the value in the field?"""
+        if self.field and (self.field, self.value.strip()) not in row.values:
+            return False
+        return fold(self.text) in row.text
+
+
+@dataclass(frozen=True, slots=True)
+class RowLine:
+    """A row as the list shows it. `question` is '' where the row is bad or too long to look into."""
+
+    line: int
+    valid: bool
+    question: str
+    beginning: str
+    answers: int
+    hit: Hit | None = None  # where the text that was searched for stands
+    findings: list[tuple[str, str]] = field(default_factory=list)  # (code, severity), errors first
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Matching lines in the order of looking. `stopped`: the last line looked at, where the look ended early."""
+
+    lines: list[int]
+    stopped: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """Some rows in the order of lines, and the lines to go on from (None: there is nothing further).
+
+    `stopped` is the line at which looking ended before the page was full; it goes on there too.
+    """
+
+    rows: list[RowLine]
+    before: int | None
+    after: int | None
+    stopped: int | None = None
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look over rows, and what it has cost."""
+
+    version: Version
+    chosen: RowFilter
+    budget: Budget
+    rows: int = 0
+    characters: int = 0
+
+    @property
+    def over(self) -> bool:
+        return self.rows >= self.budget.rows or self.characters >= self.budget.characters
+
+    def passing(self, lines: list[int]) -> Iterator[tuple[int, list[int]]]:
+        """(last line looked at, lines that pass up to it) of some lines in the order of looking."""
+        if not self.chosen.by_content:
+            self.rows += len(lines)
+            yield lines[-1], self._there(lines)
+            return
+        for at in range(0, len(lines), SLICE):
+            part = lines[at : at + SLICE]
+            self.rows += len(part)
+            yield part[-1], self._read(self._there(part))
+
+    def _there(self, lines: list[int]) -> list[int]:
+        """Those that are rows, and of the chosen model."""
+        if not self.chosen:
+            return lines
+        rows = Row.objects.filter(version=self.version, line__in=lines)
+        if self.chosen.model:
+            answers = Response.uploaded.filter(row=OuterRef("pk"), candidate=self.chosen.model)
+            rows = rows.filter(Exists(answers))
+        there = set(rows.values_list("line", flat=True))
+        return [line for line in lines if line in there]
+
+    def _read(self, lines: list[int]) -> list[int]:
+        passed = set()
+        for row in search.texts(self.version, lines, fields=bool(self.chosen.field)):
+            self.characters += len(row.text)
+            if self.chosen.passes(row):
+                passed.add(row.line)
+        return [line for line in lines if line in passed]
+
+
+def find(version: Version, chosen: RowFilter, place: Place, count: int, budget: Budget = BUDGET) -> Found:
+    """Up to `count` lines that pass the filter, from a place on, by a look of limited cost."""
+    try:
+        return _find(version, chosen, place, count, budget)
+    except sqlite3.DatabaseError:  # of the index, which is a file of its own
+        search.build_again(version)
+        return _find(version, chosen, place, count, budget)
+
+
+def _find(version: Version, chosen: RowFilter, place: Place, count: int, budget: Budget) -> Found:
+    found: list[int] = []
+    look, wanted = _Look(version, chosen, budget), count
+    with _source(version, chosen) as source:
+        while lines := source(place, wanted):
+            for last, passed in look.passing(lines):
+                found += passed
+                if len(found) >= count:
+                    return Found(found[:count])
+                if look.over and (last != lines[-1] or len(lines) == wanted):
+                    return Found(found, last)
+            if len(lines) < wanted:
+                break
+            place, wanted = Place(lines[-1], place.forwards), CHUNK
+    return Found(found)
+
+
+@contextmanager
+def _source(version: Version, chosen: RowFilter) -> Iterator[Source]:
+    """Where the lines come from that may pass; all that pass are among them."""
+    if chosen.finding:
+        yield lambda place, limit: _lines_with(version, chosen.finding, place, limit)
+        return
+    index = search.open_index(version) if chosen else None
+    try:
+        yield (index and _indexed(version, chosen, index)) or (
+            lambda place, limit: _all_lines(version, place, limit)
+        )
+    finally:
+        if index:
+            index.close()
+
+
+def _indexed(version: Version, chosen: RowFilter, index: Index) -> Source | None:
+    """The index, if it knows what is asked for: a text, a field's value, a rare model."""
+    question = index.question(fold(chosen.text)) if chosen.text else None
+    if question is not None:
+        return lambda place, limit: index.with_text(question, place, limit)
+    if chosen.field:
+        return lambda place, limit: index.with_value(chosen.field, chosen.value.strip(), place, limit)
+    rare = Candidate.uploaded.filter(version=version, rows__lt=version.valid_rows / search.SPARSE)
+    name = rare.filter(pk=chosen.model or 0).values_list("name", flat=True).first()
+    return (lambda place, limit: index.with_model(name, place, limit)) if name else None
+
+
+def _all_lines(version: Version, place: Place, limit: int) -> list[int]:
+    return list(_from(Row.objects.filter(version=version), place).values_list("line", flat=True)[:limit])
+
+
+def _from(rows: QuerySet[Any], place: Place) -> QuerySet[Any]:
+    if place.forwards:
+        return rows.filter(line__gt=place.line).order_by("line")
+    return rows.filter(line__lt=place.line).order_by("-line")
+
+
+def _lines_with(version: Version, code: str, place: Place, limit: int) -> list[int]:
+    """Lines with a finding of one code, or of any."""
+    found: list[int] = []
+    for lines in row_findings.line_blocks(version, place.line, "" if code == "any" else code, place.forwards):
+        found += [line for line in lines if (line > place.line if place.forwards else line < place.line)]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def rows_page(
+    version: Version,
+    chosen: RowFilter,
+    *,
+    after: int | None = None,
+    before: int | None = None,
+    size: int = ROWS_PER_PAGE,
+    budget: Budget = BUDGET,
+) -> RowPage:
+    """The rows after a line, or the last ones before a line; from the beginning if neither is given."""
+    place = Place(before, forwards=False) if before is not None else Place(after or 0)
+    found = find(version, chosen, place, size + 1, budget)
+    more = len(found.lines) > size
+    lines = sorted(found.lines[:size])
+    onward = found.stopped or (found.lines[size - 1] if more else None)
+    first: int | None
+    last: int | None
+    if before is not None:
+        first, last = onward, lines[-1] if lines else place.line - 1
+    else:
+        first = (lines[0] if lines else place.line + 1) if after else None
+        last = onward
+    return RowPage(_lines(version, lines, chosen.text), before=first, after=last, stopped=found.stopped)
+
+
+def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
+    """Rows with their text, of very long ones only the beginning."""
+    text = Case(
+        When(length__lte=WHOLE, then=F("raw")),
+        default=Substr("raw", Value(1), Value(EXCERPT)),
+        output_field=CharField(),
+    )
+    return rows.annotate(length=Length("raw")).values("pk", "line", "valid", "length", text=text)
+
+
+def _lines(version: Version, lines: list[int], wanted: str) -> list[RowLine]:
+    rows = list(_light(Row.objects.filter(version=version, line__in=lines)).order_by("line"))
+    codes = row_findings.codes_at(version, lines)
+    hits = search.hits(version, lines, wanted) if wanted else {}
+    counted = Response.uploaded.filter(row__in=[row["pk"] for row in rows]).values("row")
+    answers = dict(counted.annotate(count=Count("pk")).values_list("row", "count"))
+    return [
+        RowLine(
+            line=row["line"],
+            valid=row["valid"],
+            question=_question(version, row),
+            beginning=row["text"][:EXCERPT],
+            answers=answers.get(row["pk"], 0),
+            hit=hits.get(row["line"]),
+            findings=sorted(
+                ((code, CODES[code].severity) for code in codes.get(row["line"], ())),
+                key=lambda found: (found[1], found[0]),
+            ),
+        )
+        for row in rows
+    ]
+
+
+def _question(version: Version, row: dict[str, Any]) -> str:
+    if not row["valid"] or row["length"] > WHOLE:
+        return ""
+    return str(row_data(row["text"], format_of(version))["question"] or "")[:EXCERPT]
+
+
+def random_line(version: Version, chosen: RowFilter, budget: Budget = BUDGET) -> int | None:
+    """A line within the filter, the nearest to one that is drawn. None if the look for it ended before."""
+    lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
+    first, last = lines.first(), lines.last()
+    if first is None or last is None:
+        return None
+    drawn = random.randint(first, last)
+    for place in (Place(drawn - 1), Place(drawn, forwards=False)):
+        found = find(version, chosen, place, 1, budget)
+        if found.lines:
+            return found.lines[0]
+    return None
+
+
+def neighbours(
+    version: Version, chosen: RowFilter, line: int, budget: Budget = BUDGET
+) -> tuple[Found, Found]:
+    """The previous and the next line within the filter, or how far the look for it came."""
+    previous = find(version, chosen, Place(line, forwards=False), 1, budget)
+    return previous, find(version, chosen, Place(line), 1, budget)

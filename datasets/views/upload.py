@@ -1,0 +1,156 @@
+"""Uploading a file, and the sample files to start from."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import TooManyFilesSent, ValidationError
+from django.core.files.uploadedfile import UploadedFile
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.csrf import csrf_protect
+
+from datasets import services, uploads
+from datasets.access import LOOK
+from datasets.forms import UploadForm
+from datasets.models import Dataset, Version
+from datasets.versions import parts
+from datasets.views import format_guide
+from evalsite import access
+from evalsite.access import May
+from evalsite.accounts.models import Project
+from evalsite.templatetags.show import number
+from evalsite.web.request_limits import TooLarge, allow, upload_page
+
+
+@upload_page
+@login_required
+def upload(request: HttpRequest, slug: str) -> HttpResponse:
+    """The guard stands before the body is read: who may not upload fills no disk, nor does a file beyond the limit."""
+    project = access.get_project(request, slug, May.UPLOAD)
+    allow(request, uploads.limit_bytes(), services.too_large_sentence())
+    try:
+        return _upload(request, project)
+    except TooManyFilesSent:
+        raise TooLarge(_too_many_sentence()) from None
+
+
+@csrf_protect
+def _upload(request: HttpRequest, project: Project) -> HttpResponse:
+    if request.method != "POST":
+        name = _further_version_of(request, project)
+        form = UploadForm(initial={"name": name, "together": "parts" if name else "each"})
+        return render(request, "datasets/upload.html", _context(form))
+    form = UploadForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _answer_invalid(request, form)
+    try:
+        address = _keep(request, project, form.cleaned_data)
+    except ValidationError as error:
+        form.add_error(None, error)
+        return _answer_invalid(request, form)
+    return JsonResponse({"address": address}) if _wants_json(request) else redirect(address)
+
+
+def _keep(request: HttpRequest, project: Project, wanted: dict[str, Any]) -> str:
+    """Where to go once what was sent is kept; ValidationError where nothing of it could be."""
+    given, user = wanted["files"], access.signed_in(request)
+    common = {"project": project, "user": user, "chosen_format": wanted["chosen_format"]}
+    if len(given) == 1:
+        (file,) = given
+        version = services.dataset_upload(name=wanted["name"], file=file, file_name=file.name or "", **common)
+    elif wanted["together"] == "parts":
+        named = [(cast(BinaryIO, file), file.name or "") for file in given]
+        version = parts.dataset_upload_parts(name=wanted["name"], given=named, **common)
+        text = _("%(count)s files were joined into one data set.")
+        messages.success(request, text % {"count": number(len(given))})
+    else:
+        _keep_each(request, given, common)
+        return reverse("datasets:list", args=[project.slug])
+    return _address(project, version)
+
+
+def _keep_each(request: HttpRequest, given: list[UploadedFile[bytes]], common: dict[str, Any]) -> None:
+    """Each file for itself: one that is refused takes no other with it."""
+    taken, refused = services.datasets_upload(given=[(file, file.name or "") for file in given], **common)
+    sentences = [
+        _("“%(name)s” was not uploaded: %(problem)s") % {"name": name, "problem": problem}
+        for name, problem in refused
+    ]
+    if not taken:
+        raise ValidationError(sentences)
+    text = ngettext("%(count)s file uploaded: %(names)s.", "%(count)s files uploaded: %(names)s.", len(taken))
+    names = _(", ").join(version.file_name for version in taken)
+    messages.success(request, text % {"count": number(len(taken)), "names": names})
+    for sentence in sentences:
+        messages.error(request, sentence)
+
+
+def _too_many_sentence() -> str:
+    text = _("An upload can have at most %(most)s files. Nothing was saved. Upload fewer at a time.")
+    return text % {"most": settings.DATA_UPLOAD_MAX_NUMBER_FILES}
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    """Sent by static/js/upload.js, which shows the progress; the plain form works too."""
+    return request.headers.get("Accept") == "application/json"
+
+
+def _answer_invalid(request: HttpRequest, form: UploadForm) -> HttpResponse:
+    if _wants_json(request):
+        sentences = [text for errors in form.errors.values() for text in errors]
+        return JsonResponse({"errors": sentences}, status=422)
+    return render(request, "datasets/upload.html", _context(form), status=422)
+
+
+def _address(project: Project, version: Version) -> str:
+    return reverse("datasets:version", args=[project.slug, version.dataset_id, version.number])
+
+
+def _context(form: UploadForm) -> dict[str, Any]:
+    most_files = settings.DATA_UPLOAD_MAX_NUMBER_FILES
+    return {"form": form, "formats": format_guide.formats(), "most_files": most_files, **_limits()}
+
+
+def _limits() -> dict[str, Any]:
+    config = settings.CONFIG
+    return {
+        "max_bytes": uploads.limit_bytes(),
+        "unpacked_max_bytes": config.unpacked_max_mb * 1024 * 1024,
+        "row_max_bytes": config.row_max_kb * 1024,
+        "row_values_max": config.row_values_max,
+        "rows_max": config.rows_max,
+    }
+
+
+@login_required
+def formats(request: HttpRequest, slug: str) -> HttpResponse:
+    """The format guide."""
+    access.get_project(request, slug, LOOK)
+    context = {"formats": format_guide.formats(), "kinds": format_guide.kinds(), **_limits()}
+    return render(request, "datasets/guide.html", context)
+
+
+def _further_version_of(request: HttpRequest, project: Project) -> str:
+    """The name of the data set that ?dataset= names, if it is one of the project's."""
+    wanted = request.GET.get("dataset", "")
+    found = (
+        Dataset.objects.filter(project=project, pk=int(wanted[:18])).first() if wanted.isdecimal() else None
+    )
+    return found.name if found else ""
+
+
+@login_required
+def sample(request: HttpRequest, slug: str, name: str) -> FileResponse:
+    """One of the sample files."""
+    access.get_project(request, slug, LOOK)
+    path = next((path for path in uploads.sample_files().values() if path.name == name), None)
+    if path is None:
+        raise Http404
+    return FileResponse(path.open("rb"), as_attachment=True, filename=name)

@@ -1,0 +1,101 @@
+"""A look at a version before it is used: its first rows with references and answers, and its fields with examples."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Length
+
+from datasets import selectors
+from datasets.core.rules import JSON_TYPES
+from datasets.core.search_index import decoded
+from datasets.core.variables import reference_in, response_data
+from datasets.messages import TYPES
+from datasets.models import Response, Row, Version
+from datasets.views import row_browser
+from datasets.views.row_browser import EXCERPT, WHOLE, RowFilter, RowLine
+
+ROWS, MODELS = 3, 4
+LOOKED_AT, EXAMPLES, EXAMPLE = 50, 3, 60  # rows, values and characters by which a field is described
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRow:
+    """A row; `reference` is '' where there is none, `answers` are (model, beginning of its first answer)."""
+
+    line: RowLine
+    reference: str
+    answers: list[tuple[str, str]]
+
+
+def first_rows(version: Version) -> list[FirstRow]:
+    """The first rows, good or bad; of a bad or a very long one only its beginning."""
+    lines = row_browser.rows_page(version, RowFilter(), size=ROWS).rows
+    readable = [line.line for line in lines if line.question]
+    rows = {row.line: row for row in _short(version).filter(line__in=readable)}
+    answers = _answers(list(rows.values()))
+    return [_first(line, rows.get(line.line), answers) for line in lines]
+
+
+def _short(version: Version) -> QuerySet[Row]:
+    """The version's rows that are shown whole."""
+    rows = Row.objects.filter(version=version).select_related("version")
+    return rows.annotate(length=Length("raw")).filter(length__lte=WHOLE)
+
+
+def _first(line: RowLine, row: Row | None, answers: dict[int, list[tuple[str, str]]]) -> FirstRow:
+    if row is None:
+        return FirstRow(line, "", [])
+    return FirstRow(line, _reference(row)[:EXCERPT], answers.get(row.pk, []))
+
+
+def _reference(row: Row) -> str:
+    reference = reference_in(selectors.row_values(row))
+    if reference is None:
+        return ""
+    return reference if isinstance(reference, str) else json.dumps(reference, ensure_ascii=False)
+
+
+def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
+    """By row: whose answers there are, and how each one's first begins."""
+    first = Response.uploaded.filter(row__in=rows, number=1).order_by("candidate__name")
+    found: dict[int, list[tuple[str, str]]] = {}
+    for row, name, raw in first.values_list("row_id", "candidate__name", "raw"):
+        if len(found.setdefault(row, [])) < MODELS:
+            found[row].append((name, str(response_data(raw)["content"])[:EXCERPT]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSeen:
+    """A field, in how many rows it stands, and which types and values it has in the first of them."""
+
+    name: str
+    rows: int
+    types: list[str]
+    examples: list[str]
+
+
+def fields_seen(version: Version) -> list[FieldSeen]:
+    """The fields of a version by name; types and examples come from the first rows."""
+    found = Row.objects.filter(version=version, valid=True).order_by("line").annotate(length=Length("raw"))
+    first = [
+        decoded(raw, True)
+        for raw, length in found.values_list("raw", "length")[:LOOKED_AT]
+        if length <= WHOLE
+    ]
+    seen = []
+    for name, rows in sorted(version.fields_found.items()):
+        values = [row[name] for row in first if isinstance(row, dict) and name in row]
+        types = list(dict.fromkeys(JSON_TYPES[type(value)] for value in values))
+        texts = dict.fromkeys(_example(value) for value in values if value is not None)
+        seen.append(FieldSeen(name, rows, [str(TYPES[kind]) for kind in types], list(texts)[:EXAMPLES]))
+    return seen
+
+
+def _example(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= EXAMPLE else text[:EXAMPLE] + "…"

@@ -1,0 +1,148 @@
+"""Make DATA_DIR ready for use: folders, keys, tables."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from evalsite import secrets
+from evalsite.storage import files
+
+MIGRATING = 0x6576616C  # the number of PostgreSQL's advisory lock; any would do
+log = logging.getLogger(__name__)
+FOLDERS = ("uploads", "incoming", "keys", "static", "search", "under-way")
+
+
+def prepare() -> None:
+    """Create what is missing and migrate. Raises CommandError if the folder cannot be written."""
+    try:
+        os.umask(0o777 & ~settings.DATA_FOLDER_MODE)  # for SQLite too, which creates its files by itself
+        settings.DATA_DIR.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
+        for name in FOLDERS:
+            (settings.DATA_DIR / name).mkdir(exist_ok=True, mode=settings.DATA_FOLDER_MODE)
+        settings.FILE_UPLOAD_TEMP_DIR = settings.DATA_DIR / "incoming"  # it may not have been there before
+        restrict()
+        if not settings.CONFIG.secret_key:
+            settings.SECRET_KEY = secrets.make_key(settings.DATA_DIR, "django")
+    except OSError as error:
+        raise CommandError(
+            f"DATA_DIR ({settings.DATA_DIR}) cannot be written: {error.strerror or error}. "
+            "Choose another folder, for example: make run DATA_DIR=$HOME/evalsite-data"
+        ) from None
+    try:
+        files.check()
+    except files.Unreachable as error:
+        raise CommandError(
+            f"Files cannot be kept in {files.told()}: {error}. Check the settings S3_… and that the bucket is there."
+        ) from None
+    try:
+        with _migrating_alone():
+            _migrate()
+    except OperationalError as error:
+        what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CommandError(
+            f"The database does not answer: {what}. Check DATABASE_URL and that the server runs; without DATABASE_URL "
+            "evalsite keeps its data in DATA_DIR."
+        ) from None
+
+
+def restrict() -> None:
+    """Take other users' rights to the folders, databases and keys of an existing DATA_DIR away.
+
+    Files within the folders are left as they are: nobody else reaches them any more. So is what is not ours:
+    DATA_DIR may be a folder that holds other things too.
+    """
+    root = settings.DATA_DIR
+    for folder in (root, *(root / name for name in FOLDERS)):
+        _restrict(folder, settings.DATA_FOLDER_MODE)
+    for file in (*root.glob("evalsite.sqlite3*"), *(root / "keys").iterdir()):
+        with suppress(FileNotFoundError):  # SQLite removes its own when the last connection is closed
+            _restrict(file, settings.DATA_FILE_MODE)
+
+
+def _restrict(path: Path, mode: int) -> None:
+    found = path.stat()
+    now = stat.S_IMODE(found.st_mode)
+    if now == mode:
+        return
+    if found.st_uid == os.geteuid() and not now & stat.S_ISVTX:  # a folder such as /tmp belongs to everybody
+        path.chmod(mode)
+    elif now & ~mode & 0o077:
+        log.warning(
+            "Other users of this machine may have access to %s (mode %o). Run: chmod %o %s",
+            path,
+            now,
+            mode,
+            path,
+        )
+
+
+def _migrate() -> None:
+    """A second faster where nothing is to be done: a worker that was killed is back the sooner."""
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", interactive=False, verbosity=0)
+
+
+@contextmanager
+def _migrating_alone() -> Iterator[None]:
+    """Several machines may start at once; on PostgreSQL one migrates while the others wait."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATING])
+
+
+def claim() -> IO[str]:
+    """Hold DATA_DIR for one `serve`, as long as the file that is returned stays open; a killed one holds nothing.
+
+    A second one would send the demo judge's address elsewhere, and everything would be asked by two.
+    Raises CommandError while another one serves it.
+    """
+    lock = (settings.DATA_DIR / "serving").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise CommandError(
+            f"Another evalsite is running with this DATA_DIR ({settings.DATA_DIR}). "
+            "Use that one, end it first, or choose another folder: make run DATA_DIR=/path PORT=8010"
+        ) from None
+    return lock
+
+
+def collect_static() -> None:
+    """Collect, hash and compress the static files, if they are not those of the last time."""
+    stamp, state = settings.STATIC_ROOT / "collected", static_state()
+    if stamp.exists() and stamp.read_text() == state:
+        return
+    call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+    stamp.write_text(state)
+
+
+def static_state() -> str:
+    """Changes with every change of a static file."""
+    files = sorted(
+        path for folder in settings.STATICFILES_DIRS for path in Path(folder).rglob("*") if path.is_file()
+    )
+    told = "".join(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns};" for path in files)
+    return hashlib.sha256(told.encode()).hexdigest()

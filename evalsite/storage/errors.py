@@ -1,0 +1,73 @@
+"""Errors that come from where data is kept, not from the program: they pass, and nothing is wrong with the request."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from enum import Enum, auto
+
+from django.db import InterfaceError, OperationalError
+
+from evalsite.storage import files
+
+
+class StorageProblem(Enum):
+    """What is not available."""
+
+    DISK_FULL = auto()
+    DATABASE_BUSY = auto()  # locked by somebody else for longer than it was waited for
+    DATABASE_AWAY = auto()  # it does not answer, or cannot be read or written
+    FILES_AWAY = auto()  # the bucket (FILES=s3)
+
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # EFBIG: a limit on the size of one file
+_SQLITE = {  # primary result codes
+    sqlite3.SQLITE_BUSY: StorageProblem.DATABASE_BUSY,
+    sqlite3.SQLITE_LOCKED: StorageProblem.DATABASE_BUSY,
+    sqlite3.SQLITE_FULL: StorageProblem.DISK_FULL,
+    sqlite3.SQLITE_IOERR: StorageProblem.DATABASE_AWAY,
+    sqlite3.SQLITE_CANTOPEN: StorageProblem.DATABASE_AWAY,
+    sqlite3.SQLITE_READONLY: StorageProblem.DATABASE_AWAY,
+}
+_POSTGRESQL = {  # SQLSTATE, or its class
+    "53100": StorageProblem.DISK_FULL,
+    "53": StorageProblem.DATABASE_AWAY,  # too many connections, out of memory
+    "08": StorageProblem.DATABASE_AWAY,  # connection lost
+    "57P": StorageProblem.DATABASE_AWAY,  # the server is shut down, or starts
+    "25006": StorageProblem.DATABASE_AWAY,  # read only: a standby
+    "55P03": StorageProblem.DATABASE_BUSY,  # lock_timeout
+    "40": StorageProblem.DATABASE_BUSY,  # deadlock, serialization
+}
+
+
+def storage_problem(error: BaseException) -> StorageProblem | None:
+    """What an error says about storage; None if it has another cause."""
+    from_database = False
+    for one in _causes(error):
+        from_database = from_database or isinstance(one, (OperationalError, InterfaceError))
+        if isinstance(one, files.Unreachable):
+            return StorageProblem.FILES_AWAY
+        if isinstance(one, OSError) and one.errno in NO_SPACE:
+            return StorageProblem.DISK_FULL
+        if isinstance(one, sqlite3.Error):
+            return _SQLITE.get(getattr(one, "sqlite_errorcode", -1) & 0xFF)
+        if from_database and hasattr(one, "sqlstate"):  # psycopg; without a code the server said nothing
+            return _of_postgresql(one.sqlstate) if one.sqlstate else StorageProblem.DATABASE_AWAY
+    return None
+
+
+def database_unavailable(error: BaseException) -> bool:
+    """Is the database locked or away? What was being done is right, and can be done again later."""
+    return storage_problem(error) in (StorageProblem.DATABASE_BUSY, StorageProblem.DATABASE_AWAY)
+
+
+def _of_postgresql(code: str) -> StorageProblem | None:
+    return _POSTGRESQL.get(code) or _POSTGRESQL.get(code[:3]) or _POSTGRESQL.get(code[:2])
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what it came from: Django raises its own from the driver's, and others while it handles them."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

@@ -1,0 +1,81 @@
+"""Tasks wait in a table of our own database; workers look into it four times a second. Needs no other service."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import datetime, timedelta
+from types import FrameType
+from typing import Any
+
+from django.db import DatabaseError, close_old_connections
+from django.utils import timezone
+from django_tasks.base import Task
+from django_tasks_db.management.commands.db_worker import Worker
+from django_tasks_db.models import DBTaskResult
+
+from evalsite.tasks import workers
+from evalsite.tasks.backoff import Backoff
+
+POLL_SECONDS = 0.25
+WORKED_SECONDS = 10.0  # a worker that ran this long is not failing again and again
+
+
+def enqueue(task: Task[..., Any], arguments: dict[str, int | str]) -> None:
+    """Add a task, unless the same one waits already."""
+    waiting = DBTaskResult.objects.ready().filter(task_path=task.module_path)
+    if not any(result.args_kwargs["kwargs"] == arguments for result in waiting[:50]):
+        task.enqueue(**arguments)
+
+
+def waiting(queue: str) -> tuple[int, datetime | None]:
+    """How many tasks wait, and since when the oldest does."""
+    ready = DBTaskResult.objects.ready().filter(queue_name=queue)
+    return ready.count(), ready.order_by("enqueued_at").values_list("enqueued_at", flat=True).first()
+
+
+def tidy(queue: str) -> None:
+    """Forget tasks that ended more than a day ago, and those whose worker was killed."""
+    long_ago = timezone.now() - timedelta(days=1)
+    DBTaskResult.objects.finished().filter(finished_at__lt=long_ago).delete()
+    DBTaskResult.objects.running().filter(started_at__lt=long_ago).delete()
+
+
+def trouble() -> str:
+    """What keeps messages from arriving: nothing here that would not keep pages from answering too."""
+    return ""
+
+
+class SiteWorker(Worker):
+    """django-tasks-db's worker, which tells a long task to end when it is told to stop itself."""
+
+    def shutdown(self, signum: int, frame: FrameType | None) -> None:
+        workers.stopping.set()
+        super().shutdown(signum, frame)
+
+
+def work(queue: str) -> None:
+    """Take up tasks of a queue, one at a time, until SIGTERM."""
+    logging.getLogger("django_tasks_db").setLevel(logging.ERROR)
+    worker = SiteWorker(
+        queue_names=[queue],
+        interval=POLL_SECONDS,
+        batch=False,
+        backend_name="default",
+        startup_delay=False,
+        max_tasks=None,
+        worker_id=workers.owner()[:64],
+        excluded_queue_names=[],
+    )
+    worker.configure_signals()
+    backoff = Backoff()
+    while worker.running:
+        began = time.monotonic()
+        try:
+            worker.run()
+        except DatabaseError as error:
+            if time.monotonic() - began > WORKED_SECONDS:
+                backoff.succeeded()
+            workers.log.warning("The database does not take work, trying again: %s", error)
+            close_old_connections()
+            time.sleep(backoff.failed())

@@ -1,0 +1,149 @@
+"""How large a request may be: decided from its headers, before anything of its body is read or written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
+
+from evalsite.templatetags.show import filesize
+from evalsite.web.exchange import BUFFERED
+from evalsite.web.refusals import refusal
+from evalsite.web.server import BODY_WAITS, STEP_ASIDE, WHOLE_BODY
+from evalsite.web.threads import Busy
+
+View = TypeVar("View", bound=Callable[..., Any])
+RETRY_SECONDS = 30
+
+
+class TooLarge(Exception):
+    """A request beyond its limit; the text says what to do."""
+
+
+def upload_page(view: View) -> View:
+    """Marks a view that takes files. It checks who may send one, then calls `allow`, then reads the body and checks
+    the CSRF token (csrf_protect): the token is in the body."""
+    marked = csrf_exempt(view)
+    marked.takes_files = True  # type: ignore[attr-defined]
+    return marked
+
+
+def allow(request: HttpRequest, most: int, sentence: str) -> None:
+    """Let an upload page read a file of up to `most` bytes into a temporary file. Raises TooLarge, Busy, and OSError
+    where the disk has no space for it."""
+    _check(request, most + int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), sentence)
+    _check_space(int(request.META.get("CONTENT_LENGTH") or 0))
+    handler = TemporaryFileUploadHandler(request)
+    request.upload_handlers = [handler]
+    request.discard_upload = handler.upload_interrupted  # type: ignore[attr-defined]
+
+
+def file_too_large(most: int) -> str:
+    """What to say about a file beyond a limit of its own."""
+    text = _("The file is larger than %(most)s. Nothing was saved. Split it and upload the parts one by one.")
+    return text % {"most": filesize(most)}
+
+
+class RequestLimitsMiddleware:
+    """Refuses bodies beyond the limit, and transfers beyond the number that the server can carry at a time.
+
+    It stands before the CSRF middleware, which reads the body.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        discard_upload = getattr(request, "discard_upload", None)
+        if discard_upload is not None:  # Django leaves the file of a broken upload to the garbage collector
+            with suppress(OSError):  # what is still in its buffer does not fit on a full disk
+                discard_upload()
+        if not response.streaming or int(response.get("Content-Length", str(BUFFERED + 1))) <= BUFFERED:
+            return response
+        try:
+            step_aside(request)
+        except Busy:
+            response.close()
+            return _busy(request)
+        return response
+
+    def process_view(self, request: HttpRequest, view: Any, *args: Any) -> HttpResponse | None:
+        if getattr(view, "takes_files", False):
+            return None
+        most, sentence = _form_limit(request)
+        try:
+            _check(request, most, sentence)
+        except (TooLarge, Busy) as error:
+            return self.process_exception(request, error)
+        return None
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, TooLarge):
+            return _too_large(request, str(error))
+        if isinstance(error, UnreadablePostError):  # the client is gone or was too slow: no fault of the site
+            return HttpResponse(status=408)
+        return _busy(request) if isinstance(error, Busy) else None
+
+
+def _form_limit(request: HttpRequest) -> tuple[int, str]:
+    if request.user.is_authenticated:
+        most = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+        sentence = _(
+            "Forms are limited to %(most)s. Nothing was saved. Go back in your browser (your text is still "
+            "there) and shorten it."
+        )
+    else:
+        most = WHOLE_BODY
+        sentence = _(
+            "Requests without signing in are limited to %(most)s. Nothing was saved. Sign in and try again."
+        )
+    return most, sentence % {"most": filesize(most)}
+
+
+def _check(request: HttpRequest, most: int, sentence: str) -> None:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if int(length) > most:
+        raise TooLarge(sentence)
+    if not request.META.get(BODY_WAITS):
+        return
+    if "CONTENT_LENGTH" not in request.META:
+        text = _(
+            "Requests without a Content-Length header are limited to %(most)s. Add the header and try again."
+        )
+        raise TooLarge(text % {"most": filesize(WHOLE_BODY)})
+    step_aside(request)
+
+
+def step_aside(request: HttpRequest) -> None:
+    """From here on the thread may take long: it waits for the client, or for a large file. Raises Busy."""
+    act = request.META.get(STEP_ASIDE)
+    if act is not None:
+        act()
+
+
+def _check_space(length: int) -> None:
+    """The temporary file and the copy that is kept are on the disk at the same time."""
+    free = shutil.disk_usage(settings.DATA_DIR).free
+    if 2 * length > free:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"{free} bytes left for an upload of {length}")
+
+
+def _too_large(request: HttpRequest, sentence: str) -> HttpResponse:
+    return refusal(request, 413, _("The request is too large"), sentence)
+
+
+def _busy(request: HttpRequest) -> HttpResponse:
+    title = _("Too many uploads and downloads at once")
+    text = _("Nothing was saved. Try again in a minute.")
+    return refusal(request, 503, title, text, retry_after=RETRY_SECONDS)

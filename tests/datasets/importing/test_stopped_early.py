@@ -1,0 +1,107 @@
+"""A file that was not read to its end: nobody uses what was read of it without having chosen to."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from datasets import selectors
+from datasets.core.repair.apply import Repair
+from datasets.importing.worker import import_version
+from datasets.models import Version
+from datasets.services import version_leave_bad_rows_out
+from datasets.versions.repair import version_repair
+from evalsite.accounts.models import User
+from evalsite.tasks import workers
+from tests.conftest import ClientOf
+from tests.datasets.conftest import Upload, answers, jsonl, question
+
+pytestmark = pytest.mark.django_db
+ROWS = jsonl(*(question(f"question {number}", model_outputs=answers(lark="yes")) for number in range(20)))
+CUT = gzip.compress(ROWS)[:-4]  # every row can be read, and still the file is not whole
+SENTENCE = "The file was not read to its end, so this version cannot be used yet."
+AGREED = "The file was not read to its end: what comes after these rows is in no run."
+
+
+@pytest.fixture
+def as_alice(client_of: ClientOf, alice: User) -> Client:
+    return client_of(alice)
+
+
+def address(version: Version) -> str:
+    return f"/p/physics/datasets/{version.dataset_id}/v{version.number}/"
+
+
+def usable(version: Version) -> bool:
+    return version in selectors.usable_versions(version.dataset.project)
+
+
+def test_a_cut_archive_is_not_used_unasked_though_all_its_rows_are_good(
+    as_alice: Client, upload: Upload, alice: User
+) -> None:
+    version = upload(CUT, read=True)
+    assert (version.rows, version.valid_rows, version.stopped_by) == (20, 20, "file.encoding")
+    assert not version.usable
+    assert not usable(version)
+    text = as_alice.get(address(version)).content.decode()
+    assert SENTENCE in text
+    assert "Go on with 20 good rows" in text
+    assert "The file is incomplete" in as_alice.get("/p/physics/runs/new/").content.decode()
+
+
+def test_more_rows_than_the_limit_are_not_left_out_unasked(upload: Upload, settings: LazySettings) -> None:
+    settings.CONFIG = replace(settings.CONFIG, rows_max=10)
+    version = upload(ROWS, read=True)
+    assert (version.rows, version.valid_rows, version.stopped_by) == (10, 10, "file.too_many_rows")
+    assert not usable(version)
+
+
+def test_going_on_with_what_was_read_is_chosen_and_stated(as_alice: Client, upload: Upload) -> None:
+    version = upload(CUT, read=True)
+    as_alice.post(address(version) + "leave-out/", {"rows": "0"})
+    version.refresh_from_db()
+    assert version.usable
+    assert usable(version)
+    assert AGREED in as_alice.get(address(version)).content.decode()
+    assert "not read to its end" in as_alice.get("/p/physics/datasets/").content.decode()
+    form = as_alice.get("/p/physics/evaluations/new/", {"version": str(version.pk)})
+    assert "The file of this version was not read to its end" in form.content.decode()
+
+
+def test_a_repaired_version_of_a_cut_file_is_no_whole_one(
+    as_alice: Client, upload: Upload, alice: User
+) -> None:
+    version = upload(gzip.compress(ROWS.replace(b"\n", b" // a note\n"))[:-4], read=True)
+    made, _new = version_repair(version=version, repairs=[Repair("strip_comments")], user=alice)
+    import_version(made.pk, workers.owner())
+    made.refresh_from_db()
+    assert (made.valid_rows, made.counts, made.stopped_by) == (20, {}, "file.encoding")
+    assert not usable(made)
+    assert (
+        "The file that this version was made from was not read to its end"
+        in as_alice.get(address(made)).content.decode()
+    )
+    assert version_leave_bad_rows_out(version=made, user=alice)
+    assert usable(made)
+
+
+def test_a_whole_file_has_nothing_to_leave_out(upload: Upload, alice: User) -> None:
+    version = upload(gzip.compress(ROWS), read=True)
+    assert version.stopped_by == ""
+    assert usable(version)
+    assert not version_leave_bad_rows_out(version=version, user=alice)
+
+
+def test_what_can_be_done_for_a_file_without_a_good_row_is_said(as_alice: Client, upload: Upload) -> None:
+    printed = upload(b'[\n{"messages": [{"role": "user",\n "content": "q"}]}\n]', read=True, name="printed")
+    empty = upload(b"\n", read=True, name="empty")
+    new_run = as_alice.get("/p/physics/runs/new/").content.decode()
+    assert "The file is not JSON Lines. Open its page to convert it." in new_run
+    assert "Upload a better file" in as_alice.get(address(empty)).content.decode()
+    page = as_alice.get(address(printed)).content.decode()
+    assert "<dt>Objects</dt><dd>1</dd>" in page
+    assert "1 object" in as_alice.get("/p/physics/datasets/").content.decode()

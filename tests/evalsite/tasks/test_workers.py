@@ -1,0 +1,180 @@
+"""Who is alive, what wakes whom."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from datasets.importing.worker import read_version
+from evalsite.models import WorkerProcess
+from evalsite.tasks import workers
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.django_db
+def test_this_process_is_alive() -> None:
+    assert workers.is_alive(workers.owner())
+
+
+@pytest.mark.django_db
+def test_a_process_that_ended_is_not() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    name = f"{socket.gethostname()}:{child.pid}:{workers._started(child.pid)}"
+    assert workers.is_alive(name)
+    child.communicate(b"\n")
+    assert not workers.is_alive(name)
+
+
+def test_another_process_under_the_same_number_is_another_owner() -> None:
+    assert not workers.is_alive(f"{socket.gethostname()}:{os.getpid()}:1")
+
+
+def heard(host: str, ago: timedelta) -> str:
+    name = f"{host}:7:7"
+    WorkerProcess.objects.create(owner=name, queue="runs", seen_at=timezone.now() - ago)
+    return name
+
+
+@pytest.mark.django_db
+def test_a_worker_elsewhere_is_alive_while_it_is_heard_of() -> None:
+    assert workers.is_alive(heard("elsewhere", timedelta(seconds=5)))
+    assert not workers.is_alive(heard("far-away", timedelta(seconds=60)))
+
+
+@pytest.mark.django_db
+def test_a_queue_without_a_living_worker_is_told() -> None:
+    heard("far-away", timedelta(seconds=60))
+    assert not workers.worker_alive("runs")
+    workers.beat("runs")
+    assert workers.worker_alive("runs")
+    assert not workers.worker_alive("data")
+
+
+@pytest.mark.django_db
+def test_the_dead_are_forgotten() -> None:
+    heard("far-away", timedelta(seconds=60))
+    workers.reconcile()
+    assert not WorkerProcess.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_worker_on_this_host_that_has_fallen_silent_is_not_alive_and_not_forgotten() -> None:
+    workers.beat("runs")
+    WorkerProcess.objects.update(seen_at=timezone.now() - timedelta(seconds=11))
+    assert workers.silent_workers() == {workers.owner()}
+    workers.reconcile()
+    assert not workers.is_alive(workers.owner())
+    workers.beat("runs")
+    assert workers.is_alive(workers.owner())
+
+
+@pytest.mark.django_db
+def test_a_heartbeat_tells_of_the_loops_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(60)
+    monkeypatch.setattr(workers, "time", clock)
+    with workers.turning() as turned:
+        clock.wait(12)
+        workers.beat("runs")
+        assert not workers.is_alive(workers.owner())
+        turned()
+        workers.beat("runs")
+        assert workers.is_alive(workers.owner())
+
+
+def test_a_process_whose_loop_does_not_turn_ends() -> None:
+    program = "import time; from evalsite.tasks import workers; workers.STUCK_SECONDS = 0.1\n"
+    program += "with workers.turning(): time.sleep(0.2); workers.end_if_stuck()"
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONPATH": str(ROOT)}
+    started = "import django; django.setup()\n" + program
+    assert subprocess.run([sys.executable, "-c", started], env=environment).returncode == -signal.SIGKILL
+
+
+def test_a_worker_that_falls_silent_is_noticed_between_the_regular_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, looks = Clock(40), list[float]()
+    monkeypatch.setattr(workers, "stopping", clock)
+    monkeypatch.setattr(workers, "time", clock)
+    monkeypatch.setattr(workers, "beat", lambda _: None)
+    monkeypatch.setattr(workers, "silent_workers", lambda: {"other"} if clock.now >= 1020 else set())
+    monkeypatch.setattr(workers, "reconcile", lambda _: looks.append(clock.now - 1000))
+    workers.keep_house("runs", lambda _: None)
+    assert looks == [0, 15, 20, 35]
+
+
+class Clock:
+    """Stands for `stopping` and for the time: each wait takes as long as it may."""
+
+    def __init__(self, ends: float) -> None:
+        self.now, self.ends = 1000.0, 1000.0 + ends
+
+    def wait(self, seconds: float) -> bool:
+        self.now += seconds
+        return self.now > self.ends
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, away, looks, told = Clock(60), range(10, 31), list[float](), list[Exception]()
+
+    def beat(queue: str) -> None:
+        if int(clock.now - 1000) in away:
+            raise OperationalError("gone")
+
+    monkeypatch.setattr(workers, "stopping", clock)
+    monkeypatch.setattr(workers, "time", clock)
+    monkeypatch.setattr(workers, "beat", beat)
+    monkeypatch.setattr(workers, "silent_workers", set)
+    monkeypatch.setattr(workers, "reconcile", lambda _: looks.append(clock.now - 1000))
+    workers.keep_house("runs", told.append)
+    assert looks == [0, 45, 60]
+    assert len(told) == 9
+
+
+@pytest.mark.django_db(transaction=True)
+def test_waking_twice_for_the_same_work_makes_one_task() -> None:
+    workers.wake(read_version, version_id=1)
+    workers.wake(read_version, version_id=1)
+    workers.wake(read_version, version_id=2)
+    assert DBTaskResult.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_task_holds_no_more_than_its_number() -> None:
+    workers.wake(read_version, version_id=1)
+    assert DBTaskResult.objects.get().args_kwargs == {"args": [], "kwargs": {"version_id": 1}}
+
+
+def test_this_process_holds_a_row_only_while_it_works_on_it() -> None:
+    seen = []
+
+    @workers.works_on(WorkerProcess)
+    def work(pk: int) -> None:
+        held = (workers.is_held(workers.owner(), WorkerProcess, other) for other in (pk, pk + 1))
+        seen.extend(held)
+
+    work(7)
+    assert seen == [True, False]
+    assert not workers.is_held(workers.owner(), WorkerProcess, 7)
+
+
+@pytest.mark.django_db
+def test_a_row_that_another_process_claimed_is_held_while_that_lives() -> None:
+    parent = f"{socket.gethostname()}:{os.getppid()}:{workers._started(os.getppid())}"
+    assert workers.is_held(parent, WorkerProcess, 7)
+    assert not workers.is_held(f"{socket.gethostname()}:{os.getppid()}:1", WorkerProcess, 7)

@@ -1,0 +1,92 @@
+"""An endpoint that is down is left alone, said to be down, and asked again when it is back."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from judging.core.judges import circuit_breaker, scripted
+from judging.core.judges.retry import RetryPolicy
+from judging.core.judges.scripted import Answer, Received, ScriptedJudge
+from judging.endpoints import limiter
+from judging.endpoints.models import EndpointLoad
+from judging.runs import pump
+from judging.runs.endpoint_outages import down_endpoints
+from judging.runs.models import Run, RunState
+from tests.judging.working import an_endpoint, run_on, workers
+from tests.make import a_project
+from tests.patience import PATIENCE, wait_until
+
+pytestmark = [pytest.mark.timed, pytest.mark.django_db(transaction=True)]
+
+
+def test_an_outage_of_seconds_costs_no_judgement_and_few_calls() -> None:
+    def away_for_a_while(asked: Received) -> Answer:
+        return scripted.server_error() if away(asked) else Answer("[[5]]", delay=0.05)
+
+    def away(asked: Received) -> bool:
+        return 0.5 < asked.at - judge.requests[0].at < 4
+
+    with ScriptedJudge(away_for_a_while) as judge:
+        run = run_on(an_endpoint(a_project(), judge.url, concurrency=8), 300)
+        threads = workers(
+            run, 2, RetryPolicy()
+        )  # its pauses: on a busy machine workers hear of each other late
+        wait_until(lambda: bool(down_endpoints(Run.objects.get(pk=run.pk))))
+        (down,) = down_endpoints(Run.objects.get(pk=run.pk))
+        for thread in threads:
+            thread.join(PATIENCE)
+        in_the_outage = [asked for asked in judge.requests if away(asked)]
+    assert (down.name, "answers every request with an error" in down.why) == ("judge", True)
+    assert Run.objects.get(pk=run.pk).scored == 300
+    assert len(in_the_outage) < 40
+
+
+def test_tries_that_failed_are_not_called_broken_off_when_their_worker_ends() -> None:
+    with ScriptedJudge(scripted.server_error()) as judge:
+        run = run_on(an_endpoint(a_project(), judge.url), 20)
+        pump.work("test:1:1", stop=threading.Event(), only=run.pk, life=2)
+    run.refresh_from_db()
+    assert (run.calls, run.calls_again) == (run.calls_failed, 0)
+    assert run.calls > 0
+
+
+def test_all_workers_together_send_one_call_to_find_out() -> None:
+    with ScriptedJudge(scripted.server_error()) as judge:
+        endpoint = an_endpoint(a_project(), judge.url)
+        key = f"endpoint {endpoint.pk}"
+        limiter.ensure_row(key)
+        EndpointLoad.objects.update(down_since=limiter.now() - 5, next_try_at=limiter.now() - 1)
+        assert [limiter.claim_probe(key, 1), limiter.claim_probe(key, 1)] == [True, False]
+
+
+def test_a_run_of_a_command_waits_no_longer_than_it_is_told_to() -> None:
+    with ScriptedJudge(scripted.server_error()) as judge:
+        run = run_on(an_endpoint(a_project(), judge.url, concurrency=8), 300)
+        policy = RetryPolicy(base_seconds=0.01, down_seconds=1.0)
+        pump.work("test:1:1", stop=threading.Event(), only=run.pk, policy=policy)
+        assert len(judge.requests) < 100
+    assert set(run.judgements.values_list("state", "reason")) == {("error", "server_error")}
+
+
+def test_a_refusal_that_is_about_one_request_closes_nothing() -> None:
+    def choosy(asked: Received) -> Answer:
+        return scripted.refusal(400, "content_filter") if "alpha" in asked.prompt else Answer("[[5]]")
+
+    with ScriptedJudge(choosy) as judge:
+        run = run_on(an_endpoint(a_project(), judge.url), 40)
+        pump.work("test:1:1", stop=threading.Event(), only=run.pk)
+    assert EndpointLoad.objects.get().down_since == 0
+    assert Run.objects.get(pk=run.pk).state == RunState.FINISHED
+
+
+def test_a_closed_endpoint_is_tried_ever_more_rarely() -> None:
+    assert [circuit_breaker.probe_delay(tries) for tries in range(7)] == [1, 2, 4, 8, 16, 30, 30]
+
+
+def test_retries_are_granted_as_long_as_half_of_the_calls_are_answered() -> None:
+    budget = circuit_breaker.RetryBudget(most=3)
+    granted = [budget.spend() for _ in range(4)]
+    budget.earn()
+    assert (granted, budget.spend(), budget.spend()) == ([True] * 3 + [False], True, False)
