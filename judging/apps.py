@@ -11,8 +11,8 @@ class JudgingConfig(AppConfig):
         from judging.metrics.selectors import metrics_that_use
         from judging.people.exporting import people_of
         from judging.runs.export import people_columns
-        from judging.runs.past_replies import RunReplies
+        from judging.runs.rerun.parser_trial import RunReplies
 
         people_columns.append(people_of)
-        reply_history.register(RunReplies())
         metrics_using.append(metrics_that_use)
+        reply_history.register(RunReplies())

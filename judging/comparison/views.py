@@ -25,7 +25,7 @@ from judging.metrics.version_diff import PartView, parts_of_definitions
 from judging.reports.figures import for_page
 from judging.runs.access import get_judgement, get_run
 from judging.runs.models import JudgeReply, Run
-from judging.runs.rereading import definition_now
+from judging.runs.rerun.reparse import definition_now
 
 LAYOUT = 1  # of what is kept; to be raised when KeptChange changes
 ITEMS_PER_PAGE = 50

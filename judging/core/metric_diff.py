@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 
 Kind = Literal["same", "gone", "new", "skipped"]
 MOST_COMPARISONS = 4_000_000  # of a line with a line; longer texts are shown as replaced as a whole

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from judging.core.pipeline import Context, MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.prompts import RenderItem
+from judging.core.results import Context
 
 
 def render_item(context: Context, metric: MetricDefinition) -> RenderItem:

@@ -16,7 +16,7 @@ from evalsite.access import May
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
 from judging.core.lint.findings import Finding, Lint
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.lint import BREAKS_RULE, ReferenceFinding, ReferenceLint
 from judging.lint_messages import sentence

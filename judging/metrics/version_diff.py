@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
+from judging.core.metric_definition import MetricDefinition
 from judging.core.metric_diff import Part, TextChange, as_text, difference
-from judging.core.pipeline import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
 

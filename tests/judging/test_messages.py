@@ -62,7 +62,11 @@ def test_every_reply_without_a_score_has_a_sentence(code: str) -> None:
 
 
 def test_every_failure_that_the_engine_makes_has_a_sentence() -> None:
-    engine = [*(SOURCES / "runs").glob("*.py"), SOURCES / "core" / "pipeline.py"]
+    engine = [
+        *(SOURCES / "runs").glob("*.py"),
+        *(SOURCES / "endpoints").glob("*.py"),
+        SOURCES / "core" / "pipeline.py",
+    ]
     codes = codes_given_to({"Failure", "error", "unparsed"}, 0, *engine)
     assert {"internal", "no_judge", "key_missing"} <= codes <= set(REASONS)
 

@@ -18,9 +18,9 @@ from judging.metrics.editor.samples import choose_sample
 from judging.metrics.lint import answers_of
 from judging.people import desk
 from judging.people.showing import shown_to
-from judging.runs import pump
 from judging.runs.export import records
 from judging.runs.models import Judgement, Run
+from judging.runs.worker import run_worker
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
 from tests.make import a_metric, a_run, a_version
@@ -49,7 +49,7 @@ def test_a_judge_reads_each_answer_in_its_own_conversation(
 ) -> None:
     with ScriptedJudge(reply=lambda _: "Score: [[8]]") as judge:
         run = a_run(version, a_metric(judge.url, template=TEMPLATE, preprocess=PREPROCESS))
-        pump.work("test:1:1", stop=threading.Event(), only=run.pk)
+        run_worker.work("test:1:1", stop=threading.Event(), only=run.pk)
     asked = {one["model"]: one["judges"][0]["request"]["messages"][-1]["content"] for one in records(run)}
     assert asked == {
         "alpha": "[USER] one?\n[BOT] theirs | two? | expected | theirs",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from judging.core.pipeline import AskedJudge
 from judging.core.replies import parse_score, why_unread, without_thinking
+from judging.core.results import JudgeCall
 from judging.core.rules.program import BEST, WORST, Program, Reason, Rule, RuleText, Scored
 from judging.core.rules.values import Value, text_of
 
@@ -156,7 +156,7 @@ def read_reply(content: str, finish_reason: str | None = None) -> Scored | Reaso
     return Scored(parsed.value, Reason("judge_said", {"said": said[:MOST_REASON]}))
 
 
-def read_asked(asked: AskedJudge) -> Scored | Reason:
+def read_asked(asked: JudgeCall) -> Scored | Reason:
     """What the judge model said of a line, or why it said nothing."""
     if asked.failure is not None:
         return Reason(asked.failure.code, {"detail": asked.failure.detail})

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from datasets.core.variables import reference_in
-from judging.core.pipeline import AskedJudge, Item, Question, Ruled, RuledLine, Verdict
+from judging.core.results import Item, JudgeCall, Question, Ruled, RuledLine, Verdict
 from judging.core.rules.ask import prompt_for, read_asked
 from judging.core.rules.formats import (
     MISSING,
@@ -41,7 +41,7 @@ PENDING = Reason("pending")
 
 Run = Callable[[Call], Awaitable[Scored | Reason]]
 # One reply a question, in order; None where what was said before is read again, and this was not asked then.
-Ask = Callable[[Sequence[Question]], Awaitable[Sequence[AskedJudge | None]]]
+Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall | None]]]
 LineResults = dict[int, Scored | Reason]
 
 JUDGE = 0  # a rule metric has one judge model; a question's `repeat` is the index of its line
@@ -305,7 +305,7 @@ async def judge_by_rules(program: Program, item: Item, run: Run, ask: Ask | None
     return ruled(evaluation, found | answered, tuple(one for _line, one, _said in asked), verdicts)
 
 
-def _verdict(asked: AskedJudge, found: Scored | Reason) -> Verdict:
+def _verdict(asked: JudgeCall, found: Scored | Reason) -> Verdict:
     if isinstance(found, Scored):
         return Verdict(asked.judge, asked.repeat, found.score)
     return Verdict(asked.judge, asked.repeat, None, found.code)
@@ -314,7 +314,7 @@ def _verdict(asked: AskedJudge, found: Scored | Reason) -> Verdict:
 def ruled(
     evaluation: Evaluation,
     found: LineResults | None = None,
-    asked: tuple[AskedJudge, ...] = (),
+    asked: tuple[JudgeCall, ...] = (),
     verdicts: tuple[Verdict, ...] = (),
 ) -> Ruled:
     """The evaluation with what was found for its open lines, as a story keeps it."""

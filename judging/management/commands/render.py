@@ -9,7 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from datasets.core.reader import RawRow, read
+from datasets.core.reader import read
+from datasets.core.rows import RawRow
 from datasets.core.variables import row_and_response, row_data
 from judging.core.prompts import RenderItem, render
 from judging.core.sandbox.job import Failure, SandboxError

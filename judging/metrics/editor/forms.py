@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from evalsite.accounts.models import Project
 from judging.core.builtin import BUILTINS
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.scripts import ScriptKind
 from judging.messages import reason_sentence
 from judging.metrics.editor.judge_forms import CodeField, JudgeForm, judge_numbers, unified

@@ -12,15 +12,15 @@ from django.utils.translation import gettext_lazy
 
 from evalsite.accounts.models import Project
 from judging.core.builtin import BUILTINS
+from judging.core.metric_definition import JudgeModel, ParserSpec
 from judging.core.metrics_file import MAX_REPEATS
 from judging.core.paste_repair import repaired_pattern
-from judging.core.pipeline import JudgeModel, ParserSpec
 from judging.core.prompts import names_used
 from judging.core.replies import ParserError, make_parser
 from judging.core.sandbox.job import Failure, SandboxError
+from judging.endpoints import selectors
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
-from judging.endpoints.selectors import endpoints_of
 from judging.messages import FILE_PROBLEMS, reason_sentence
 from judging.sandbox_messages import localized
 from judging.sandboxes import preview_sandbox
@@ -124,7 +124,7 @@ class JudgeForm(forms.Form):
         if typed is not None and not checked:
             initial = {name: typed.get(f"{prefix}-{name}") for name in self.base_fields}
         super().__init__(typed if checked else None, prefix=prefix, initial=initial)
-        endpoints = endpoints_of(project)
+        endpoints = selectors.endpoints_of(project)
         if before and before.endpoint:  # an archived one stays chosen
             endpoints |= Endpoint.objects.filter(project=project, pk=before.endpoint)
         choice = self.fields["endpoint"]

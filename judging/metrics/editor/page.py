@@ -23,7 +23,7 @@ from evalsite.access import signed_in
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS, Builtin
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.messages import FILE_PROBLEMS
 from judging.metrics import services

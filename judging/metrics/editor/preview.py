@@ -9,8 +9,10 @@ from django.http import QueryDict
 from datasets.models import Version
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
-from judging.core.pipeline import Context, Item, MetricDefinition, with_changes
+from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import with_changes
 from judging.core.prompts import Piece, Preview, preview
+from judging.core.results import Context, Item
 from judging.core.sandbox.job import Failure, SandboxError
 from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.core.template_context import render_item

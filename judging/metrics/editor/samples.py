@@ -12,7 +12,7 @@ from datasets import selectors
 from datasets.core.variables import row_and_response
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project
-from judging.core.pipeline import Item
+from judging.core.results import Item
 from judging.core.rules.values import exact_json
 
 MAX_LOOKED_AT = 20_000  # rows, when looking for one that lacks a field

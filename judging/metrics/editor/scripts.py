@@ -14,10 +14,12 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
 from judging.core.judges.settings import JudgeSettings, build_request
+from judging.core.metric_definition import MetricDefinition
 from judging.core.paste_repair import Repair, repaired, repaired_pattern
-from judging.core.pipeline import AskedJudge, Context, MetricDefinition, with_changes
+from judging.core.pipeline import with_changes
 from judging.core.prompts import render
 from judging.core.recommended_scripts import RECOMMENDED, Recommended
+from judging.core.results import Context, JudgeCall
 from judging.core.sandbox.job import Failure, SandboxError
 from judging.core.scripts import (
     KINDS,
@@ -175,9 +177,9 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
     return ("[[B>A]]" if compares else f"Score: [[{definition.max_score:g}]]"), "example"
 
 
-def _answered(definition: MetricDefinition, context: Context, reply: str) -> tuple[AskedJudge, ...]:
+def _answered(definition: MetricDefinition, context: Context, reply: str) -> tuple[JudgeCall, ...]:
     """Every question that the metric asks, answered with the same reply."""
-    asked: tuple[AskedJudge, ...] = ()
+    asked: tuple[JudgeCall, ...] = ()
     for number, judge in enumerate(definition.judges):
         request = build_request(
             JudgeSettings(judge.url, judge.model, params=judge.params, system_prompt=judge.system_prompt),
@@ -185,7 +187,7 @@ def _answered(definition: MetricDefinition, context: Context, reply: str) -> tup
         )
         answer: dict[str, Any] = {"content": reply, "reasoning_content": None, "tool_calls": None}
         asked += tuple(
-            AskedJudge(number, repeat, request, answer, None, [], swapped=swapped)
+            JudgeCall(number, repeat, request, answer, None, [], swapped=swapped)
             for repeat in range(judge.repeats)
             for swapped in ((False, True) if judge.both_orders else (False,))
         )

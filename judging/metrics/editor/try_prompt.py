@@ -20,15 +20,13 @@ from judging.core.judges.client import open_client
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.retry import AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed, Parser, make_parser, why_unread
 from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import ScriptOutcome, run_preprocess
-from judging.endpoints.client_pool import default_concurrency, judge_settings
-from judging.endpoints.limiter import endpoint_key
-from judging.endpoints.manual_calls import Say, Turn, Waiting, Work
-from judging.endpoints.manual_calls import Trial as ManualCalls
+from judging.endpoints.manual_calls import Emit, ManualCall, Waiting, Work
 from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import judge_settings
 from judging.messages import reason_sentence
 from judging.metrics.editor.forms import MetricForms
 from judging.metrics.editor.preview import PromptPreview
@@ -125,29 +123,28 @@ def try_prompt(
         yield TryResult(request, code="busy_here")
         return
     try:
-        turn = Turn(endpoint_key(judge), judge.endpoint, default_concurrency(), patience=WAIT_SECONDS)
-        with ManualCalls(turn, _asking(settings, request)) as calls:
-            yield from calls.said()
+        with ManualCall(judge, _asking(settings, request), max_wait=WAIT_SECONDS) as call:
+            yield from call.events()
             asked: AskResult | TimeoutError | JudgeError
             try:
-                asked = calls.result()
+                asked = call.result()
             except (JudgeError, TimeoutError) as error:
                 asked = error
-        yield replace(_result(request, asked, metric, judge), waited=calls.turn.waited)
+        yield replace(_result(request, asked, metric, judge), waited=call.waited)
     finally:
         _tries.release()
 
 
 def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[AskResult]:
-    async def work(watch: Guard, say: Say) -> AskResult:
+    async def work(guard: Guard, emit: Emit) -> AskResult:
         async with asyncio.timeout(TOTAL_SECONDS), open_client(settings) as client:
             return await ask_with_retries(
                 client,
                 settings,
                 request,
                 policy=POLICY,
-                watch=watch,
-                on_text=lambda kind, text: say(Text(kind, text)),
+                guard=guard,
+                on_text=lambda kind, text: emit(Text(kind, text)),
             )
 
     return work

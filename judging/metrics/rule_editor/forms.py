@@ -10,12 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite.accounts.models import Project
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.program import Problem
+from judging.endpoints import selectors
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
-from judging.endpoints.selectors import endpoints_of
 from judging.metrics.editor.forms import MetricForm
 from judging.metrics.editor.judge_forms import CodeField, EndpointField, with_endpoint
 from judging.rule_messages import problem_sentence
@@ -53,7 +53,7 @@ class RuleForm(MetricForm):
     def __init__(self, data: Any, *, project: Project, before: MetricDefinition) -> None:
         super().__init__(data, initial=initial_of(before))
         self.before = before
-        endpoints = endpoints_of(project)
+        endpoints = selectors.endpoints_of(project)
         if self.judge and self.judge.endpoint:  # an archived one stays chosen
             endpoints |= Endpoint.objects.filter(project=project, pk=self.judge.endpoint)
         choice = self.fields["endpoint"]

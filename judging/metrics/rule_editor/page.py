@@ -8,7 +8,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.functions import FUNCTIONS
 from judging.metrics.editor.page import EditorPage
 from judging.metrics.editor.scripts import with_script_change

@@ -12,7 +12,9 @@ from django.utils.translation import gettext as _
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
-from judging.core.pipeline import Item, MetricDefinition, with_changes
+from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import with_changes
+from judging.core.results import Item
 from judging.core.rules import keywords
 from judging.core.rules.check import Reading, read_program
 from judging.core.rules.evaluate import (

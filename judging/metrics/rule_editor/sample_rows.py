@@ -10,7 +10,7 @@ from typing import Any
 from datasets import selectors
 from datasets.core.variables import reference_in, row_and_response
 from datasets.models import Candidate, Response, Version
-from judging.core.pipeline import Item
+from judging.core.results import Item
 from judging.core.rules.evaluate import Evaluation
 from judging.core.rules.formats import NotInFormat, check_depth, read_fields
 from judging.core.rules.program import WORST, Call, Format, Reason, Scored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judging.core.pipeline import JudgeModel
+from judging.core.metric_definition import JudgeModel
 from judging.core.replies import Parsed
 from judging.core.rules.ask import read_reply
 from judging.core.rules.evaluate import Line, LineQuestion, evaluate

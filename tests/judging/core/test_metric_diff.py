@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.metric_diff import Part, as_text, difference, lines_of
-from judging.core.pipeline import JudgeModel, MetricDefinition
 
 JUDGE = JudgeModel(name="a", template="one\ntwo\nthree", endpoint=1)
 METRIC = MetricDefinition(name="m", judges=(JUDGE,))

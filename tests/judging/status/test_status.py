@@ -13,11 +13,11 @@ from evalsite.accounts.models import User
 from evalsite.models import WorkerProcess
 from evalsite.tasks import workers
 from judging import sandboxes
-from judging.core.pipeline import JudgeModel
+from judging.core.metric_definition import JudgeModel
 from judging.endpoints.limiter import endpoint_key
 from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import Generation, Judgement, JudgeReply, Run, RunState
-from judging.runs.services import run_stop_at_budget
+from judging.runs.stopping import run_stop_at_budget
 from judging.status import selectors
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation

@@ -7,6 +7,11 @@ from typing import Any
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome, run_preprocess
 
+FORGE = """
+import json, struct
+def say(body):
+    os.write(3, struct.pack(">I", len(body)) + body)
+"""
 OUTSIDE = """
 import traceback
 modules = traceback.sys.modules

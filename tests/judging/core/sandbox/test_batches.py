@@ -4,13 +4,8 @@ import pytest
 
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome, run_preprocess
-from tests.judging.core.sandbox.scripting import OUTSIDE, result_of, run, script
+from tests.judging.core.sandbox.scripting import FORGE, OUTSIDE, result_of, run, script
 
-FORGE = """
-import json, struct
-def say(body):
-    os.write(3, struct.pack(">I", len(body)) + body)
-"""
 LIES = {
     "a reply for the next item": """say(b'[0.1,["forged",{},"",false,null],null]')""",
     "no JSON": "say(b'{')",

@@ -9,7 +9,7 @@ import pytest
 from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.builtin import BUILTINS
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.recommended_scripts import RECOMMENDED
 from judging.metrics.editor.scripts import LABELS
 from judging.metrics.models import Metric, MetricVersion

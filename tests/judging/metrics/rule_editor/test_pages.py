@@ -17,7 +17,7 @@ from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge, as_script
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics import lint
 from judging.metrics.lint import lint_references
