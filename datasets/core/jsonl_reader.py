@@ -9,9 +9,8 @@ from datasets.core.decode import Block, Unreadable
 from datasets.core.detect import Look, Votes, look_at, vote_on
 from datasets.core.findings import Finding, finding
 from datasets.core.formats import Telling
-from datasets.core.json_errors import word_at
 from datasets.core.limits import holds_more_values
-from datasets.core.pretty_json import Broken, Objects, Passed, Piece, Unended
+from datasets.core.pretty_json import Broken, Objects, Passed, Piece
 from datasets.core.read_state import ReadState
 from datasets.core.row_decoder import decoded, explain, not_utf8
 from datasets.core.rows import NewRow, Part, RawRow, cut
@@ -131,22 +130,22 @@ class JsonlReader:
         return valid
 
 
-def describe_pretty(blocks: Iterator[Block], state: ReadState, unended: Unended) -> None:
+def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: int | None) -> None:
     """Counts and describes objects that are spread over lines; none of them is a row yet.
 
-    Raises Unreadable and ReadAgain.
+    Raises Unreadable and UnendedComment.
     """
-    objects, votes = Objects(unended), Votes()
+    objects, votes = Objects(state.limits.row_bytes, unended_comment), Votes()
     last = (0, "")  # line with anything on it
     try:
         for number, line in _lines(blocks, state):
             last = (number, line) if line.strip() else last
             for found in objects.feed(number, line):
-                _describe(found, line, votes, state)
-            if objects.exceeds(state.limits.row_bytes):
+                _describe(found, votes, state)
+            if objects.too_large:
                 raise Unreadable(state.too_large(objects.start))
         for found in objects.end(*last):
-            _describe(found, last[1], votes, state)
+            _describe(found, votes, state)
     finally:
         state.format = state.format or votes.format()
 
@@ -167,21 +166,20 @@ def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str
         yield held
 
 
-def _describe(found: Piece | Broken | Passed, line: str, votes: Votes, state: ReadState) -> None:
+def _describe(found: Piece | Broken | Passed, votes: Votes, state: ReadState) -> None:
     if isinstance(found, Broken):
-        _describe_broken(found, line, votes, state)
+        _describe_broken(found, votes, state)
     elif isinstance(found, Piece):
         _describe_whole(found, votes, state)
 
 
-def _describe_broken(broken: Broken, line: str, votes: Votes, state: ReadState) -> None:
+def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
     """The object that breaks off is one more; what was read of it tells the format where nothing else does."""
-    met = word_at(line, broken.column - 1)
-    params: dict[str, Any] = {"reason": "spread", "met": met, "wanted": broken.wanted}
-    if line.startswith("/*", broken.column - 1):
-        params = {"reason": "unended_comment", "met": "/*", "wanted": "*/"}
+    params: dict[str, Any] = {"reason": "spread", "met": broken.met, "wanted": broken.wanted}
+    if broken.met == "/*":
+        params |= {"reason": "unended_comment", "wanted": "*/"}
     elif broken.unended is not None:
-        params |= {"reason": "unended" if met else "never_ends", "begun": broken.unended}
+        params |= {"reason": "unended" if broken.met else "never_ends", "begun": broken.unended}
     state.ledger.add(finding("json.invalid", line=broken.line, column=broken.column, **params))
     if broken.begun:
         state.count(valid=False)

@@ -15,7 +15,7 @@ from datasets.core.formats import Format
 from datasets.core.jsonl_reader import JsonlReader, Surprise, describe_pretty
 from datasets.core.limits import Limits
 from datasets.core.line_set import Lines
-from datasets.core.pretty_json import Unended, until_all_ends
+from datasets.core.pretty_json import with_unended_comment
 from datasets.core.read_state import ReadState
 from datasets.core.rows import Part, RawRow
 from datasets.core.rules import RowFindings
@@ -180,12 +180,12 @@ class Reading:
         return None
 
     def _describe(self, state: ReadState) -> None:
-        def attempt(unended: Unended) -> None:
+        def attempt(unended_comment: int | None) -> None:
             state.begin()
             self._done_bytes = 0
-            describe_pretty(self._blocks(state), state, unended)
+            describe_pretty(self._blocks(state), state, unended_comment)
 
-        until_all_ends(attempt)
+        with_unended_comment(attempt)
         if not state.rows and state.ledger.counts.keys() <= {"file.not_jsonl", "file.converted"}:
             state.ledger.add(finding("file.empty"))
 

@@ -19,7 +19,7 @@ from datasets.core.detect import Survey, survey
 from datasets.core.findings import finding
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
-from datasets.core.pretty_json import Broken, Objects, Passed, Piece, Unended, until_all_ends
+from datasets.core.pretty_json import Broken, Objects, Passed, Piece, with_unended_comment
 from datasets.core.repair.models import merged, renamed, with_roles
 from datasets.core.repair.python_literal import as_json
 from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
@@ -146,7 +146,7 @@ def _run(source: Path, target: Path, repair: Repair, limits: Limits, progress: P
         seen = survey(upload)
         upload.counts = True
         if repair.name == "to_jsonl":
-            until_all_ends(lambda unended: _write(target, _to_jsonl(upload, seen, unended)))
+            with_unended_comment(lambda comment: _write(target, _to_jsonl(upload, seen, comment)))
         else:
             _write(target, _STEPS[repair.name](upload, seen, repair))
         return seen.shape
@@ -268,24 +268,29 @@ def _commas_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
     yield stripper.rest().encode("utf-8", "surrogateescape")
 
 
-def _to_jsonl(upload: Upload, seen: Survey, unended: Unended) -> Iterator[bytes]:
-    """Raises ReadAgain."""
+def _to_jsonl(upload: Upload, seen: Survey, unended_comment: int | None) -> Iterator[bytes]:
+    """Raises UnendedComment."""
     if seen.shape != "spread":
         yield from _as_it_is(upload)
         return
-    objects, broken = Objects(unended), _OneLine(upload.limits.row_bytes // 2)
+
+    def written(found: Piece | Broken | Passed, line: str) -> bytes:
+        text = _on_one_line(found, line) + "\n" if isinstance(found, Piece) else broken.take(found)
+        return text.encode("utf-8", "surrogateescape")
+
+    objects, broken = (
+        Objects(upload.limits.row_bytes, unended_comment),
+        _OneLine(upload.limits.row_bytes // 2),
+    )
     number, line = 0, ""
     decoded = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
     for number, line in enumerate(decoded, 1):
         for found in objects.feed(number, line):
-            if isinstance(found, Piece):
-                yield _on_one_line(found, line).encode("utf-8", "surrogateescape") + b"\n"
-            else:
-                yield broken.take(found).encode("utf-8", "surrogateescape")
-        if objects.exceeds(upload.limits.row_bytes):
+            yield written(found, line)
+        if objects.too_large:
             raise Unreadable(finding("row.too_large", line=objects.start, limit=upload.limits.row_bytes))
-    for last in objects.end(number, line):
-        yield broken.take(last).encode("utf-8", "surrogateescape")
+    for found in objects.end(number, line):
+        yield written(found, line)
     yield broken.take(Passed("", ended=True)).encode()
 
 
