@@ -6,7 +6,7 @@ from typing import Any
 
 from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Block, Unreadable
-from datasets.core.detect import Look, Votes, look_at, vote_on
+from datasets.core.detect import Detector, Votes, observe, vote_on
 from datasets.core.findings import Finding, finding
 from datasets.core.formats import Telling
 from datasets.core.limits import holds_more_values
@@ -27,13 +27,13 @@ class JsonlReader:
     Only where it is to `keep` rows are they handed out.
     """
 
-    def __init__(self, state: ReadState, watch: Look | None = None, *, keep: bool = False) -> None:
+    def __init__(self, state: ReadState, watch: Detector | None = None, *, keep: bool = False) -> None:
         self._state = state
         self._watch = watch
         self._keep = keep
         self._votes = Counter[Telling]()
         # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
-        self._nothing = RowFindings(state.ledger.full)
+        self._nothing = RowFindings(state.log.full)
 
     def through(self, blocks: Iterator[Block]) -> Generator[Part, None, Finding | None]:
         """Takes all blocks and gives each one's rows; what stopped it before their end.
@@ -61,9 +61,9 @@ class JsonlReader:
         lines = ((*numbered, None) for numbered in enumerate(block.lines, block.first))
         for number, line, row in lines if crowded or block.oversized else decoded(block):
             if row is not None:
-                valid = self._sound(number, line, row)
+                valid = self._json_row(number, line, row)
             elif line.strip() or number in block.oversized:
-                valid = self._odd(
+                valid = self._other_line(
                     number, line, oversized=number in block.oversized, crowded=number in crowded
                 )
             else:
@@ -84,7 +84,7 @@ class JsonlReader:
             return NewRow(number, True, *cut(line, list(row or ())))
         return NewRow(number, True, line.strip()) if valid else RawRow(number, False, line, line).kept
 
-    def _sound(self, number: int, line: bytes, row: dict[str, Any]) -> bool:
+    def _json_row(self, number: int, line: bytes, row: dict[str, Any]) -> bool:
         """A row that is JSON without a flaw. While a value may be open over lines, it matters to that question."""
         state = self._state
         found = self._nothing
@@ -93,27 +93,27 @@ class JsonlReader:
         valid = state.count(not found.counts or found.valid)
         shape = state.stats.add(number, row)
         if self._watch and self._watch.splitter.active:
-            self._look_at(number, line)
+            self._observe(number, line)
         else:
             self._votes[shape.telling] += 1
         if found.counts:
             state.note(number, line, found)
-            self._nothing = RowFindings(state.ledger.full)
+            self._nothing = RowFindings(state.log.full)
         return valid
 
-    def _look_at(self, number: int, line: bytes) -> None:
+    def _observe(self, number: int, line: bytes) -> None:
         if self._watch:
-            look_at(number, line, self._watch)
+            observe(number, line, self._watch)
             if self._watch.spread:
                 raise Surprise
 
-    def _odd(self, number: int, line: bytes, *, oversized: bool, crowded: bool) -> bool:
+    def _other_line(self, number: int, line: bytes, *, oversized: bool, crowded: bool) -> bool:
         """A line that is no row, or one with a flaw."""
         state = self._state
         broken = None if oversized else broken_byte(line)
-        if self._watch and (oversized or broken) and state.survey.encoding != "utf-16":
+        if self._watch and (oversized or broken) and state.detection.encoding != "utf-16":
             raise Surprise  # perhaps it is no UTF-8; of a cut row one cannot say
-        self._look_at(number, line)
+        self._observe(number, line)
         found, row = RowFindings(), None
         if oversized:
             found.put(state.too_large(number))
@@ -158,7 +158,7 @@ def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str
             text = raw.decode("utf-8", "replace")
             broken = broken_byte(raw) if "\ufffd" in text else None
             if broken:
-                state.ledger.add(not_utf8(number, broken))
+                state.log.add(not_utf8(number, broken))
             if held:
                 yield held
             held = (number, text)
@@ -180,7 +180,7 @@ def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
         params |= {"reason": "unended_comment", "wanted": "*/"}
     elif broken.unended is not None:
         params |= {"reason": "unended" if broken.met else "never_ends", "begun": broken.unended}
-    state.ledger.add(finding("json.invalid", line=broken.line, column=broken.column, **params))
+    state.log.add(finding("json.invalid", line=broken.line, column=broken.column, **params))
     if broken.begun:
         state.count(valid=False)
         if votes.format() is None:
@@ -191,7 +191,7 @@ def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
 def _describe_whole(piece: Piece, votes: Votes, state: ReadState) -> None:
     if holds_more_values(piece.text.encode("utf-8", "surrogatepass"), state.limits.row_values):
         state.count(valid=False)
-        state.ledger.add(state.too_many_values(piece.line))
+        state.log.add(state.too_many_values(piece.line))
         return
     state.count(valid=False)
     vote_on(piece.text, votes)

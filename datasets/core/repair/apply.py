@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
-from datasets.core.detect import Survey, survey
+from datasets.core.detect import Detection, detect
 from datasets.core.findings import finding
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
@@ -143,7 +143,7 @@ def _run(source: Path, target: Path, repair: Repair, limits: Limits, progress: P
     """One repair; the shape of what it was given."""
     upload = _Watched(source, limits, progress)
     try:
-        seen = survey(upload)
+        seen = detect(upload)
         upload.counts = True
         if repair.name == "to_jsonl":
             with_unended_comment(lambda comment: _write(target, _to_jsonl(upload, seen, comment)))
@@ -173,7 +173,7 @@ def _whole(parts: Iterator[bytes]) -> Iterator[bytes]:
             raise
 
 
-def _lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
+def _lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     """Physical lines in UTF-8 with their line ends."""
     ends_open = b""
     for block in blocks(_whole(utf8_chunks(upload, seen.encoding or "utf-8")), upload.limits.row_bytes):
@@ -187,7 +187,7 @@ def _lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
             yield line if last else line + b"\n"
 
 
-def _by_line(upload: Upload, seen: Survey, change: Callable[[str], str | None]) -> Iterator[bytes]:
+def _by_line(upload: Upload, seen: Detection, change: Callable[[str], str | None]) -> Iterator[bytes]:
     """Each line that is text but no JSON, without its line end, through `change`; None drops the line."""
     if seen.encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
@@ -217,14 +217,14 @@ def _text(line: bytes) -> str | None:
         return None
 
 
-def _to_utf8(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+def _to_utf8(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
     if seen.encoding in ("utf-16", "gb18030"):
         yield from _whole(utf8_chunks(upload, seen.encoding))
     else:
         yield from _as_it_is(upload)
 
 
-def _strip_comments(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+def _strip_comments(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
     if seen.shape == "jsonl":
         yield from _by_line(upload, seen, without_comment)
     elif seen.shape == "spread":
@@ -233,7 +233,7 @@ def _strip_comments(upload: Upload, seen: Survey, repair: Repair) -> Iterator[by
         yield from _as_it_is(upload)
 
 
-def _comments_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
+def _comments_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     stripper, end = CommentStripper(), ""
     if seen.encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
@@ -250,7 +250,7 @@ def _comments_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
         yield (kept + (end or "\n")).encode("utf-8", "surrogateescape")
 
 
-def _strip_trailing_commas(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+def _strip_trailing_commas(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
     if seen.shape == "jsonl":
         yield from _by_line(upload, seen, CommaStripper(rows=True).feed)
     elif seen.shape == "spread":
@@ -259,7 +259,7 @@ def _strip_trailing_commas(upload: Upload, seen: Survey, repair: Repair) -> Iter
         yield from _as_it_is(upload)
 
 
-def _commas_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
+def _commas_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     stripper = CommaStripper(rows=False)
     if seen.encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
@@ -268,7 +268,7 @@ def _commas_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
     yield stripper.rest().encode("utf-8", "surrogateescape")
 
 
-def _to_jsonl(upload: Upload, seen: Survey, unended_comment: int | None) -> Iterator[bytes]:
+def _to_jsonl(upload: Upload, seen: Detection, unended_comment: int | None) -> Iterator[bytes]:
     """Raises UnendedComment."""
     if seen.shape != "spread":
         yield from _as_it_is(upload)
@@ -336,18 +336,18 @@ def _on_one_line(piece: Piece, line: str) -> str:
     return standing if _is_json(standing.encode("utf-8", "surrogateescape")) else piece.text
 
 
-def _python_literal(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+def _python_literal(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
     if seen.shape == "jsonl":
         yield from _by_line(upload, seen, lambda line: as_json(line) or line)
     else:
         yield from _as_it_is(upload)
 
 
-def _fix_role(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+def _fix_role(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
     yield from _by_row(upload, seen, _has_unknown_role, with_roles)
 
 
-def _unify_model_names(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+def _unify_model_names(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
     value, wanted = repair.value, model_key(repair.replaces or repair.value)
     yield from _by_row(
         upload,
@@ -357,7 +357,7 @@ def _unify_model_names(upload: Upload, seen: Survey, repair: Repair) -> Iterator
     )
 
 
-def _merge_models(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+def _merge_models(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
     yield from _by_row(upload, seen, _has_a_model_twice, merged)
 
 
@@ -396,7 +396,7 @@ def _has_unknown_role(line: bytes) -> bool:
 
 
 def _by_row(
-    upload: Upload, seen: Survey, concerned: Callable[[bytes], bool], change: Callable[[str], str]
+    upload: Upload, seen: Detection, concerned: Callable[[bytes], bool], change: Callable[[str], str]
 ) -> Iterator[bytes]:
     """Rows through `change` that are `concerned`, and those of which that cannot be told quickly."""
     if seen.shape != "jsonl":
@@ -413,7 +413,7 @@ def _by_row(
         yield line if text is None else change(text).encode()
 
 
-_STEPS: dict[str, Callable[[Upload, Survey, Repair], Iterator[bytes]]] = {
+_STEPS: dict[str, Callable[[Upload, Detection, Repair], Iterator[bytes]]] = {
     "to_utf8": _to_utf8,
     "strip_comments": _strip_comments,
     "strip_trailing_commas": _strip_trailing_commas,
