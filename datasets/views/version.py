@@ -107,7 +107,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
 
 
 def _desk(version: Version) -> dict[str, Any]:
-    """What was found with what mends it; of a repaired version also what its parent had."""
+    """The findings with their repairs; of a repaired version also what its parent had."""
     desk = repair_offers.desk(version)
     groups = findings_view.groups(version)
     return {
