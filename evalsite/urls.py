@@ -12,7 +12,7 @@ urlpatterns = [
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
-    path("p/<slug:slug>/endpoints/", include("judging.metrics.endpoint_urls")),
+    path("p/<slug:slug>/endpoints/", include("judging.endpoints.urls")),
     path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),
     path("p/<slug:slug>/desk/<int:pk>/", include("judging.people.desk_urls")),
     path("p/<slug:slug>/evaluations/", include("judging.people.urls")),

@@ -1,10 +1,11 @@
 """All models of the app; each is defined in its room."""
 
-from judging.metrics.models import Endpoint, Metric, MetricVersion, TemplateLint
+from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
+from judging.metrics.models import Metric, MetricVersion, TemplateLint
 from judging.people.models import Adjudication, Assignment, Evaluation, EvaluationRater, Item, Rating
 from judging.reports.models import KeptFigures, KeptMeans
-from judging.runs.load_models import CachedReply, EndpointLoad, EndpointShare
 from judging.runs.models import (
+    CachedReply,
     Chunk,
     Generation,
     Judgement,

@@ -16,11 +16,12 @@ from evalsite.accounts.services import LOCAL_ADMINISTRATOR, project_create
 from evalsite.tasks import workers
 from judging.core.builtin import builtin
 from judging.core.judges.demo import MODEL
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.people.criteria import Criterion
-from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.metrics.connection import try_endpoint
-from judging.metrics.endpoint_services import endpoint_remember_test
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.endpoints.connection_test import try_endpoint
+from judging.endpoints.models import Endpoint
+from judging.endpoints.services import endpoint_remember_test
+from judging.metrics.models import Metric, MetricVersion
 from judging.people.gathering import Choice
 from judging.people.models import Scheme
 from judging.people.organising import evaluation_create

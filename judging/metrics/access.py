@@ -6,16 +6,7 @@ from django.http import Http404, HttpRequest
 
 from evalsite import access
 from evalsite.access import May
-from judging.metrics.models import Endpoint, Metric, MetricVersion
-
-
-def get_endpoint(request: HttpRequest, slug: str, endpoint_id: int, may: May) -> Endpoint:
-    """An endpoint of the project called `slug`. Raises Http404 or PermissionDenied."""
-    project = access.get_project(request, slug, may)
-    endpoint = Endpoint.objects.filter(project=project, pk=endpoint_id).first()
-    if endpoint is None:
-        raise Http404
-    return endpoint
+from judging.metrics.models import Metric, MetricVersion
 
 
 def get_metric(request: HttpRequest, slug: str, metric_id: int, may: May = May.METRICS) -> Metric:

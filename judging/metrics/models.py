@@ -8,47 +8,6 @@ from datasets.models import Version
 from evalsite.accounts.models import Project, User
 
 
-class Endpoint(models.Model):
-    """An OpenAI-compatible address with a model. The key and the headers are encrypted and never shown again."""
-
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="endpoints")
-    name = models.CharField(max_length=200)
-    url = models.CharField(max_length=1000)
-    model = models.CharField(max_length=300)
-    key_encrypted = models.TextField(blank=True, default="")
-    headers_encrypted = models.TextField(blank=True, default="", help_text="JSON object")
-    proxy_encrypted = models.TextField(blank=True, default="", help_text="may hold a password")
-    ca_pem = models.TextField(blank=True, default="")
-    params = models.JSONField(default=dict, help_text="generation parameters, sent with every request")
-    refuses = models.JSONField(default=list, help_text="what the server was found to refuse")
-    concurrency = models.PositiveIntegerField(default=16)
-    requests_per_minute = models.PositiveIntegerField(null=True, help_text="null: as many as come")
-    tokens_per_minute = models.PositiveIntegerField(null=True)
-    price_read = models.DecimalField(
-        max_digits=12, decimal_places=4, null=True, help_text="of a million tokens read"
-    )
-    price_written = models.DecimalField(max_digits=12, decimal_places=4, null=True)
-    currency = models.CharField(max_length=8, blank=True, default="")
-    connect_seconds = models.PositiveIntegerField(default=10)
-    idle_seconds = models.PositiveIntegerField(default=120)
-    first_byte_seconds = models.PositiveIntegerField(default=120)
-    whole_seconds = models.PositiveIntegerField(default=600)
-    probed_at = models.DateTimeField(null=True)
-    probe = models.JSONField(default=dict, help_text="what the last test connection found")
-    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
-    archived_at = models.DateTimeField(null=True)
-    draft = models.BooleanField(default=False, help_text="its first test failed: nothing offers it yet")
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["project", "name"], name="endpoint_name_once")]
-
-    @property
-    def works(self) -> bool:
-        """Did its last connection test succeed?"""
-        return bool(self.probe.get("ok"))
-
-
 class Metric(models.Model):
     """A named pipeline; what it does is in its versions."""
 

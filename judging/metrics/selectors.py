@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from evalsite.accounts.models import Project
-from judging.core.pipeline import MetricDefinition
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.core.metric_definition import MetricDefinition
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric, MetricVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +20,6 @@ class MetricLine:
     version: MetricVersion
     definition: MetricDefinition
     judges: str
-
-
-def endpoints_of(project: Project, *, archived: bool = False) -> QuerySet[Endpoint]:
-    """The project's endpoints by name, without drafts."""
-    found = Endpoint.objects.filter(project=project, archived_at__isnull=not archived, draft=False)
-    return found.order_by("name")
-
-
-def endpoint_drafts(project: Project) -> QuerySet[Endpoint]:
-    """Endpoints whose first connection test failed and that nobody has decided to use all the same."""
-    return Endpoint.objects.filter(project=project, archived_at=None, draft=True).order_by("name")
 
 
 def metrics_of(project: Project, *, archived: bool = False) -> list[MetricLine]:

@@ -9,7 +9,8 @@ from django.db.models.functions import RowNumber
 
 from datasets.selectors import usable_versions
 from evalsite.accounts.models import Project
-from judging.metrics.models import Endpoint, Metric
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric
 from judging.runs.models import PEOPLE, Run, RunState
 
 RUNS_ON_A_CARD = 3

@@ -12,12 +12,12 @@ from django.utils import timezone
 from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
-from judging.core.pipeline import TRUNCATED
+from judging.core.results import TRUNCATED
 from judging.core.statistics.frame import Judgement as Told
 from judging.core.statistics.frame import Metric
 from judging.runs.filters import Filters, matching
 from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run, RunMetric
-from judging.runs.rereading import definition_now
+from judging.runs.rerun.reparse import definition_now
 
 BATCH = 20_000  # tuples fetched at a time
 _COLUMNS = (

@@ -6,6 +6,7 @@ import json
 import sys
 import unicodedata
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -18,9 +19,10 @@ from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
 from judging.core.rules.check import read_program
 from judging.core.values import Value
 from judging.review.telling import shown
-from judging.runs.filters import LOWER, NO, RULE_SCORES, SORTS, YES, Filters, overridden_states, reasons
+from judging.runs.counts import overridden_states, reasons
+from judging.runs.filters import ANYTHING, LOWER, NO, RULE_SCORES, SORTS, YES, Filters
 from judging.runs.models import JudgementState, Run
-from judging.runs.rereading import definition_now
+from judging.runs.rerun.reparse import definition_now
 
 FLAGS = {
     "planted_verdict": _("planted verdict suspected"),
@@ -85,6 +87,20 @@ class FilterForm(forms.Form):
         known = asked in ("", *(choice for choice, _label in choices)) or "\0" in asked
         # What an address asks for is kept, even if nothing (any more) is like that: the list is then empty.
         self.fields[name].choices = [*_ANY, *choices, *([] if known else [(asked, asked)])]  # type: ignore[attr-defined]
+
+    def chips(self) -> list[tuple[str, str, str]]:
+        """What the filter asks for: name, value as people read it, and the address without it."""
+        filters = self.filters
+        found = []
+        for name, field in self.fields.items():
+            value = getattr(filters, name)
+            if value == getattr(ANYTHING, name) or name in ("sort", "state"):
+                continue
+            choices = dict(getattr(field, "choices", ()))
+            without = replace(filters, **{name: getattr(ANYTHING, name)}).query() or "?"
+            label = gettext("Score, at most") if name == "most" else field.label
+            found.append((str(label), str(choices.get(value, value)), without))
+        return found
 
     @property
     def filters(self) -> Filters:

@@ -162,6 +162,6 @@ def attempts(judgement: Judgement) -> QuerySet[Judgement]:
 def other_runs(judgement: Judgement, limit: int = 20) -> QuerySet[Judgement]:
     """What other runs, and other metrics of this one, say of the same response now."""
     # The two nulls are those of the index that finds judgements by response.
-    others = Judgement.objects.filter(response=judgement.response_id, rater=None, other_response=None)
+    others = Judgement.objects.by_metrics().filter(response=judgement.response_id, other_response=None)
     others = others.filter(current=True).exclude(run_metric=judgement.run_metric_id)
     return others.select_related("run", "run_metric").order_by("-pk")[:limit]

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
+from django_htmx.http import trigger_client_event
 
+from datasets.models import Response
 from evalsite.access import May, signed_in
 from evalsite.templatetags.show import number
+from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
-from judging.core.pipeline import MetricDefinition
 from judging.markdown import Budget, html_of
 from judging.people.beside import said_of, seen_by_people
 from judging.review import selectors
 from judging.review.forms import FLAGS, FilterForm, OverrideForm, WithdrawForm
+from judging.review.grid import grid_page
 from judging.review.places import place_from
 from judging.review.telling import shown_json, story_of
 from judging.runs.access import get_judgement, get_run
+from judging.runs.counts import MOST_COUNTED, counts_are_exact, counts_by_state
 from judging.runs.export import csv_lines, jsonl_lines
-from judging.runs.filters import MOST_COUNTED, Filters, counts_are_exact, counts_by_state
+from judging.runs.filters import Filters
 from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
 from judging.runs.selectors import worker_missing
@@ -62,6 +67,48 @@ def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "worker_missing": worker_missing(run),
     }
     return render(request, "review/list.html", context)
+
+
+@login_required
+def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The grid: rows and candidates, with the judgements of every answer."""
+    run = get_run(request, slug, pk)
+    form = FilterForm(request.GET, run)
+    filters = form.filters
+    page = grid_page(run, filters, place_from(request.GET.get("after", "")))
+    counts = counts_by_state(run, filters)
+    context = {
+        "run": run,
+        "form": form,
+        "filters": filters,
+        "chips": form.chips(),
+        "query": filters.query(),
+        "page": page,
+        "next_url": filters.query(after=page.next) if page.next else "",
+        "paged": "after" in request.GET,
+        "states": _states(filters, counts),
+        **_count(filters, counts),
+        "retried": selectors.was_retried(run),
+        "several_metrics": run.metrics.count() > 1,
+        "worker_missing": worker_missing(run),
+    }
+    return render(request, "review/grid.html", context)
+
+
+@login_required
+def answer(request: HttpRequest, slug: str, pk: int, response_pk: int) -> HttpResponse:
+    """A whole answer, formatted, for the grid."""
+    run = get_run(request, slug, pk)
+    found = get_object_or_404(Response, pk=response_pk, candidate__in=run.run_candidates.values("candidate"))
+    return render(
+        request, "review/_answer.html", {"answer": html_of(selectors.answer_text(found.raw), Budget())}
+    )
+
+
+@login_required
+def panel(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """One judgement beside the grid."""
+    return _panel(request, get_judgement(request, slug, pk, judgement_pk))
 
 
 def _search_on(page: selectors.Page) -> dict[str, Any]:
@@ -127,16 +174,8 @@ def judgement(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Ht
 def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """A reviewer's value in place of the attempts' own."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
-    form = _override_form(found, request.POST)
-    if not form.is_valid():
-        return _page(request, found, form, status=422)
-    try:
-        override_add(judgement=found, by=signed_in(request), **form.cleaned_data)
-    except OverrideConflict:
-        _tell_conflict(found, form)
-        return _page(request, found, form, status=409)
-    messages.success(request, _("Score overridden. The first value is kept."))
-    return _back_to(request, found)
+    done = _("Score overridden. The first value is kept.")
+    return _change(request, found, _override_form(found, request.POST), override_add, done)
 
 
 @login_required
@@ -144,19 +183,35 @@ def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Htt
 def withdraw(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
     """The attempts' own values count again."""
     found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
-    form = _withdraw_form(request.POST)
+    done = _("Override withdrawn. The judge's own value counts again.")
+    return _change(request, found, _withdraw_form(request.POST), override_withdraw, done)
+
+
+def _change(
+    request: HttpRequest,
+    found: Judgement,
+    form: OverrideForm | WithdrawForm,
+    service: Callable[..., Override],
+    done: str,
+) -> HttpResponse:
+    """What a form asks for is done, or the form comes back with what is wrong; in the panel beside the grid too."""
+    in_panel = bool(request.htmx)  # type: ignore[attr-defined]
+    show = _panel if in_panel else _page
     if not form.is_valid():
-        return _page(request, found, form, status=422)
+        return show(request, found, form, status=422)
     try:
-        override_withdraw(judgement=found, by=signed_in(request), **form.cleaned_data)
+        service(judgement=found, by=signed_in(request), **form.cleaned_data)
     except OverrideConflict:
-        _tell_conflict(found, form)
-        return _page(request, found, form, status=409)
-    messages.success(request, _("Override withdrawn. The judge's own value counts again."))
+        _add_conflict(found, form)
+        return show(request, found, form, status=422 if in_panel else 409)
+    if in_panel:
+        found.refresh_from_db()
+        return trigger_client_event(_panel(request, found), "judgement-changed", {"pk": found.pk})
+    messages.success(request, done)
     return _back_to(request, found)
 
 
-def _tell_conflict(found: Judgement, form: OverrideForm | WithdrawForm) -> None:
+def _add_conflict(found: Judgement, form: OverrideForm | WithdrawForm) -> None:
     """Keep what was typed; when it is sent again, the reviewer has seen the newest entry."""
     form.add_error(
         None,
@@ -201,32 +256,55 @@ def _page(
     form: OverrideForm | WithdrawForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    run, metric = found.run, MetricDefinition.from_json(found.definition)
+    run = found.run
     filters = FilterForm(request.GET, run).filters
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else TABS[0]
-    replies = list(selectors.replies_of(found))
-    asked = Generation.objects.filter(response=found.response_id).order_by("-attempt")
-    tries = list(asked) if run.kind == INFER else []
-    story = story_of(found, replies, metric, run.version.format, tries)
+    context = _judgement_context(found, form)
     before, after = selectors.neighbours(found, filters)
-    overrides = selectors.overrides_of(found)
-    newest = _newest(overrides)
-    context: dict[str, Any] = {
-        "run": run,
-        "judgement": found,
-        "metric": metric,
-        "story": story,
-        "value": shown_json(found.value),
+    context |= {
         "tab": tab,
         "tabs": _tabs(filters, tab),
         "query": filters.query(),
         "here": filters.query(tab=tab if tab != TABS[0] else ""),
         "previous_url": _address(run, before, filters, tab),
         "next_url": _address(run, after, filters, tab),
+        "attempts": [(one, shown_json(one.value)) for one in selectors.attempts(found)],
+    }
+    if tab == "rendered":
+        context |= _rendered(context["story"])
+        context |= {"seen": seen_by_people(found)} if run.kind == PEOPLE else {}
+    return render(request, "review/judgement.html", context, status=status)
+
+
+def _panel(
+    request: HttpRequest,
+    found: Judgement,
+    form: OverrideForm | WithdrawForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context = _judgement_context(found, form)
+    budget = Budget()
+    replies = [(one, html_of(one.reply.content or "", budget)) for one in context["story"].asked]
+    return render(request, "review/_panel.html", context | {"replies": replies, "here": ""}, status=status)
+
+
+def _judgement_context(found: Judgement, form: OverrideForm | WithdrawForm | None) -> dict[str, Any]:
+    """What the page and the panel say of a judgement."""
+    run, metric = found.run, MetricDefinition.from_json(found.definition)
+    replies = list(selectors.replies_of(found))
+    asked = Generation.objects.filter(response=found.response_id).order_by("-attempt")
+    tries = list(asked) if run.kind == INFER else []
+    overrides = selectors.overrides_of(found)
+    newest = _newest(overrides)
+    return {
+        "run": run,
+        "judgement": found,
+        "metric": metric,
+        "story": story_of(found, replies, metric, run.version.format, tries),
+        "value": shown_json(found.value),
         "overrides": [(one, shown_json(one.value)) for one in overrides],
         "in_force": shown_json(overrides[0].value) if overrides else "",
-        "attempts": [(one, shown_json(one.value)) for one in selectors.attempts(found)],
         "others": [(one, shown_json(one.value_in_force)) for one in selectors.other_runs(found)],
         "flags": [(flag, FLAGS.get(flag, flag)) for flag in found.flags.split(",") if flag],
         "override_form": form if isinstance(form, OverrideForm) else _override_form(found, seen=newest),
@@ -234,9 +312,6 @@ def _page(
         "sent": type(form).__name__,
         "people": said_of(found.response_id),
     }
-    if tab == "rendered":
-        context |= _rendered(story) | ({"seen": seen_by_people(found)} if run.kind == PEOPLE else {})
-    return render(request, "review/judgement.html", context, status=status)
 
 
 def _rendered(story: Any) -> dict[str, Any]:

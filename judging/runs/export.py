@@ -20,11 +20,12 @@ from datasets.core.formats import Format
 from datasets.core.variables import reference_in, response_data, row_data
 from datasets.models import Candidate
 from evalsite.cells import MARK, cell
-from judging.core.pipeline import MetricDefinition
-from judging.core.rules.scoring import Reason
+from judging.core.metric_definition import MetricDefinition
+from judging.core.rules.program import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs import strict
-from judging.runs.filters import ANYTHING, Filters, matching, overridden_states
+from judging.runs.counts import overridden_states
+from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.generation_told import generation_of, generation_seen, tries_at
 from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgeReply, Override, Reading, Run
 from judging.runs.overrides import in_force_of

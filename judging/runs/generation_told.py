@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from judging.runs import strict
-from judging.runs.answers import ANSWER_FAILED
 from judging.runs.models import Generation, Judgement
+from judging.runs.worker.generation import ANSWER_FAILED
 
 
 def tries_at(judgements: Iterable[Judgement]) -> dict[int, list[Generation]]:

@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
 from evalsite.accounts.models import Project, User
-from judging.metrics.models import Endpoint, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import MetricVersion
 
 INFER = "infer_and_judge"
 """The kind of a run that asks candidates for answers, which it then judges."""
@@ -253,6 +254,12 @@ class VerdictSource(models.Model):
         constraints = [models.UniqueConstraint(fields=["run", "kind", "name"], name="verdict_source_once")]
 
 
+class JudgementQuerySet(models.QuerySet["Judgement"]):
+    def by_metrics(self) -> JudgementQuerySet:
+        """Made by their run's own metrics: neither by people nor by whoever made what was imported."""
+        return self.filter(rater=None, source=None)
+
+
 class Judgement(models.Model):
     """What one metric, or one rater, said about one response (or about two); made as `not_run` when a run is planned.
 
@@ -356,6 +363,8 @@ class Judgement(models.Model):
         output_field=models.FloatField(),
         db_persist=True,
     )
+
+    objects = JudgementQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -469,3 +478,14 @@ class JudgeReply(models.Model):
                 fields=["judgement", "judge", "repeat", "swapped"], name="judge_reply_once"
             )
         ]
+
+
+class CachedReply(models.Model):
+    """Where the reply to a request stands that need not be paid for again."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False, related_name="+")
+    digest = models.CharField(max_length=64, help_text="SHA-256 of address, request and repeat")
+    reply = models.ForeignKey(JudgeReply, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "digest"], name="cached_reply_once")]

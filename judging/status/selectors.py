@@ -16,13 +16,12 @@ from django.db import connection
 
 from evalsite.models import WorkerProcess
 from evalsite.tasks.workers import QUEUES, backend, is_alive, obstacle
-from judging.metrics.models import Endpoint
-from judging.runs import limits
-from judging.runs.load_models import EndpointLoad
+from judging.core.judges.circuit_breaker import EndpointStatus
+from judging.endpoints import limiter
+from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import NOT_ENDED, PEOPLE, Generation, JudgeReply, Run, RunState
 
 REPLIES_LOOKED_AT = 1000
-OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (runs/lanes.py)
 LOW_DISK = 0.1  # share of a disk that must stay free
 PACKAGES = ("django", "aiohttp", "celery", "psycopg", "boto3")
 
@@ -131,21 +130,21 @@ def endpoints() -> list[SeenEndpoint]:
         for endpoint, error, calls in last:
             if endpoint is not None:
                 found.setdefault(endpoint, []).append((error, calls))
-    down = EndpointLoad.objects.filter(down_since__gt=0, key__startswith=OF_ENDPOINT).values_list(
+    down = EndpointLoad.objects.filter(down_since__gt=0, key__startswith=limiter.KEY).values_list(
         "key", flat=True
     )
-    wanted = {*found, *(int(key.removeprefix(OF_ENDPOINT)) for key in down)}
+    wanted = {*found, *(int(key.removeprefix(limiter.KEY)) for key in down)}
     known = Endpoint.objects.select_related("project").in_bulk(wanted)
-    circuits = limits.look(f"{OF_ENDPOINT}{pk}" for pk in known) if known else {}
+    circuits = limiter.read_status(f"{limiter.KEY}{pk}" for pk in known) if known else {}
     seen = [
-        _endpoint(endpoint, found.get(pk, []), circuits.get(f"{OF_ENDPOINT}{pk}"))
+        _endpoint(endpoint, found.get(pk, []), circuits.get(f"{limiter.KEY}{pk}"))
         for pk, endpoint in known.items()
     ]
     return sorted(seen, key=lambda one: (one.down_since is None, -one.failed, one.endpoint.name))
 
 
 def _endpoint(
-    endpoint: Endpoint, replies: list[tuple[str, str]], circuit: limits.Seen | None
+    endpoint: Endpoint, replies: list[tuple[str, str]], circuit: EndpointStatus | None
 ) -> SeenEndpoint:
     failures = [(error, calls) for error, calls in replies if error]
     code, calls = failures[0] if failures else ("", "")
@@ -155,9 +154,9 @@ def _endpoint(
         return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at)
     if circuit.down_for is None:
         return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, None, circuit.closed_for)
-    since = limits.now() - circuit.down_for
+    since = limiter.now() - circuit.down_for
     return SeenEndpoint(
-        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.try_in
+        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.probe_in
     )
 
 

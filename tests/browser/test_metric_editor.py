@@ -10,7 +10,8 @@ from playwright.sync_api import Page, Route, expect
 from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.metrics.models import Endpoint, Metric
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric
 from tests.browser.waiting import until
 from tests.judging.metrics.conftest import live, metric, server, version
 

@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect
 from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from tests.judging.metrics.conftest import live
-from tests.judging.metrics.test_rules import labels
+from tests.judging.metrics.rule_editor.test_pages import labels
 
 __all__ = ["labels", "live"]  # fixtures
 

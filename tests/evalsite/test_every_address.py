@@ -19,7 +19,8 @@ from datasets.models import Attachment, Version
 from evalsite.accounts.invitations import invitation_create
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric, MetricVersion
 from judging.people import desk
 from judging.people.models import RatingsImport
 from tests.conftest import ClientOf, person
@@ -117,7 +118,7 @@ table(
 table(
     POST,
     WORK,
-    "metrics:preview metrics:lint metrics:try metrics:rules_look metrics:rules_lint metrics:rules_try "
+    "metrics:preview metrics:lint metrics:try metrics:rules_preview metrics:rules_lint metrics:rules_try "
     "metrics:past_replies metrics:copy metrics:archive metrics:restore metrics:restore_version",
 )
 table(GET, RATE, "rating:queue")
@@ -142,7 +143,7 @@ table(
     GET,
     READ,
     "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file "
-    "runs:compare runs:compare_item",
+    "runs:compare runs:compare_item runs:items runs:answer runs:panel",
 )
 table(GET, WORK, "runs:new runs:read_again runs:judge_again")
 table(POST, WORK, "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers")
@@ -216,6 +217,7 @@ def places(
             "metric": run.metrics.get().pk,
             "judgement_pk": run.judgements.order_by("position")[0].pk,
             "name": "report.json",
+            "response_pk": run.judgements.order_by("position")[0].response_id,
             "other": run.pk,
             "first": run.judgements.order_by("position")[0].pk,
             "second": run.judgements.order_by("position")[0].pk,

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from evalsite.accounts.models import Project
+from evalsite.accounts.models import Project, User
 from judging.comparison.views import trend_points
 from judging.runs.models import Run
 from tests.conftest import ClientOf

@@ -14,8 +14,9 @@ from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import encrypt
 from judging.core.judges.scripted import ScriptedJudge
-from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.metrics.models import Endpoint, Metric
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
 

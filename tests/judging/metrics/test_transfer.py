@@ -13,9 +13,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from evalsite.accounts.models import Project, User
+from judging.core.metric_definition import MetricDefinition
 from judging.core.metrics_file import read_metrics_file
-from judging.core.pipeline import MetricDefinition
-from judging.metrics.models import Endpoint, Metric
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
 from judging.runs.services import frozen

@@ -15,7 +15,8 @@ from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
-from judging.metrics.models import Endpoint, Metric, MetricVersion
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric, MetricVersion
 from judging.runs import planning
 from judging.runs.models import Run
 from tests.conftest import ClientOf

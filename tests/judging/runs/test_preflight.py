@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from evalsite.accounts.models import Project
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 from judging.runs.preflight import Taken, calls_a_second, preflight
 from judging.runs.selectors import MetricChoice, cost_of
 from tests.make import a_metric, a_version

@@ -14,9 +14,9 @@ from django.urls import reverse
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from evalsite.tasks import workers
-from judging.metrics.models import Endpoint
-from judging.runs import limits, planning, services
-from judging.runs.load_models import EndpointLoad
+from judging.endpoints import limiter
+from judging.endpoints.models import Endpoint, EndpointLoad
+from judging.runs import planning, stopping
 from judging.runs.models import Run, RunState
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
@@ -244,7 +244,7 @@ def test_cancelling_before_the_plan_leaves_a_run_that_can_be_taken_up(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     run = a_run(a_version(project), a_metric(JUDGE_URL))
-    services.run_cancel(run)
+    stopping.run_cancel(run)
     assert client_of(alice).get(address(run)).status_code == 200
 
 
@@ -279,8 +279,8 @@ def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
     planning.plan(run.pk)
     EndpointLoad.objects.create(
         key=f"endpoint {endpoint.pk}",
-        down_since=limits.now() - 130,
-        next_try_at=limits.now() + 9,
+        down_since=limiter.now() - 130,
+        next_try_at=limiter.now() + 9,
         failures=9,
         problem="cut",
     )

@@ -6,8 +6,8 @@ from typing import Any
 
 from judging.core.judges.client import ask, open_client
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.patience import NOBODY, Asked, RetryPolicy, ask_patiently
-from judging.core.judges.replying import Reply
+from judging.core.judges.replies import Reply
+from judging.core.judges.retry import NO_GUARD, AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 
 PATIENT = Timeouts(connect=60, first_byte=60, idle=60, whole=60)
@@ -43,19 +43,21 @@ class Pauses(list[float]):
         self.append(seconds)
 
 
-def ask_with_patience(url: str, pauses: Pauses | None = None, watch: Any = NOBODY, **policy: Any) -> Asked:
+def ask_with_patience(
+    url: str, pauses: Pauses | None = None, guard: Any = NO_GUARD, **policy: Any
+) -> AskResult:
     settings = settings_for(url, params={"temperature": 0, "max_tokens": 9}, timeouts=PATIENT)
 
-    async def patiently() -> Asked:
+    async def patiently() -> AskResult:
         async with open_client(settings) as client:
-            return await ask_patiently(
+            return await ask_with_retries(
                 client,
                 settings,
                 build_request(settings, "hi"),
                 policy=RetryPolicy(**policy),
                 sleep=Pauses() if pauses is None else pauses,
                 random=Random(1),
-                watch=watch,
+                guard=guard,
             )
 
     return asyncio.run(patiently())

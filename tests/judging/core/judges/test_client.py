@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from judging.core.judges.client import Clients, ask, open_client
+from judging.core.judges.client import HttpClients, ask, open_client
 from judging.core.judges.errors import JudgeError, Unreachable
 from judging.core.judges.scripted import (
     Answer,
@@ -169,7 +169,7 @@ def test_a_connection_is_used_again() -> None:
         settings = settings_for(judge.url)
 
         async def twice() -> int:
-            async with Clients() as clients:
+            async with HttpClients() as clients:
                 for _ in range(2):
                     await ask(clients.of(settings), settings, build_request(settings, "hi"))
                 return len({id(clients.of(settings)), id(clients.of(settings_for(judge.url + "/")))})

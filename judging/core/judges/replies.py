@@ -1,0 +1,28 @@
+"""What a judge model replied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """`finish_reason` "length" means that it was cut by its token limit."""
+
+    content: str
+    reasoning_content: str | None
+    tool_calls: list[Any] | None
+    finish_reason: str | None
+    usage: Usage
+    model: str | None
+    seconds: float
+    first_token_seconds: float | None
+    status: int
+    streamed: bool

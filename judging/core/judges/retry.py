@@ -1,0 +1,246 @@
+"""Sends a request until it is answered or hopeless: retries with jitter, `Retry-After`, refused parameters left out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+import httpx
+
+from judging.core.judges.client import ask
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.replies import Reply
+from judging.core.judges.reply_reader import OnText
+from judging.core.judges.settings import JudgeSettings, Request, without
+
+# Left out, one after the other, where a server refuses without saying what: the least usual first.
+_SUSPECTS: tuple[frozenset[str], ...] = (
+    frozenset({"separate_reasoning"}),
+    frozenset({"stream_options"}),
+    frozenset({"separate_reasoning", "stream_options"}),
+    frozenset({"separate_reasoning", "stream_options", "stream"}),
+)
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Guard(Protocol):
+    """Decides before and after each try: limits, budgets, a run that was paused."""
+
+    async def before(self, request: Request) -> None:
+        """Returns when the try may start. May raise JudgeError, which ends the request, or anything of its own."""
+        ...
+
+    def after(self, reply: Reply | None, error: JudgeError | None) -> None:
+        """How the try ended; both are None if it was cancelled. Called once for each `before` that returned."""
+        ...
+
+    def may_retry(self) -> bool: ...
+
+
+class NoGuard:
+    """Everything may start at once."""
+
+    async def before(self, request: Request) -> None:
+        return None
+
+    def after(self, reply: Reply | None, error: JudgeError | None) -> None:
+        return None
+
+    def may_retry(self) -> bool:
+        return True
+
+
+NO_GUARD = NoGuard()
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """`tries` counts those of the same request; times are in seconds.
+
+    `max_outage_seconds`: how long requests wait for a server that is down before they fail too.
+    `suspect_parameters`: find out what a server refuses without naming it. Switch it off once the endpoint has
+    answered such a request, or each bad prompt costs four calls more.
+    `max_consecutive_failures`: so many requests in a row that failed for the endpoint's settings pause a run.
+    """
+
+    tries: int = 5
+    base_seconds: float = 0.5
+    longest_wait: float = 30.0
+    longest_retry_after: float = 120.0
+    total_seconds: float = 1800.0
+    suspect_parameters: bool = True
+    max_outage_seconds: float = float("inf")
+    max_consecutive_failures: int | None = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAttempt:
+    """One HTTP try; `waited` is the pause after it, in seconds."""
+
+    started_unix: float
+    seconds: float
+    status: int | None
+    error_code: str
+    message: str
+    waited: float
+
+
+@dataclass(frozen=True, slots=True)
+class AskResult:
+    """How a request ended. An unusable reply (`empty_reply`, `truncated`) is there beside its error.
+
+    `request` is as last sent; `refuses` is what the server was newly found to refuse.
+    """
+
+    reply: Reply | None
+    error: JudgeError | None
+    calls: tuple[RequestAttempt, ...]
+    request: Request
+    refuses: frozenset[str]
+
+
+async def ask_with_retries(
+    client: httpx.AsyncClient,
+    settings: JudgeSettings,
+    request: Request,
+    *,
+    policy: RetryPolicy = RetryPolicy(),
+    sleep: Sleep = asyncio.sleep,
+    random: Random | None = None,
+    guard: Guard = NO_GUARD,
+    on_text: OnText | None = None,
+) -> AskResult:
+    """Raises only cancellation, and what `guard` raises besides JudgeError."""
+    asking = _Retries(policy, random or Random(), guard, request)
+    while True:
+        try:
+            await guard.before(asking.request)
+        except JudgeError as error:
+            return asking.ended(None, error)
+        started = time.time(), time.perf_counter()
+        try:
+            reply = await _guarded(client, settings, asking.request, guard, on_text)
+        except JudgeError as error:
+            wait = asking.failed(error, *started)
+            if wait is None:
+                return asking.ended(error.reply, error)
+            if wait > 0:
+                await sleep(wait)
+        else:
+            asking.note(*started, reply.status)
+            return asking.ended(reply, None)
+
+
+async def _guarded(
+    client: httpx.AsyncClient, settings: JudgeSettings, request: Request, guard: Guard, on_text: OnText | None
+) -> Reply:
+    """One try, whose end `guard` gets however it comes."""
+    reply, failure = None, None
+    try:
+        reply = await ask(client, settings, request, on_text=on_text)
+    except JudgeError as error:
+        failure = error
+        raise
+    finally:
+        guard.after(reply, failure)
+    return reply
+
+
+class _Retries:
+    """The decisions between the tries of one request."""
+
+    def __init__(self, policy: RetryPolicy, random: Random, guard: Guard, request: Request) -> None:
+        self.policy = policy
+        self.random = random
+        self.guard = guard
+        self.original = self.request = request
+        self.calls: list[RequestAttempt] = []
+        self.tries = 0
+        self.named: frozenset[str] = frozenset()
+        self.suspected: frozenset[str] = frozenset()
+        self.suspects: Iterator[frozenset[str]] = iter(_SUSPECTS if policy.suspect_parameters else ())
+        self.first_refusal: JudgeError | None = None
+
+    def failed(self, error: JudgeError, started_unix: float, started: float) -> float | None:
+        """Seconds until the next try, whose request may be another; None to give up."""
+        wait = 0.0 if self._adapted(error) else self._wait(error)
+        self.note(started_unix, started, error.status, error, wait or 0.0)
+        return wait
+
+    def note(
+        self,
+        started_unix: float,
+        started: float,
+        status: int | None,
+        error: JudgeError | None = None,
+        waited: float = 0.0,
+    ) -> None:
+        code, message = (error.code, error.message) if error else ("", "")
+        seconds = time.perf_counter() - started
+        self.calls.append(RequestAttempt(started_unix, seconds, status, code, message, waited))
+
+    def ended(self, reply: Reply | None, error: JudgeError | None) -> AskResult:
+        answered = error is None or error.reply is not None
+        # What a search without success left out was not the cause.
+        learnt = self.named | (self.suspected if answered else frozenset())
+        if error is not None and error.status in (400, 422) and self.first_refusal is not None:
+            error = self.first_refusal
+        return AskResult(reply, error, tuple(self.calls), self.request, learnt)
+
+    def _adapted(self, error: JudgeError) -> bool:
+        """Whether there is another request to try, without what is refused or may be."""
+        fresh = error.refused - self.named
+        if fresh:
+            self.named |= fresh
+            return self._ask_without(self.suspected)
+        if error.code in ("bad_request", "refused_parameter") and error.status in (400, 422):
+            self.first_refusal = self.first_refusal or error
+            return any(self._ask_without(suspected) for suspected in self.suspects)
+        return False
+
+    def _ask_without(self, suspected: frozenset[str]) -> bool:
+        changed = without(self.original, self.named | suspected)
+        if changed == self.request or changed == self.original:
+            return False
+        self.suspected, self.request = suspected, changed
+        return True
+
+    def _wait(self, error: JudgeError) -> float | None:
+        self.tries += 1
+        if not error.retry or self.tries >= self.policy.tries or not self.guard.may_retry():
+            return None
+        wait = self._pause(error.retry_after)
+        spent = sum(call.seconds + call.waited for call in self.calls)
+        return wait if spent + wait <= self.policy.total_seconds else None
+
+    def _pause(self, retry_after: float | None) -> float:
+        """Full jitter: any time up to the doubling bound, but not before the server's own time."""
+        bound = min(self.policy.longest_wait, self.policy.base_seconds * 2.0 ** (self.tries - 1))
+        jitter = self.random.uniform(0.0, bound)
+        if retry_after is None:
+            return jitter
+        return min(retry_after, self.policy.longest_retry_after) + min(jitter, self.policy.base_seconds)
+
+
+class RetryBudget:
+    """The retries left to an endpoint: a hundred, and one more per reply. A server that fails more often than it
+    answers does not get twice the load for it."""
+
+    def __init__(self, most: float = 100.0, per_reply: float = 1.0) -> None:
+        self._most = self._left = most
+        self._per_reply = per_reply
+
+    def earn(self) -> None:
+        self._left = min(self._most, self._left + self._per_reply)
+
+    def spend(self) -> bool:
+        """Takes one; whether there was one left."""
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

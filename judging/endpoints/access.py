@@ -1,0 +1,18 @@
+"""The only way to an endpoint: returns it, or raises."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest
+
+from evalsite import access
+from evalsite.access import May
+from judging.endpoints.models import Endpoint
+
+
+def get_endpoint(request: HttpRequest, slug: str, endpoint_id: int, may: May) -> Endpoint:
+    """An endpoint of the project called `slug`. Raises Http404 or PermissionDenied."""
+    project = access.get_project(request, slug, may)
+    endpoint = Endpoint.objects.filter(project=project, pk=endpoint_id).first()
+    if endpoint is None:
+        raise Http404
+    return endpoint

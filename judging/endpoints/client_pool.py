@@ -1,0 +1,132 @@
+"""The endpoint clients of one worker, kept in step with those of the other workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, replace
+
+from django.db import DatabaseError
+
+from evalsite.secrets import Undecryptable
+from evalsite.tasks.backoff import Backoff
+from judging.core.judges.circuit_breaker import REFRESH_SECONDS
+from judging.core.judges.settings import JudgeSettings
+from judging.core.metric_definition import JudgeModel
+from judging.core.results import Failure
+from judging.endpoints import limiter
+from judging.endpoints.client import EndpointClient, RunInThread
+from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import default_concurrency, judge_settings, unusable
+
+log = logging.getLogger("judging.pump")
+
+ALLOCATE_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class ModelConnection:
+    """A judge or candidate model of one run: its own settings, and its endpoint's shared client."""
+
+    settings: JudgeSettings
+    client: EndpointClient
+    endpoint: int | None = None
+    failure: Failure | None = None
+    answered: bool = False
+    name: str = ""
+    setting_failures: int = 0  # in a row
+
+    def learn(self, refuses: frozenset[str]) -> bool:
+        """Remembers what the server refuses; whether that is new."""
+        new = refuses - self.settings.refuses
+        if new:
+            self.settings = replace(self.settings, refuses=self.settings.refuses | new)
+        return bool(new)
+
+
+class ClientPool:
+    """`reads` and `writes` run database work outside the event loop. `manual`: for a single call from a page."""
+
+    def __init__(self, owner: str, *, reads: RunInThread, writes: RunInThread, manual: bool = False) -> None:
+        self.owner = owner
+        self.manual = manual
+        self.clients: dict[str, EndpointClient] = {}
+        self._reads = reads
+        self._writes = writes
+        self._allocated_at = time.monotonic()
+
+    def connection(self, judge: JudgeModel) -> ModelConnection:
+        """Reads the database."""
+        row = Endpoint.objects.filter(pk=judge.endpoint).first() if judge.endpoint else None
+        client, name = self.client(judge), row.name if row else judge.url
+        try:
+            settings = judge_settings(judge, row)
+        except Undecryptable:
+            settings = JudgeSettings(url=judge.url, model=judge.model)
+            return ModelConnection(settings, client, judge.endpoint, Failure("key_unreadable"), name=name)
+        return ModelConnection(settings, client, row.pk if row else None, unusable(judge, row), name=name)
+
+    def client(self, judge: JudgeModel) -> EndpointClient:
+        """Reads and writes the database."""
+        key = limiter.endpoint_key(judge)
+        if key not in self.clients:
+            limiter.ensure_row(key)
+            client = EndpointClient(
+                key, judge.endpoint, default_concurrency(), self._writes, manual=self.manual
+            )
+            client.apply(limiter.allocate([client.report()], self.owner)[key])
+            self.clients[key] = client
+        return self.clients[key]
+
+    async def keep_in_sync(self) -> None:
+        """Until cancelled. If the database is away for so long that other workers may take this worker's slots, it has
+        stopped using them."""
+        backoff = Backoff()
+        while True:
+            pause = REFRESH_SECONDS
+            try:
+                await self.refresh()
+                urgent = any(client.urgent for client in self.clients.values())
+                if urgent or self._unallocated_for() >= ALLOCATE_SECONDS:
+                    await self._allocate()
+                backoff.succeeded()
+            except DatabaseError as error:
+                log.warning("The endpoints' limits cannot be shared: %s", error)
+                pause = min(backoff.failed(), limiter.SHARE_SECONDS / 4)
+            if self._unallocated_for() > limiter.SHARE_SECONDS / 2:
+                for client in self.clients.values():
+                    client.concurrency.share = 0
+            await asyncio.sleep(pause)
+
+    def _unallocated_for(self) -> float:
+        return time.monotonic() - self._allocated_at
+
+    async def refresh(self) -> None:
+        """Takes over what other workers found out; claims a probe where one is due and wanted."""
+        if not self.clients:
+            return
+        for key, status in (await self._reads(limiter.read_status, list(self.clients))).items():
+            client = self.clients[key]
+            client.update(status)
+            breaker = client.breaker
+            if breaker.wants_probe and await self._writes(limiter.claim_probe, key, breaker.probes + 1):
+                breaker.probe()
+
+    async def _allocate(self) -> None:
+        began = time.monotonic()
+        reports = [client.report() for client in self.clients.values()]
+        for key, allocation in (await self._writes(limiter.allocate, reports, self.owner)).items():
+            self.clients[key].apply(allocation)
+        self._allocated_at = began
+
+    def report_remaining(self) -> None:
+        """For a worker of a few requests, whose last results would otherwise be lost. Writes the database."""
+        for client in self.clients.values():
+            limiter.allocate([client.report()], self.owner)
+            if client.rate.owed:
+                limiter.reserve(client.key, [], client.rate.owed)
+
+    def release_shares(self) -> None:
+        """Leaves the slots to other workers. Writes the database."""
+        limiter.release_shares(self.clients, self.owner)

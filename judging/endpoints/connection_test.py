@@ -1,0 +1,149 @@
+"""The connection test: a short question, within the time that a web request may take, and its result in words."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from evalsite.secrets import Undecryptable
+from evalsite.templatetags.show import duration
+from judging.core.judges.errors import Held
+from judging.core.judges.probe import Probe, probe
+from judging.core.judges.retry import Guard
+from judging.core.judges.settings import JudgeSettings, Timeouts
+from judging.core.metric_definition import JudgeModel
+from judging.endpoints.manual_calls import Emit, ManualCall
+from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import judge_settings
+from judging.messages import reason_sentence
+
+TIMEOUTS = Timeouts(connect=5.0, first_byte=20.0, idle=10.0, whole=25.0)
+TOTAL_SECONDS = 40.0  # with waiting and retries
+MAX_WAIT = 10.0  # seconds for a slot and its rate, behind the runs
+
+# Each test occupies a web thread: leave enough for other requests.
+_turns = threading.BoundedSemaphore(2)
+
+
+def try_endpoint(endpoint: Endpoint) -> Probe:
+    """Raises nothing."""
+    try:
+        settings = replace(endpoint_settings(endpoint), timeouts=TIMEOUTS)
+    except Undecryptable:
+        return Probe(code="key_unreadable")
+    if not _turns.acquire(timeout=10):
+        return Probe(code="busy_here")
+    try:
+        return _probed(settings, as_judge(endpoint))
+    finally:
+        _turns.release()
+
+
+def _probed(settings: JudgeSettings, judge: JudgeModel) -> Probe:
+    async def work(guard: Guard, _emit: Emit) -> Probe:
+        async with asyncio.timeout(TOTAL_SECONDS):
+            return await probe(settings, guard)
+
+    started = time.perf_counter()
+    # A server that is down is tried all the same: this is how to find out that it is up again.
+    with ManualCall(judge, work, max_wait=MAX_WAIT, even_if_down=True) as call:
+        for _waiting in call.events():
+            pass  # the page shows only the end
+        try:
+            return replace(call.result(), waited=round(call.waited, 1))
+        except TimeoutError:
+            return Probe(code="timeout_whole", seconds=round(time.perf_counter() - started, 3))
+
+
+def as_judge(endpoint: Endpoint) -> JudgeModel:
+    """The endpoint by itself, without a metric."""
+    return JudgeModel(
+        name="",
+        template="",
+        endpoint=endpoint.pk,
+        url=endpoint.url,
+        model=endpoint.model,
+        params=endpoint.params,
+    )
+
+
+def endpoint_settings(endpoint: Endpoint) -> JudgeSettings:
+    """Raises Undecryptable."""
+    return judge_settings(as_judge(endpoint), endpoint)
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """A connection test in words. `kind` is that of a notice; `facts` are name and value."""
+
+    kind: str
+    title: str
+    text: str
+    refusals: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    hint: str = ""
+
+
+def last_result(endpoint: Endpoint) -> TestResult | None:
+    """Of the last test, if there was one."""
+    found = endpoint.probe
+    if not found:
+        return None
+    if not found["ok"]:
+        text = reason_sentence(found["code"], found["detail"])
+        if found["code"] in Held.codes:
+            return TestResult("warning", _("Not tested: endpoint is busy"), text)
+        return TestResult("error", _("Connection failed"), text, hint=_model_hint(endpoint))
+    refusals = tuple(refusal_sentence(name) for name in found["refuses"])
+    title = _("Connected; some parameters not supported") if refusals else _("Connected")
+    text = _("Runs omit unsupported parameters.") if refusals else ""
+    return TestResult("success", title, text, refusals, _facts(found), _model_hint(endpoint))
+
+
+def refusal_sentence(name: str) -> str:
+    """What it means that a server refuses this parameter."""
+    sentences = {
+        "stream": _("stream is not supported: slow replies show nothing until they are complete."),
+        "separate_reasoning": _(
+            "separate_reasoning is not supported: reasoning appears in the reply itself."
+        ),
+        "stream_options": _("stream_options is not supported: token usage may be missing."),
+        "temperature": _(
+            "temperature is not supported: the model's default is used, so scores may vary more."
+        ),
+        "max_tokens": _("max_tokens is not supported: max_completion_tokens is sent instead."),
+    }
+    return sentences.get(name) or _("%(name)s is not supported.") % {"name": name}
+
+
+def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    yes, no = _("yes"), _("no")
+    waited = float(found.get("waited") or 0)
+    facts = [
+        (_("Queue time (behind runs)"), duration(waited) if waited >= 1 else ""),
+        (_("Model in reply"), found["model"]),
+        (_("Streaming"), yes if found["streams"] else no),
+        (_("Reasoning output"), yes if found["reasoning"] else _("not in this short reply")),
+        (_("Token usage"), yes if found["usage"] else no),
+    ]
+    return tuple((name, value) for name, value in facts if value)
+
+
+def _model_hint(endpoint: Endpoint) -> str:
+    """The models that the server lists, if the endpoint's own is not among them."""
+    offered = endpoint.probe.get("models", [])
+    if not offered or endpoint.model in offered:
+        return ""
+    names = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
+    sentence = ngettext(
+        "The server lists one model, but not this one: %(names)s",
+        "The server lists %(n)s models, but not this one: %(names)s",
+        len(offered),
+    )
+    return sentence % {"n": len(offered), "names": names}

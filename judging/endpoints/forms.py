@@ -1,0 +1,269 @@
+"""The endpoint form. Key, headers and proxy are write-only."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from judging.core.judges.client import request_headers
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.settings import JudgeSettings, chat_url
+from judging.endpoints.fields import REMOVE, JsonObjectField, SecretField
+from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import origin
+from judging.messages import reason_sentence
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+SECRETS = ("key", "headers", "proxy")
+PRICES = ("price_read", "price_written")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointData:
+    """A valid form. A secret is None if it stays as it is stored, '' or {} if it is removed."""
+
+    name: str
+    url: str
+    model: str
+    key: str | None
+    headers: dict[str, str] | None
+    proxy: str | None
+    ca_pem: str
+    params: dict[str, Any]
+    concurrency: int
+    first_byte_seconds: int
+    whole_seconds: int
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    price_read: Decimal | None
+    price_written: Decimal | None
+    currency: str
+    connect_seconds: int
+    idle_seconds: int
+
+
+PLAIN = tuple(one.name for one in fields(EndpointData) if one.name not in SECRETS)
+"""What form and endpoint have under the same name."""
+
+
+def _price(label: StrPromise) -> forms.DecimalField:
+    return forms.DecimalField(
+        label=label,
+        min_value=Decimal(0),
+        max_digits=12,
+        decimal_places=4,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+
+
+def _whole(
+    label: StrPromise, least: int, most: int, initial: int | None, help_text: StrPromise | str = ""
+) -> forms.IntegerField:
+    """A whole number; without `initial` it may be left empty."""
+    return forms.IntegerField(
+        label=label,
+        min_value=least,
+        max_value=most,
+        initial=initial,
+        required=initial is not None,
+        help_text=help_text,
+    )
+
+
+class EndpointForm(forms.Form):
+    """`endpoint` is None for a new one."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=200,
+        help_text=gettext_lazy("Shown in metrics and runs."),
+    )
+    url = forms.CharField(
+        label=gettext_lazy("Address"),
+        max_length=1000,
+        help_text=gettext_lazy("With or without /v1 or /chat/completions. Local addresses work too."),
+        widget=forms.TextInput(attrs={"class": "mono", "inputmode": "url", "spellcheck": "false"}),
+    )
+    model = forms.CharField(
+        label=gettext_lazy("Model ID"),
+        max_length=300,
+        help_text=gettext_lazy("As the server lists it, for example gpt-4o-mini."),
+        widget=forms.TextInput(attrs={"class": "mono", "list": "models", "spellcheck": "false"}),
+    )
+    key = SecretField(label=gettext_lazy("API key"), max_length=5000)
+    remove_key = forms.BooleanField(label=REMOVE, required=False)
+    headers = SecretField(
+        rows=3,
+        label=gettext_lazy("Extra headers"),
+        max_length=20_000,
+        help_text=gettext_lazy("One per line, as “Name: value”. Replaces all stored headers."),
+    )
+    remove_headers = forms.BooleanField(label=REMOVE, required=False)
+    proxy = SecretField(
+        label=gettext_lazy("Proxy"),
+        max_length=1000,
+        help_text=gettext_lazy("For example http://proxy.example:3128. Can include a username and password."),
+    )
+    remove_proxy = forms.BooleanField(label=REMOVE, required=False)
+    ca_pem = forms.CharField(
+        label=gettext_lazy("Custom CA certificate"),
+        required=False,
+        max_length=200_000,
+        help_text=gettext_lazy("In PEM format, for servers with a private or self-signed certificate."),
+        widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
+    )
+    params = JsonObjectField(
+        label=gettext_lazy("Generation parameters"),
+        help_text=gettext_lazy("JSON object sent with every request. Metrics can override it."),
+    )
+    concurrency = _whole(
+        gettext_lazy("Max concurrent requests"),
+        1,
+        1000,
+        16,
+        gettext_lazy("Reduced automatically when the server is overloaded."),
+    )
+    requests_per_minute = _whole(
+        gettext_lazy("Requests per minute"),
+        1,
+        1_000_000,
+        None,
+        gettext_lazy("Limit across all workers. Leave empty for no limit."),
+    )
+    tokens_per_minute = _whole(
+        gettext_lazy("Tokens per minute"),
+        100,
+        2_000_000_000,
+        None,
+        gettext_lazy("Input and output combined. Estimated before a call, corrected after the reply."),
+    )
+    price_read = _price(gettext_lazy("Price per million input tokens"))
+    price_written = _price(gettext_lazy("Price per million output tokens"))
+    currency = forms.CharField(
+        label=gettext_lazy("Currency"),
+        max_length=8,
+        required=False,
+        help_text=gettext_lazy("For example USD or CNY."),
+        widget=forms.TextInput(attrs={"spellcheck": "false"}),
+    )
+    connect_seconds = _whole(gettext_lazy("Connect timeout (seconds)"), 1, 300, 10)
+    first_byte_seconds = _whole(gettext_lazy("Time to first byte (seconds)"), 1, 3600, 120)
+    idle_seconds = _whole(gettext_lazy("Idle timeout (seconds)"), 1, 3600, 120)
+    whole_seconds = _whole(gettext_lazy("Total timeout (seconds)"), 1, 7200, 600)
+
+    def __init__(self, data: Any = None, *, endpoint: Endpoint | None = None) -> None:
+        self.endpoint = endpoint
+        initial = {name: getattr(endpoint, name) for name in PLAIN} if endpoint else None
+        super().__init__(data, initial=initial)
+        self.stored = {name: bool(endpoint and getattr(endpoint, f"{name}_encrypted")) for name in SECRETS}
+        for name in SECRETS:
+            if not self.stored[name]:
+                del self.fields[f"remove_{name}"]
+
+    def clean_url(self) -> str:
+        url: str = self.cleaned_data["url"].strip()
+        try:
+            chat_url(url)
+        except JudgeError:
+            raise forms.ValidationError(
+                _(
+                    "Not a valid http or https URL, or it contains a username. Use the form http://host:port/v1."
+                )
+            ) from None
+        return url
+
+    def clean_key(self) -> str:
+        key: str = self.cleaned_data["key"].strip()
+        _refuse_unsendable(JudgeSettings(url="", model="", api_key=key))
+        return key
+
+    def clean_headers(self) -> dict[str, str]:
+        """Lines `Name: value`. An error names the line by its number, since its text is secret."""
+        found: dict[str, str] = {}
+        for number, line in enumerate(self.cleaned_data["headers"].splitlines(), 1):
+            name, colon, value = line.partition(":")
+            if not line.strip():
+                continue
+            if not colon or not name.strip() or not value.strip() or any(c.isspace() for c in name.strip()):
+                raise forms.ValidationError(_("Line %(line)s: expected “Name: value”.") % {"line": number})
+            found[name.strip()] = value.strip()
+        _refuse_unsendable(JudgeSettings(url="", model="", headers=found))
+        return found
+
+    def clean_proxy(self) -> str:
+        proxy: str = self.cleaned_data["proxy"].strip()
+        if proxy and not _is_proxy(proxy):
+            raise forms.ValidationError(_("Enter the proxy as http://host:port."))
+        return proxy
+
+    def clean_ca_pem(self) -> str:
+        pem: str = self.cleaned_data["ca_pem"].strip()
+        if pem:
+            try:
+                ssl.create_default_context().load_verify_locations(cadata=pem)
+            except (ssl.SSLError, ValueError):
+                raise forms.ValidationError(reason_sentence("bad_ca")) from None
+        return pem
+
+    def clean(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        if values.get("first_byte_seconds", 0) > values.get("whole_seconds", 10**9):
+            self.add_error("whole_seconds", _("Total timeout must not be shorter than time to first byte."))
+        if any(values.get(name) is not None for name in PRICES) and not values.get("currency"):
+            self.add_error("currency", _("Enter the currency of the prices."))
+        if self.endpoint and "url" in values and self._goes_elsewhere():
+            for name in ("key", "headers"):
+                if self.stored[name] and not values.get(name) and not values.get(f"remove_{name}"):
+                    self.add_error(
+                        name, _("The address or proxy has changed. Enter this again, or remove it.")
+                    )
+        return values
+
+    def _goes_elsewhere(self) -> bool:
+        """Whether a stored key would be sent to another server than it was entered for."""
+        assert self.endpoint is not None
+        moved = origin(self.endpoint.url).lower() != origin(self.cleaned_data["url"]).lower()
+        return bool(self.cleaned_data.get("proxy")) or moved
+
+    def clean_currency(self) -> str:
+        return str(self.cleaned_data["currency"]).strip().upper()
+
+    def result(self) -> EndpointData:
+        """Only of a valid form."""
+        values = self.cleaned_data
+        return EndpointData(
+            **{name: values[name] for name in PLAIN},
+            key=self._secret("key", ""),
+            headers=self._secret("headers", {}),
+            proxy=self._secret("proxy", ""),
+        )
+
+    def _secret(self, name: str, nothing: Any) -> Any:
+        if self.cleaned_data[name]:
+            return self.cleaned_data[name]
+        return nothing if self.cleaned_data.get(f"remove_{name}") else None
+
+
+def _is_proxy(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _refuse_unsendable(settings: JudgeSettings) -> None:
+    try:
+        request_headers(settings)
+    except JudgeError as error:
+        raise forms.ValidationError(reason_sentence(error.code)) from None

@@ -1,0 +1,78 @@
+"""Judge endpoints, and how all workers together use each of them at the moment."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from evalsite.accounts.models import Project, User
+
+
+class Endpoint(models.Model):
+    """An OpenAI-compatible address with a model. Key, headers and proxy are encrypted and never shown."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="endpoints")
+    name = models.CharField(max_length=200)
+    url = models.CharField(max_length=1000)
+    model = models.CharField(max_length=300)
+    key_encrypted = models.TextField(blank=True, default="")
+    headers_encrypted = models.TextField(blank=True, default="", help_text="JSON object")
+    proxy_encrypted = models.TextField(blank=True, default="", help_text="may hold a password")
+    ca_pem = models.TextField(blank=True, default="")
+    params = models.JSONField(default=dict, help_text="generation parameters, sent with every request")
+    refuses = models.JSONField(default=list, help_text="what the server was found to refuse")
+    concurrency = models.PositiveIntegerField(default=16)
+    requests_per_minute = models.PositiveIntegerField(null=True, help_text="null: as many as come")
+    tokens_per_minute = models.PositiveIntegerField(null=True)
+    price_read = models.DecimalField(
+        max_digits=12, decimal_places=4, null=True, help_text="of a million tokens read"
+    )
+    price_written = models.DecimalField(max_digits=12, decimal_places=4, null=True)
+    currency = models.CharField(max_length=8, blank=True, default="")
+    connect_seconds = models.PositiveIntegerField(default=10)
+    idle_seconds = models.PositiveIntegerField(default=120)
+    first_byte_seconds = models.PositiveIntegerField(default=120)
+    whole_seconds = models.PositiveIntegerField(default=600)
+    probed_at = models.DateTimeField(null=True)
+    probe = models.JSONField(default=dict, help_text="what the last test connection found")
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True)
+    draft = models.BooleanField(default=False, help_text="its first test failed: nothing offers it yet")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="endpoint_name_once")]
+
+    @property
+    def works(self) -> bool:
+        """Did its last connection test succeed?"""
+        return bool(self.probe.get("ok"))
+
+
+class EndpointLoad(models.Model):
+    """How all workers together use an endpoint (limiter.py). Times are Unix seconds of the database, 0 for never."""
+
+    key = models.CharField(max_length=1010, unique=True, help_text="an endpoint's number, or an address")
+    requests_at = models.FloatField(default=0, help_text="when the next request may start")
+    tokens_at = models.FloatField(default=0, help_text="when the tokens that were promised are used up")
+    slots = models.FloatField(null=True, help_text="calls at a time that the server bears; null: the ceiling")
+    halved_at = models.FloatField(default=0)
+    closed_until = models.FloatField(default=0, help_text="the server's own Retry-After")
+    failures = models.PositiveIntegerField(default=0, help_text="in a row, by all workers")
+    down_since = models.FloatField(default=0, help_text="since when nobody asks; 0: it answers")
+    next_try_at = models.FloatField(default=0)
+    tries = models.PositiveIntegerField(default=0, help_text="how often it was tried while it was down")
+    problem = models.CharField(max_length=40, blank=True, default="", help_text="of the last failure: a code")
+    problem_detail = models.TextField(blank=True, default="")
+
+
+class EndpointShare(models.Model):
+    """The part of an endpoint's slots that one worker holds."""
+
+    load = models.ForeignKey(EndpointLoad, on_delete=models.CASCADE, related_name="shares")
+    owner = models.CharField(max_length=120)
+    slots = models.PositiveIntegerField(default=0)
+    wanted = models.PositiveIntegerField(default=0)
+    lease_until = models.FloatField(default=0, help_text="Unix seconds")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["load", "owner"], name="endpoint_share_once")]

@@ -1,0 +1,188 @@
+"""How a run's requests are sent: each waits for a slot of its endpoint, its rate and the run's budget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, Protocol
+
+from judging.core.judges.client import HttpClients
+from judging.core.judges.errors import MAYBE_SETTING_CODES, SETTING_CODES, JudgeError
+from judging.core.judges.rate_limiter import Reservation
+from judging.core.judges.replies import Reply
+from judging.core.judges.retry import AskResult, RetryPolicy, ask_with_retries
+from judging.core.judges.settings import Request
+from judging.core.results import Failure
+from judging.endpoints.client import EndpointClient
+from judging.endpoints.client_pool import ModelConnection
+
+
+class Abandoned(Exception):
+    """The run was paused or cancelled before this item was asked; it stays `not_run`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointError:
+    """What must be fixed at an endpoint before a run can go on."""
+
+    endpoint: str
+    code: str
+    detail: str
+
+
+class SpendingLimit(Protocol):
+    """A run's budget."""
+
+    async def room(self) -> None:
+        """Returns when one more call fits."""
+        ...
+
+    def begin(self) -> None: ...
+
+    def end_call(self, reply: Reply | None, failed: bool, endpoint: int | None) -> None: ...
+
+
+@dataclass(slots=True)
+class RunGate:
+    """Whether a run may send requests, and which of its tasks wait for one in flight. With an `error` it is about to
+    be paused."""
+
+    run: int
+    project: int
+    weight: float
+    spending: SpendingLimit
+    open: bool = True
+    calls: Counter[asyncio.Task[Any]] = field(default_factory=Counter)  # in flight, by the task that waits
+    note: Callable[[asyncio.Task[Any]], None] | None = None  # called before each request
+    note_failed: Callable[[asyncio.Task[Any]], None] | None = None  # and after one without any reply
+    error: EndpointError | None = None
+
+    @property
+    def in_flight(self) -> set[asyncio.Task[Any]]:
+        return set(self.calls)
+
+    def begin(self, task: asyncio.Task[Any]) -> None:
+        self.spending.begin()
+        self.calls[task] += 1
+        if self.note is not None:
+            self.note(task)
+
+    def end(self, task: asyncio.Task[Any], *, failed: bool) -> None:
+        self.calls[task] -= 1
+        if not self.calls[task]:
+            del self.calls[task]
+        if failed and self.note_failed is not None:
+            self.note_failed(task)
+
+
+class RequestGuard:
+    """core.judges.retry.Guard of one request of a run."""
+
+    def __init__(
+        self,
+        gate: RunGate,
+        client: EndpointClient,
+        endpoint: int | None,
+        task: asyncio.Task[Any],
+        max_outage: float,
+    ) -> None:
+        self.gate = gate
+        self.client = client
+        self.endpoint = endpoint
+        self.task = task
+        self.max_outage = max_outage
+        self.reservation: Reservation | None = None
+
+    async def before(self, request: Request) -> None:
+        """Raises Abandoned where the run may send no more, JudgeError where the endpoint is down for too long."""
+        self.reservation = await self.client.admit(request, self.max_outage)
+        await self.gate.spending.room()
+        if not self.gate.open:
+            raise Abandoned
+        self.gate.begin(self.task)
+
+    def after(self, reply: Reply | None, error: JudgeError | None) -> None:
+        answered = reply or (error.reply if error else None)
+        self.gate.end(self.task, failed=error is not None and answered is None)
+        self.gate.spending.end_call(answered, reply is None, self.endpoint)
+        if reply is not None or error is not None:
+            self.client.record(reply, error, self.reservation)
+
+    def may_retry(self) -> bool:
+        return self.client.retries.spend()
+
+
+class Caller:
+    """Sends the requests of one run."""
+
+    def __init__(self, clients: HttpClients, gate: RunGate, policy: RetryPolicy) -> None:
+        self.clients = clients
+        self.gate = gate
+        self.policy = policy
+        self.random = Random()  # one for all: seeding one per request costs 20 µs
+        # Once an endpoint has answered, a refusal is about the prompt: nothing is left out to find its cause.
+        self.trusting = replace(policy, suspect_parameters=False)
+        self.learnt: set[tuple[int, frozenset[str]]] = set()
+
+    async def call(
+        self, model: ModelConnection, request: Request, task: asyncio.Task[Any]
+    ) -> AskResult | Failure:
+        """How the request ended, or why it was not sent. Raises Abandoned where the run may send no more."""
+        if model.failure:
+            self._count_failure(model, model.failure)
+            return model.failure
+        await model.client.concurrency.acquire(self.gate.run, self.gate.weight, self.gate.project)
+        try:
+            if not self.gate.open or self.gate.error:
+                raise Abandoned
+            asked = await self._ask(model, request, task)
+            error = asked.error
+            self._count_failure(model, Failure(error.code, error.message) if error else None)
+            return asked
+        except JudgeError as error:  # no client can be made from these settings
+            model.failure = Failure(error.code, error.message)
+            self._count_failure(model, model.failure)
+            return model.failure
+        finally:
+            model.client.concurrency.release(self.gate.run)
+
+    def _count_failure(self, model: ModelConnection, failure: Failure | None) -> None:
+        """After so many failures in a row for the endpoint's settings, the run is about to be paused. Requests that
+        end after that raise Abandoned, so that they are sent again."""
+        if failure is None or not self._for_settings(model, failure):
+            model.setting_failures = 0
+            return
+        if self.gate.error:
+            raise Abandoned
+        model.setting_failures += 1
+        most = self.policy.max_consecutive_failures
+        if most is not None and model.setting_failures >= most:
+            self.gate.error = EndpointError(model.name, failure.code, failure.detail)
+
+    def _for_settings(self, model: ModelConnection, failure: Failure) -> bool:
+        if failure is model.failure or failure.code in SETTING_CODES:
+            return True
+        return failure.code in MAYBE_SETTING_CODES and not model.answered
+
+    async def _ask(self, model: ModelConnection, request: Request, task: asyncio.Task[Any]) -> AskResult:
+        asked = await ask_with_retries(
+            self.clients.of(model.settings),
+            model.settings,
+            request,
+            policy=self.trusting if model.answered else self.policy,
+            random=self.random,
+            guard=RequestGuard(self.gate, model.client, model.endpoint, task, self.policy.max_outage_seconds),
+        )
+        if asked.reply is not None:
+            model.answered = True
+        if asked.refuses and model.learn(asked.refuses) and model.endpoint:
+            self.learnt.add((model.endpoint, asked.refuses))
+        return asked
+
+    def take_learnt(self) -> list[tuple[int, frozenset[str]]]:
+        """What servers were found to refuse since the last call: (endpoint, parameters)."""
+        learnt, self.learnt = list(self.learnt), set()
+        return learnt

@@ -1,0 +1,25 @@
+"""Reading endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from evalsite.accounts.models import Project
+from judging.endpoints.models import Endpoint
+
+# Filled by JudgingConfig.ready: lists what uses an endpoint. Metrics import endpoints, not the reverse.
+metrics_using: list[Callable[[Endpoint], Sequence[Any]]] = []
+
+
+def endpoints_of(project: Project, *, archived: bool = False) -> QuerySet[Endpoint]:
+    """By name, without drafts."""
+    found = Endpoint.objects.filter(project=project, archived_at__isnull=not archived, draft=False)
+    return found.order_by("name")
+
+
+def endpoint_drafts(project: Project) -> QuerySet[Endpoint]:
+    """Endpoints whose connection test failed and that nobody has published anyway."""
+    return Endpoint.objects.filter(project=project, archived_at=None, draft=True).order_by("name")

@@ -1,0 +1,168 @@
+"""The endpoint pages: administrators edit endpoints, analysts see and test them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsite import access
+from evalsite.access import May, signed_in
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.settings import chat_url
+from judging.endpoints import connection_test, selectors, services
+from judging.endpoints.access import get_endpoint
+from judging.endpoints.forms import EndpointForm
+from judging.endpoints.models import Endpoint
+
+secrets_unlogged = sensitive_post_parameters("key", "headers", "proxy")
+
+
+@login_required
+@require_GET
+def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
+    """Endpoints and drafts, or archived endpoints."""
+    project = access.get_project(request, slug, May.USE_ENDPOINTS)
+    archived = request.GET.get("archived") == "1"
+    found = selectors.endpoints_of(project, archived=archived)
+    drafts = selectors.endpoint_drafts(project).none() if archived else selectors.endpoint_drafts(project)
+    return render(request, "endpoints/list.html", {"lines": found, "drafts": drafts, "archived": archived})
+
+
+@login_required
+@require_GET
+def endpoint(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """One endpoint with the result of its last test, without its secrets."""
+    found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
+    context = {
+        "endpoint": found,
+        "final_address": final_address(found.url),
+        "result": connection_test.last_result(found),
+        "metrics": [line for find in selectors.metrics_using for line in find(found)],
+    }
+    return render(request, "endpoints/endpoint.html", context)
+
+
+@secrets_unlogged
+@login_required
+def create(request: HttpRequest, slug: str) -> HttpResponse:
+    project = access.get_project(request, slug, May.MANAGE)
+    form = EndpointForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = services.endpoint_create(
+                project=project, data=form.result(), user=signed_in(request), draft="test" in request.POST
+            )
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            return _saved(request, slug, made)
+    return _form(request, form, None)
+
+
+@secrets_unlogged
+@login_required
+def edit(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    form = EndpointForm(request.POST or None, endpoint=found)
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.endpoint_edit(endpoint=found, data=form.result())
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            return _saved(request, slug, found)
+    return _form(request, form, found)
+
+
+def _form(request: HttpRequest, form: EndpointForm, endpoint: Endpoint | None) -> HttpResponse:
+    url = str(form["url"].value() or "")
+    models = endpoint.probe.get("models", []) if endpoint else []
+    context = {
+        "form": form,
+        "endpoint": endpoint,
+        "url": url,
+        "final_address": final_address(url),
+        "models": models,
+    }
+    return render(request, "endpoints/edit.html", context, status=422 if form.errors else 200)
+
+
+def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
+    if "test" in request.POST:
+        found = connection_test.try_endpoint(endpoint)
+        services.endpoint_remember_test(endpoint=endpoint, found=found)
+    elif endpoint.draft:
+        services.endpoint_publish(endpoint=endpoint)
+        endpoint.draft = False
+    saved = _("“%(name)s” saved as a draft.") if endpoint.draft else _("“%(name)s” saved.")
+    return _changed(request, slug, endpoint, saved)
+
+
+@login_required
+@require_POST
+def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Runs the connection test."""
+    found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
+    services.endpoint_remember_test(endpoint=found, found=connection_test.try_endpoint(found))
+    if request.headers.get("HX-Request") != "true":
+        return redirect("endpoints:endpoint", slug, found.pk)
+    context = {"endpoint": found, "result": connection_test.last_result(found)}
+    return render(request, "endpoints/_connection.html", context)
+
+
+@login_required
+@require_GET
+def address(request: HttpRequest, slug: str) -> HttpResponse:
+    """Where requests will go, while the address is typed."""
+    access.get_project(request, slug, May.MANAGE)
+    url = request.GET.get("url", "")[:1000]
+    return render(request, "endpoints/_address.html", {"url": url, "final_address": final_address(url)})
+
+
+@login_required
+@require_POST
+def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Makes a draft available although its connection test failed."""
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    services.endpoint_publish(endpoint=found)
+    return _changed(request, slug, found, _("“%(name)s” is now available."))
+
+
+@login_required
+@require_POST
+def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Removes it from the lists; nothing is deleted."""
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    services.endpoint_archive(endpoint=found)
+    text = _(
+        "“%(name)s” archived. New metrics can't select it; existing ones still work. You can restore it."
+    )
+    return _changed(request, slug, found, text)
+
+
+@login_required
+@require_POST
+def restore(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Returns it to the lists."""
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    services.endpoint_restore(endpoint=found)
+    return _changed(request, slug, found, _("“%(name)s” restored."))
+
+
+def _changed(request: HttpRequest, slug: str, endpoint: Endpoint, text: str) -> HttpResponse:
+    messages.success(request, text % {"name": endpoint.name})
+    return redirect("endpoints:endpoint", slug, endpoint.pk)
+
+
+def final_address(url: str) -> str:
+    """Where requests go; '' for an invalid address."""
+    try:
+        return chat_url(url)
+    except JudgeError:
+        return ""

@@ -1,0 +1,91 @@
+"""Candidates that a run asks for answers: what may be chosen, and how they are frozen into the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from datasets.models import Candidate
+from evalsite.accounts.models import Project
+from judging.core.candidates import MOST_ANSWERS, CandidateModel
+from judging.endpoints.models import Endpoint
+from judging.runs.budget import MILLION
+from judging.runs.models import INFER, Run, RunCandidate
+from judging.runs.plain import as_json
+
+
+def refuse_impossible_candidates(uploaded: Sequence[Candidate], asked: Sequence[CandidateModel]) -> None:
+    """Raises ValidationError with a sentence."""
+    names = [one.name for one in uploaded] + [one.name for one in asked]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValidationError(
+            _("Two candidates are named %(name)s. Rename the model that generates answers.")
+            % {"name": twice[0]}
+        )
+    if any(not one.name.strip() or not 1 <= one.n <= MOST_ANSWERS for one in asked):
+        raise ValidationError(
+            _("Each model that generates answers needs a name and 1 to %(most)s answers per row.")
+            % {"most": MOST_ANSWERS}
+        )
+
+
+def frozen_candidate(project: Project, candidate: CandidateModel) -> CandidateModel:
+    """With its endpoint's address, model and parameters written into it. Its key is not copied."""
+    if candidate.endpoint is None:
+        return candidate
+    endpoint = Endpoint.objects.get(pk=candidate.endpoint, project=project)
+    return msgspec.structs.replace(
+        candidate,
+        url=endpoint.url,
+        model=candidate.model or endpoint.model,
+        params={**endpoint.params, **candidate.params},
+    )
+
+
+def source_of(run: Run) -> str:
+    """The source (datasets.models.Candidate) of candidates that a run asks."""
+    return f"run{run.pk}"
+
+
+def candidates_create(run: Run, asked: Sequence[CandidateModel]) -> None:
+    """The run's own candidates; its plan makes room for their answers. No version shows them."""
+    for one in asked:
+        candidate = Candidate.objects.create(version=run.version, name=one.name, source=source_of(run))
+        definition = frozen_candidate(run.project, one).to_json()
+        RunCandidate.objects.create(run=run, candidate=candidate, definition=definition)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCandidate:
+    """A model that a run asks, with what it has said so far: `counts`. `money` None where it has no price."""
+
+    model: CandidateModel
+    counts: RunCandidate
+    wanted: int
+    money: float | None
+
+    @property
+    def params_json(self) -> str:
+        return as_json(self.model.params) if self.model.params else ""
+
+
+def asked_of(run: Run) -> list[AskedCandidate]:
+    """The models that the run asks for answers, by name; their tokens are also among the run's."""
+    if run.kind != INFER:
+        return []
+    found = RunCandidate.objects.filter(run=run).exclude(definition="").select_related("candidate")
+    return [_asked(run, one) for one in found.order_by("candidate__name")]
+
+
+def _asked(run: Run, counts: RunCandidate) -> AskedCandidate:
+    model = CandidateModel.from_json(counts.definition)
+    price = run.prices.get(str(model.endpoint))
+    money = None
+    if price:
+        money = (counts.prompt_tokens * price[0] + counts.completion_tokens * price[1]) / MILLION
+    return AskedCandidate(model, counts, counts.candidate.responses, money)

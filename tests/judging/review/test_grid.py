@@ -1,0 +1,144 @@
+"""The grid of items: rows and candidates, pages, filters, and the judgement beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from evalsite.accounts.models import Project, User
+from judging.review.grid import ROWS, GridPage, grid_page, level_of
+from judging.review.places import Place
+from judging.review.telling import Story
+from judging.runs.filters import Filters
+from judging.runs.models import Override, Run
+from tests.conftest import ClientOf
+from tests.judging.judged import a_judged_run, failed, said
+
+pytestmark = pytest.mark.django_db
+
+
+def story(place: int) -> Story:
+    return failed() if place % 7 == 3 else said(place % 10 + 1)
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    """Fifty rows of two candidates: three pages."""
+    return a_judged_run(project, story, rows=50)
+
+
+def address(run: Run, name: str, *more: Any) -> str:
+    return reverse(f"runs:{name}", args=("physics", run.pk, *more))
+
+
+def every_page(run: Run, filters: Filters) -> list[GridPage]:
+    found: list[GridPage] = []
+    after: Place | None = None
+    while not found or found[-1].next:
+        found.append(grid_page(run, filters, after))
+        after = found[-1].next
+    return found
+
+
+def test_every_row_stands_once_in_the_order_of_the_data(run: Run) -> None:
+    lines = [row.line for page in every_page(run, Filters()) for row in page.rows]
+    assert lines == list(range(1, 51))
+
+
+def test_a_page_has_a_cell_for_each_candidate(run: Run) -> None:
+    page = grid_page(run, Filters())
+    assert (page.candidates, len(page.rows)) == (["alpha", "beta"], ROWS)
+    assert [cell[0].text for cell in page.rows[0].cells] == ["alpha says 1.1", "beta says 1.1"]
+    assert [cell[0].pills[0].shown for cell in page.rows[0].cells] == ["1", "2"]
+
+
+def test_a_filter_leaves_the_rows_that_it_means_with_the_other_cells_beside(run: Run) -> None:
+    pages = every_page(run, Filters(state="error"))
+    rows = [row for page in pages for row in page.rows]
+    meant = [pill.meant for row in rows for cell in row.cells for answer in cell for pill in answer.pills]
+    assert len(rows) == meant.count(True) == run.errors
+    assert len(meant) == 2 * len(rows)
+
+
+def test_rows_of_a_sorted_grid_come_by_their_first_judgement(run: Run) -> None:
+    page = grid_page(run, Filters(sort="-score"))
+    best = [max(float(cell[0].pills[0].shown or 0) for cell in row.cells) for row in page.rows]
+    assert best == sorted(best, reverse=True)
+
+
+def test_an_empty_run_has_no_rows(run: Run) -> None:
+    assert grid_page(run, Filters(candidate="nobody")).rows == []
+
+
+def test_a_page_takes_as_many_queries_as_any_other(
+    run: Run, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first = grid_page(run, Filters())
+    with django_assert_num_queries(8):
+        grid_page(run, Filters(), first.next)
+
+
+@pytest.mark.parametrize(
+    ("score", "level"), [(1, 1), (2.79, 1), (5.5, 3), (10, 5), (12, 5), (-3, 1)], ids=str
+)
+def test_a_score_has_one_of_five_colours(score: float, level: int) -> None:
+    assert level_of(score, 1, 10) == level
+
+
+@pytest.fixture
+def reader(alice: User, client_of: ClientOf) -> Client:
+    return client_of(alice)
+
+
+@pytest.fixture
+def reviewer(bob: User, client_of: ClientOf) -> Client:
+    return client_of(bob)
+
+
+def test_the_filter_stands_in_chips_that_can_be_removed(reader: Client, run: Run) -> None:
+    response = reader.get(address(run, "items"), {"candidate": "beta", "least": "3"})
+    assert [chip[:2] for chip in response.context["chips"]] == [
+        ("Candidate", "beta"),
+        ("Score, from – to", "3.0"),
+    ]
+    assert response.context["chips"][1][2] == "?candidate=beta"
+
+
+def test_an_answer_is_shown_whole_on_demand(reader: Client, run: Run) -> None:
+    judgement = run.judgements.order_by("position")[0]
+    response = reader.get(address(run, "answer", judgement.response_id))
+    assert "alpha says 1.1" in response.content.decode()
+
+
+def test_an_answer_of_another_run_is_not_shown(reader: Client, run: Run, project: Project) -> None:
+    other = a_judged_run(project, rows=1).judgements.order_by("position")[0]
+    assert reader.get(address(run, "answer", other.response_id)).status_code == 404
+
+
+def override(client: Client, run: Run, value: str, **headers: str) -> HttpResponse:
+    judgement = run.judgements.order_by("position")[0]
+    form = {"value": value, "reason": "Read it again", "seen": "0"}
+    return client.post(address(run, "override", judgement.pk), form, headers=headers)
+
+
+def test_an_override_in_the_panel_answers_with_the_panel(reviewer: Client, run: Run) -> None:
+    response = override(reviewer, run, "9", hx_request="true")
+    assert response.templates[0].name == "review/_panel.html"
+    assert response.context["in_force"] == "9"
+    assert "judgement-changed" in response.headers["HX-Trigger"]
+
+
+def test_a_wrong_value_in_the_panel_keeps_what_was_typed(reviewer: Client, run: Run) -> None:
+    response = override(reviewer, run, "99", hx_request="true")
+    assert (response.status_code, Override.objects.count()) == (422, 0)
+    assert "Read it again" in response.content.decode()
+
+
+def test_a_panel_without_the_right_to_review_offers_no_override(reader: Client, run: Run) -> None:
+    judgement = run.judgements.order_by("position")[0]
+    assert "New value" not in reader.get(address(run, "panel", judgement.pk)).content.decode()
