@@ -101,6 +101,4 @@ def test_counts_have_their_thousands() -> None:
     rows = b"".join(
         jsonl({**row(), **({"ref_answer": "x"} if number < 1100 else {})}) for number in range(2300)
     )
-    assert told(rows, "ref_answer.some_missing") == [
-        "1,200 of 2,300 rows have no “ref_answer”."
-    ]
+    assert told(rows, "ref_answer.some_missing") == ["1,200 of 2,300 rows have no “ref_answer”."]

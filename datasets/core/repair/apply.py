@@ -280,7 +280,8 @@ class _OneLine:
     """An object that breaks off, as one line: what was read of it, then what was passed over until the next one.
 
     A tab stands for a line end: in the middle of a string it is as wrong, so that no fault is repaired unasked.
-    Where nothing tells that an object begins, the rest of the file is passed over: beyond `most` characters its lines stay.
+    Where nothing tells that an object begins, the rest of the file is passed over: beyond `most` characters its lines
+    stay.
     """
 
     def __init__(self, most: int) -> None:
