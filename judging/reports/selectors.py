@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from django.db.models import Count
@@ -12,12 +13,13 @@ from django.utils import timezone
 from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
+from datasets.versions.references import NAME as REFERENCE_NAME
+from judging.core.metric_definition import MetricDefinition
 from judging.core.results import TRUNCATED
+from judging.core.statistics.frame import REFERENCE, Metric
 from judging.core.statistics.frame import Judgement as Told
-from judging.core.statistics.frame import Metric
 from judging.runs.filters import Filters, matching
-from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run, RunMetric
-from judging.runs.rerun.reparse import definition_now
+from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Reading, Run
 
 BATCH = 20_000  # tuples fetched at a time
 _COLUMNS = (
@@ -25,13 +27,12 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def current_judgements(run: Run, **only: Any) -> Iterator[Told]:
+def current_judgements(run: Run) -> Iterator[Told]:
     """The newest attempt at every response as `judgement_frame` wants it, with the values in force.
 
-    `only` narrows it to a metric or candidates, by field. Streamed: a million judgements never stand in memory as
-    Python objects.
+    Streamed: a million judgements never stand in memory as Python objects.
     """
-    found = Judgement.objects.filter(run=run, current=True, rater=None, other_response=None, **only)
+    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None)
     found = found.order_by("position")  # as rows and responses lie in their tables: a third of the time
     for metric, candidate, line, number, state, value in found.values_list(*_COLUMNS).iterator(BATCH):
         yield metric, candidate, line, number, state, value, None
@@ -46,17 +47,36 @@ def overridden(run: Run) -> Counter[tuple[str, str]]:
 
 def metrics_of(run: Run) -> dict[int, Metric]:
     """The run's metrics with their scales, in its order, by key."""
-    definitions = [(one.pk, definition_now(one)) for one in _metrics(run)]
-    return {pk: Metric(one.name, float(one.min_score), float(one.max_score)) for pk, one in definitions}
+    return {pk: scaled(one) for pk, one in definitions_of(run).items()}
 
 
-def _metrics(run: Run) -> list[RunMetric]:
-    return list(run.metrics.order_by("number"))
+def scaled(definition: MetricDefinition) -> Metric:
+    """A metric as figures need it."""
+    declared = getattr(definition, "scale_declared", True)
+    low, high = (float(definition.min_score), float(definition.max_score)) if declared else (None, None)
+    judges = () if definition.postprocess else definition.judges
+    compares = bool(judges) and all(judge.parse == "comparison" for judge in judges)
+    return Metric(definition.name, low, high, compares=compares)
+
+
+def definitions_of(run: Run) -> dict[int, MetricDefinition]:
+    """How the run reads its metrics by now, in its order, by key."""
+    readings = Reading.objects.filter(run_metric__run=run, asks=False).order_by("number")
+    newest = dict(readings.values_list("run_metric_id", "definition"))
+    frozen = run.metrics.order_by("number").values_list("pk", "definition")
+    return {pk: MetricDefinition.from_json(newest.get(pk, text)) for pk, text in frozen}
 
 
 def candidates_of(run: Run) -> dict[int, str]:
-    """The names of the run's candidates, in the order of its data, by key."""
-    return dict(run.run_candidates.order_by("candidate").values_list("candidate_id", "candidate__name"))
+    """The names of the run's candidates in figures, in the order of its data, by key."""
+    found = run.run_candidates.order_by("candidate")
+    named = found.values_list("candidate", "candidate__name", "candidate__version__number")
+    return {pk: shown_name(name, version) for pk, name, version in named}
+
+
+def shown_name(name: str, version: int) -> str:
+    """A candidate's name in figures: references are kept with a version of their own, 0."""
+    return REFERENCE if version == 0 and name == REFERENCE_NAME else name
 
 
 def truncated_of(run: Run) -> int:
@@ -84,3 +104,54 @@ def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
     rows = Row.objects.filter(version=run.version_id, line__in=lines).values_list("line", "raw")
     form = cast(Format, run.version.format)
     return {line: row_data(raw, form)["question"] or "" for line, raw in rows}
+
+
+class FieldUnknown(Exception):
+    """No row has such a field; the message is a sentence."""
+
+
+TURNS, LENGTH = "turns", "length"
+"""Fields that every row has: how many messages of the user, and how long the last of them is."""
+_LENGTHS = (100, 500, 2000, 10_000)  # characters; the ends of buckets
+
+
+def values_of_fields(run: Run, fields: Sequence[str]) -> dict[str, dict[int, str]]:
+    """{field: {line: value as text}} of the rows that have it; `turns` and `length` of every row, unless it is a custom
+    field. Raises FieldUnknown."""
+    form = cast(Format, run.version.format)
+    found: dict[str, dict[int, str]] = {field: {} for field in fields}
+    known: dict[str, None] = {}
+    rows = Row.objects.filter(version=run.version_id, valid=True).order_by("line")
+    for line, raw in rows.values_list("line", "raw").iterator(BATCH):
+        data = row_data(raw, form)
+        known |= dict.fromkeys(name for name in data if name not in _COMPUTED)
+        for field in fields:
+            value = _value_of(data, field)
+            if value is not None:
+                found[field][line] = value
+    missing = [field for field in fields if not found[field]]
+    if missing:
+        names = ", ".join([*known, TURNS, LENGTH])
+        raise FieldUnknown(f"No row has a field {missing[0]!r}. The fields are: {names}.")
+    return found
+
+
+_COMPUTED = {"messages", "ref_answer", "question", "gt", "history"}
+
+
+def _value_of(data: dict[str, Any], field: str) -> str | None:
+    if field in data and field not in _COMPUTED:
+        value = data[field]
+        if value is None or isinstance(value, str):
+            return value
+        return json.dumps(value, ensure_ascii=False)
+    if field == TURNS:
+        return str(sum(message["role"] == "user" for message in data["messages"]))
+    return _bucket(len(data["question"] or "")) if field == LENGTH else None
+
+
+def _bucket(length: int) -> str:
+    below = [end for end in _LENGTHS if end <= length]
+    above = [end for end in _LENGTHS if end > length]
+    low = below[-1] if below else 0
+    return f"{low}–{above[0] - 1}" if above else f"{low}+"

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from judging.core.statistics.breakdown import breakdown
+from judging.reports import selectors
 from judging.reports.costs import cost_of
 from judging.reports.figures import Figures, at_once
+from judging.reports.frames import run_frame
 from judging.runs.models import Run
+
+FIGURES = (
+    "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",
+    "repeats", "order", "length", "raters", "corrected",
+)  # fmt: skip
 
 
 def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
@@ -24,9 +33,21 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
         "dataset": version.dataset.name,
         "version": version.number,
         "left_out": left_out(run),
-        **{name: known.report[name] for name in ("rows", "level", "power", "candidates", "pairs")},
+        **{name: known.report[name] for name in FIGURES},
         "cost": cost_of(run, known.retries),
     }
+
+
+def report_by(run: Run, fields: Sequence[str]) -> dict[str, Any]:
+    """The document with the cells by the values of these fields of the rows: `breakdowns`, one a field, and the first
+    of them as `breakdown`. Raises FieldUnknown for a field that no row has."""
+    document = report_document(run)
+    if not fields:
+        return document
+    values = selectors.values_of_fields(run, fields)
+    frame, metrics = run_frame(run), list(selectors.metrics_of(run).values())
+    found = [breakdown(frame, metrics, field, values[field], document["level"]) for field in fields]
+    return document | {"breakdown": found[0], "breakdowns": found}
 
 
 def left_out(run: Run) -> dict[str, int | None]:

@@ -14,7 +14,6 @@ from django.utils.http import urlencode
 from datasets.models import Response, Row
 from evalsite.web.numbers import whole
 from judging.runs.models import (
-    PEOPLE,
     Judgement,
     JudgementQuerySet,
     JudgementState,
@@ -186,9 +185,9 @@ ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="", override_value__isnu
 
 
 def _of_row(run: Run, line: int) -> Q:
-    """By the row's responses, which have an index; a rater's judgement has none, and people's runs are small."""
+    """By the row's responses, which have an index; raters' and imported ones have none, but few judgements."""
     rows = Row.objects.filter(version=run.version_id, line=line).values("pk")
-    if run.kind == PEOPLE:
+    if not run.by_workers:
         return Q(row__in=rows)
     responses = list(Response.objects.filter(row__in=rows).values_list("pk", flat=True))
     judged = Judgement.objects.by_metrics().filter(response__in=responses, other_response=None)

@@ -25,6 +25,8 @@ PEOPLE = "people"
 IMPORTED = "imported"
 """The kind of a run whose judgements were made elsewhere and came in with a results file."""
 
+WITHOUT_WORKERS = (PEOPLE, IMPORTED)
+
 
 class RunState(models.TextChoices):
     PLANNING = "planning", _("preparing")
@@ -54,6 +56,12 @@ class JudgementState(models.TextChoices):
 
 
 SETTLED = "settled"  # the problem of a run that ended early because its answer was known
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def by_workers(self) -> RunQuerySet:
+        """Runs whose judgements workers make."""
+        return self.exclude(kind__in=WITHOUT_WORKERS)
 
 
 class Run(models.Model):
@@ -108,6 +116,8 @@ class Run(models.Model):
     finished_at = models.DateTimeField(null=True)
     archived_at = models.DateTimeField(null=True)
 
+    objects = RunQuerySet.as_manager()
+
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="run_name_once")]
         indexes = [models.Index(fields=["state"], name="run_by_state")]
@@ -126,8 +136,13 @@ class Run(models.Model):
 
     @property
     def by_people(self) -> bool:
-        """Do raters make its judgements, so that no model can be asked again?"""
+        """Do raters make its judgements?"""
         return self.kind == PEOPLE
+
+    @property
+    def by_workers(self) -> bool:
+        """Do workers make its judgements, so that models can be asked again?"""
+        return self.kind not in WITHOUT_WORKERS
 
     @property
     def rests(self) -> bool:

@@ -109,19 +109,270 @@ class Pair(TypedDict):
     items_needed: int | None
 
 
+class SideCell(TypedDict):
+    """One candidate's comparisons. `win_rate` counts a tie half, over items, with Wilson's interval on the effective
+    size. `rating`: Bradley–Terry in natural log-odds, mean zero over the candidates; `se` and the interval by the
+    sandwich, clustered by row; None where somebody won or lost all, or where the candidates are not connected.
+    `rank_low`…`rank_high`: places that the other candidates' intervals leave, 1 is best."""
+
+    comparisons: int
+    wins: int
+    ties: int
+    losses: int
+    both_bad: int
+    win_rate: float | None
+    ci_low: float | None
+    ci_high: float | None
+    rating: float | None
+    se: float | None
+    rating_low: float | None
+    rating_high: float | None
+    rank_low: int | None
+    rank_high: int | None
+
+
+class SidePair(TypedDict):
+    """How a did beside b; `ties` include `both_bad`."""
+
+    a: str
+    b: str
+    wins: int
+    ties: int
+    losses: int
+    both_bad: int
+    win_rate: float | None
+    ci_low: float | None
+    ci_high: float | None
+
+
+class FirstSide(TypedDict):
+    """How often what stood first won; `share` counts a tie half."""
+
+    first: int
+    second: int
+    ties: int
+    share: float | None
+    ci_low: float | None
+    ci_high: float | None
+
+
+class Coefficient(TypedDict):
+    """Natural log-odds for one standard deviation of the feature's difference between the two answers."""
+
+    coefficient: float
+    se: float
+
+
+class SideBySide(TypedDict):
+    """Comparisons under one metric by one author (a judge's name, `rules`, `script`, `combined` or `people`).
+
+    `steps`: how often each verdict was given, from `a`'s view of `pairs`. `perfect`: candidates that won or lost all.
+    `style`: a Bradley–Terry model with the features of answers beside the candidates; None without features."""
+
+    metric: str
+    by: str
+    candidates: dict[str, SideCell]
+    pairs: list[SidePair]
+    steps: dict[str, int]
+    connected: bool
+    perfect: list[str]
+    first_side: FirstSide
+    style: dict[str, Coefficient] | None
+
+
+class HumanCeiling(TypedDict):
+    """How far people agree with each other on the same items: over pairs of raters."""
+
+    items: int
+    exact: float | None
+    kappa_weighted: float | None
+    alpha: float | None
+
+
+class JudgeAgreement(TypedDict):
+    """A judge against people's value of an answer, or against another judge, on the items that both have.
+
+    `kappa` is Cohen's, `kappa_weighted` quadratic, with its bootstrap interval by rows. `bias`: judge − other.
+    `confusion[i][j]`: how often the judge said `labels[i]` where the other said `labels[j]`; empty where there are too
+    many different values. `true_positive_rate`, `true_negative_rate` where both are two-valued: of what the other
+    calls true (false), how much the judge does, with Wilson's interval."""
+
+    metric: str
+    judge: str
+    against: str
+    items: int
+    exact: float | None
+    kappa: float | None
+    kappa_weighted: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+    spearman: float | None
+    pearson: float | None
+    kendall: float | None
+    alpha: float | None
+    mean_absolute_difference: float | None
+    bias: float | None
+    bias_low: float | None
+    bias_high: float | None
+    confusion: list[list[int]]
+    labels: list[str | float]
+    human: HumanCeiling | None
+    true_positive_rate: NotRequired[float | None]
+    true_positive_low: NotRequired[float | None]
+    true_positive_high: NotRequired[float | None]
+    true_negative_rate: NotRequired[float | None]
+    true_negative_low: NotRequired[float | None]
+    true_negative_high: NotRequired[float | None]
+
+
+class Repeats(TypedDict):
+    """One judge asked the same several times: the share of pairs of repeats that agree, and alpha."""
+
+    metric: str
+    judge: str
+    items: int
+    exact: float | None
+    alpha: float | None
+
+
+class OrderEffect(TypedDict):
+    """One judge's comparisons seen in both orders: `flips` of `pairs`, and how often the side shown first won."""
+
+    metric: str
+    judge: str
+    pairs: int
+    flips: int
+    share: float | None
+    ci_low: float | None
+    ci_high: float | None
+    first_side: FirstSide
+
+
+class LengthEffect(TypedDict):
+    """Rank correlation of a judge's scores with the answers' lengths in characters, within rows, and the score units
+    that a doubled length goes with; `items` rows, drawn by the document's seed where there are many."""
+
+    metric: str
+    judge: str
+    items: int
+    spearman: float | None
+    ci_low: float | None
+    ci_high: float | None
+    slope_per_doubling: float | None
+    slope_low: float | None
+    slope_high: float | None
+
+
+class RaterPair(TypedDict):
+    """Two raters on the items that both rated."""
+
+    a: str
+    b: str
+    items: int
+    exact: float | None
+    kappa: float | None
+    kappa_weighted: float | None
+
+
+class RaterFigures(TypedDict):
+    """One rater: items, the share of the others' verdicts on them that are the same, mean seconds an item."""
+
+    items: int
+    agreement_with_others: float | None
+    seconds: float | None
+
+
+class Raters(TypedDict):
+    """How far people agree under one metric, over `items` that two or more rated; `level` is alpha's."""
+
+    metric: str
+    level: str
+    items: int
+    raters: int
+    alpha: float | None
+    ci_low: float | None
+    ci_high: float | None
+    percent: float | None
+    ac1: float | None
+    fleiss: float | None
+    pairs: list[RaterPair]
+    each: dict[str, RaterFigures]
+
+
+_Corrected = TypedDict("_Corrected", {"lambda": float | None})  # a keyword can't be an attribute
+
+
+class Corrected(_Corrected):
+    """A candidate's mean from people's labels on a random sample and a judge's scores of the rest (PPI++).
+
+    `labelled` items have both, `judged` the judge's score only. `halve`: how many further ratings would halve the
+    interval. `lambda`: the weight of the judge's scores. `refused`: why there is no figure, a code of `REFUSED`."""
+
+    metric: str
+    candidate: str
+    judge: str
+    labelled: int
+    judged: int
+    people_mean: float | None
+    judge_mean: float | None
+    value: float | None
+    se: float | None
+    ci_low: float | None
+    ci_high: float | None
+    halve: int | None
+    refused: str | None
+
+
+class Deviation(TypedDict):
+    """A candidate's mean on the rows of one value minus its mean on the rest; `p_bh` over the whole breakdown."""
+
+    value: str
+    candidate: str
+    metric: str
+    items: int
+    difference: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p: float | None
+    p_bh: float | None
+
+
+class Breakdown(TypedDict):
+    """The cells again, by the values of one field of the rows; `left_out`: values beyond the most frequent."""
+
+    field: str
+    values: dict[str, dict[str, dict[str, Cell]]]
+    comparisons: list[Deviation]
+    left_out: int
+
+
 class Report(TypedDict):
-    """The whole document; `rows` counts the rows that the run covers."""
+    """The whole document; `rows` counts the rows that the run covers. `seed`: of every random draw in it.
+
+    `candidates`: values of judges and rules, combined; people's under metrics on which only people spoke.
+    `people_candidates`: people's, under every metric on which they spoke."""
 
     run: str
     dataset: str
     rows: int
     level: float
     power: float
+    seed: int
     candidates: dict[str, dict[str, Cell]]
+    people_candidates: dict[str, dict[str, Cell]]
     pairs: list[Pair]
+    side_by_side: list[SideBySide]
+    judges: list[JudgeAgreement]
+    repeats: list[Repeats]
+    order: list[OrderEffect]
+    length: list[LengthEffect]
+    raters: list[Raters]
+    corrected: list[Corrected]
+    breakdown: NotRequired[list[Breakdown]]
     cost: dict[str, Any]
 
 
+REFUSED = ("not_random", "too_few")
 NOTES = (
     "nothing_scored",
     "one_unit",

@@ -1,22 +1,31 @@
 """The table that figures are computed from: a tidy pandas DataFrame with one row for each judgement.
 
-| column    | dtype    | meaning |
-| --------- | -------- | ------- |
-| metric    | category | the metric's name; the categories keep the run's order |
-| candidate | category | the name of the model whose response is judged; the categories keep the run's order |
-| row       | int64    | the row's line in its data set: the item |
-| response  | int64    | number of the response within row and candidate, from 1 |
-| state     | category | scored, no_score (a script declined), unparsed (no verdict found), error or not_run |
-| kind      | category | number, bool or category: what the value is; missing unless scored |
-| value     | float64  | the number, 1 or 0 for a bool; NaN for a category and where nothing is scored |
-| label     | category | the text of a value of kind category; missing for the others |
-| cluster   | category | the conversation or group that the row belongs to; missing: the row stands alone |
-| weight    | float64  | how many rows the judged one stands for; must be 1, as figures count all rows alike |
-| source    | category | judge (a judge model, script or rule program) or person |
+| column         | dtype    | meaning |
+| -------------- | -------- | ------- |
+| metric         | category | the metric's name; the categories keep the run's order |
+| candidate      | category | the name of the model whose response is judged; the categories keep the run's order |
+| other          | category | the candidate it is compared with, `@reference` for the reference; missing: none |
+| row            | int64    | the row's line in its data set: the item |
+| response       | int64    | number of the response within row and candidate, from 1 |
+| other_response | int64    | number of the other candidate's response; 0 where there is none |
+| state          | category | scored, no_score (a script declined), unparsed (no verdict found), error or not_run |
+| kind           | category | number, bool or category: what the value is; missing unless scored |
+| value          | float64  | the number, 1 or 0 for a bool; NaN for a category and where nothing is scored |
+| label          | category | the text of a value of kind category; missing for the others |
+| by             | category | a judge's name, `rules`, `script`, `combined`, `override`, a person's name |
+| source         | category | judge, rules, script, combined, override, rater or adjudicator: what `by` is |
+| repeat         | int64    | which of one judge's repeats on the same question, from 1 |
+| order          | category | how a judge saw the two sides: first, swapped, or both (what the two come to) |
+| main           | bool     | whether cells count it; False: one of several verdicts behind a judgement |
+| shown_first    | int64    | which answer of a comparison stood first: 1 `response`, 2 `other_response`, 0 not known |
+| drawn_with     | float64  | probability with which the program drew the item for people; NaN: not drawn at random |
+| seconds        | float64  | what it took; NaN where unknown |
+| cluster        | category | the conversation or group that the row belongs to; missing: the row stands alone |
+| weight         | float64  | how many rows the judged one stands for; must be 1, as figures count all rows alike |
 
-`ordered` checks such a table, sorts it and adds `unit` (int64): the number of the independent unit, which is the
-row's cluster or, without one, the row. The functions of this package take an ordered table, or its rows of
-one metric and one candidate: a cell of the report.
+Comparisons have the labels of `STEPS` (and `both_bad`), in which A is `response`. `ordered` checks such a table, sorts
+it and adds `unit` (int64): the number of the independent unit, which is the row's cluster or, without one, the row.
+The functions of this package take an ordered table, or its rows of one metric and one candidate: a cell.
 
 pandas is imported inside functions: start-up does not wait for it.
 """
@@ -27,24 +36,36 @@ import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
 
+from .numeric import Ints
+
 if TYPE_CHECKING:
     from pandas import Categorical, DataFrame, Series
 
 Kind = Literal["number", "bool", "category"]
-Source = Literal["judge", "person"]
+Source = Literal["judge", "rules", "script", "combined", "override", "rater", "adjudicator"]
+Order = Literal["first", "swapped", "both"]
 Judgement = tuple[Hashable, Hashable, int, int, str, str | None, Hashable | None]
 
 KINDS: tuple[Kind, ...] = ("number", "bool", "category")
 STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
-SOURCES: tuple[Source, ...] = ("judge", "person")
-RESPONSE = ["metric", "candidate", "row", "response"]  # one judgement for each
-COLUMNS = [*RESPONSE, "state", "kind", "value", "label", "cluster", "weight", "source"]
+SOURCES: tuple[Source, ...] = ("judge", "rules", "script", "combined", "override", "rater", "adjudicator")
+PEOPLE: tuple[Source, ...] = ("rater", "adjudicator")
+ORDERS: tuple[Order, ...] = ("first", "swapped", "both")
+REFERENCE = "@reference"  # the other side of a comparison with the row's reference
+COMBINED = "combined"
+RESPONSE = ["metric", "candidate", "row", "response"]
+ANSWERS = [*RESPONSE, "other", "other_response"]  # what is judged: an answer, or two
+VERDICT = [*ANSWERS, "source", "by", "repeat", "order", "shown_first", "main"]  # one judgement for each
+COLUMNS = [
+    "metric", "candidate", "other", "row", "response", "other_response", "state", "kind", "value", "label",
+    "by", "source", "repeat", "order", "main", "shown_first", "drawn_with", "seconds", "cluster", "weight",
+]  # fmt: skip
 BATCH = 50_000  # tuples held as Python objects at a time
 
 
@@ -54,6 +75,7 @@ class Metric:
 
     `pass_threshold`: from which score a response passes (pass@k); None means the top of the scale, true for bools.
     `wanted_difference`: the difference between candidates that the run should be able to show, in score units.
+    `compares`: its numbers 1…5 compare the row's reference (A) with the answer (B): 1 is A>>B, 5 is B>>A.
     """
 
     name: str
@@ -61,6 +83,39 @@ class Metric:
     high: float | None = None
     pass_threshold: float | None = None
     wanted_difference: float | None = None
+    compares: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who makes a metric's judgements, and in which order this one sees the two sides of a comparison."""
+
+    by: str
+    source: Source
+    order: Order = "first"
+
+
+class Verdict(NamedTuple):
+    """What somebody said about an answer or two, as a row of the table; see there. `metric` and `candidate` are keys
+    of the mappings beside it, `other` is a name or None, `value` is JSON."""
+
+    metric: Hashable
+    candidate: Hashable
+    row: int
+    response: int
+    state: str
+    value: str | None
+    by: str
+    source: Source
+    other: str | None = None
+    other_response: int = 0
+    repeat: int = 1
+    order: Order = "first"
+    main: bool = True
+    shown_first: int = 0
+    drawn_with: float = np.nan
+    seconds: float = np.nan
+    cluster: Hashable | None = None
 
 
 def judgement_frame(
@@ -68,12 +123,13 @@ def judgement_frame(
     metrics: Mapping[Any, Metric],
     candidates: Mapping[Any, str],
     *,
-    source: Source = "judge",
+    authors: Mapping[Any, Author] | None = None,
 ) -> DataFrame:
     """The table of judgements that come as tuples from a database cursor, a million in about two seconds.
 
     A tuple is (metric key, candidate key, row, response, state, value as JSON or None, cluster or None). The keys are
     those of `metrics` and `candidates`, whose order is kept. Tuples are read in batches, never held all at once.
+    `authors`: who made a metric's judgements, by its key; without one, a judge called `judge`.
     KeyError for an unknown key or state, ValueError where two metrics or two candidates share a name.
     """
     import pandas as pd
@@ -84,16 +140,95 @@ def judgement_frame(
     while batch := list(islice(stream, BATCH)):
         parts.append(_part(batch, names, candidates))
     frame = pd.concat(parts, ignore_index=True)
-    kind, value, label = _values(pd.Categorical(frame.pop("json")))
-    frame = frame.assign(
-        kind=kind,
-        value=value,
-        label=label,
-        cluster=pd.Categorical(frame["cluster"]),
-        weight=1.0,
-        source=pd.Categorical.from_codes(np.full(len(frame), SOURCES.index(source)), pd.Index(SOURCES)),
+    known = [(authors or {}).get(key, Author("judge", "judge")) for key in names]
+    of_metric = frame["metric"].cat.codes.to_numpy()
+    return _completed(
+        frame,
+        by=_names([one.by for one in known]).take(of_metric),
+        source=_known([one.source for one in known], SOURCES).take(of_metric),
+        order=_known([one.order for one in known], ORDERS).take(of_metric),
     )
-    return frame[COLUMNS]
+
+
+def verdict_frame(
+    verdicts: Iterable[Verdict], metrics: Mapping[Any, Metric], candidates: Mapping[Any, str]
+) -> DataFrame:
+    """The table of verdicts of people, of single judges, or of elsewhere. Errors as of `judgement_frame`."""
+    given = list(verdicts)
+    columns = dict(zip(Verdict._fields, zip(*given, strict=True) if given else [()] * 17, strict=True))
+    names = {key: metric.name for key, metric in metrics.items()}
+    base = [columns[name] for name in ("metric", "candidate", "row", "response", "state", "value", "cluster")]
+    return _completed(
+        _part(list(zip(*base, strict=True)), names, candidates),
+        other=_names(columns["other"]),
+        other_response=np.array(columns["other_response"], dtype=np.int64),
+        by=_names(columns["by"]),
+        source=_known(columns["source"], SOURCES),
+        repeat=np.array(columns["repeat"], dtype=np.int64),
+        order=_known(columns["order"], ORDERS),
+        main=np.array(columns["main"], dtype=np.bool_),
+        shown_first=np.array(columns["shown_first"], dtype=np.int64),
+        drawn_with=np.array(columns["drawn_with"], dtype=np.float64),
+        seconds=np.array(columns["seconds"], dtype=np.float64),
+    )
+
+
+def joined(frames: Sequence[DataFrame]) -> DataFrame:
+    """Several tables of the same metrics and candidates as one."""
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    filled = [frame for frame in frames if len(frame)] or list(frames[:1])
+    if len(filled) == 1:
+        return filled[0]
+    texts = {
+        name: union_categoricals(
+            [_as_objects(frame[name]) for frame in filled], sort_categories=name != "cluster"
+        )
+        for name in ("other", "label", "by", "cluster")
+    }
+    rest = [frame.drop(columns=list(texts)) for frame in filled]
+    return pd.concat(rest, ignore_index=True).assign(**texts)[COLUMNS]
+
+
+def _as_objects(column: Series[Any]) -> Series[Any]:
+    import pandas as pd
+
+    return column.cat.rename_categories(pd.Index(column.cat.categories, dtype=object))
+
+
+def _completed(frame: DataFrame, **given: Any) -> DataFrame:
+    """The table with all columns; those that are not given say that nothing is known."""
+    import pandas as pd
+
+    size = len(frame)
+    kind, value, label = _values(pd.Categorical(frame.pop("json")))
+    usual = {
+        "other": pd.Categorical.from_codes(np.full(size, -1), pd.Index([], dtype=object)),
+        "other_response": np.zeros(size, dtype=np.int64),
+        "repeat": np.ones(size, dtype=np.int64),
+        "order": _known(("first",), ORDERS).take(np.zeros(size, dtype=np.int64)),
+        "main": np.ones(size, dtype=np.bool_),
+        "shown_first": np.zeros(size, dtype=np.int64),
+        "drawn_with": np.full(size, np.nan),
+        "seconds": np.full(size, np.nan),
+        "weight": np.ones(size),
+    }
+    values = {"kind": kind, "value": value, "label": label, "cluster": pd.Categorical(frame["cluster"])}
+    return frame.assign(**(usual | values | given))[COLUMNS]
+
+
+def _names(texts: Sequence[str | None]) -> Any:
+    import pandas as pd
+
+    # As objects: Arrow, which pandas holds texts in otherwise, refuses lone surrogates.
+    return pd.Categorical(pd.Series(list[Any](texts), dtype=object))
+
+
+def _known(texts: Iterable[str], known: Sequence[str]) -> Any:
+    import pandas as pd
+
+    return pd.Categorical(list(texts), categories=list(known))
 
 
 def _part(batch: list[Judgement], metrics: Mapping[Any, str], candidates: Mapping[Any, str]) -> DataFrame:
@@ -153,15 +288,44 @@ def _kind(value: Any) -> Kind | None:
 def ordered(frame: DataFrame) -> DataFrame:
     """The table in one order, so that equal judgements give equal sums however they arrived, with `unit`.
 
-    Sorted by metric, candidate, row and response. ValueError where a response has two judgements under a metric, a
-    scored one has no value, another one has, or weights differ from 1.
+    Sorted by metric, candidate, row and response, then by the other columns of `VERDICT`. ValueError where the same
+    author has two judgements of a response under a metric, a scored one has no value, another one has, or weights
+    differ from 1.
     """
     _check(frame)
     result = frame.astype({"metric": "category", "candidate": "category"})
-    result = result.sort_values(RESPONSE, ignore_index=True)
-    if result.duplicated(RESPONSE).any():
-        raise ValueError("a response has two judgements under one metric")
+    keys = _keys(result, RESPONSE)
+    result, keys = _sorted(result, keys)
+    if (keys[1:] == keys[:-1]).any():
+        result = result.sort_values(VERDICT, ignore_index=True)
+        if result.duplicated(VERDICT).any():
+            raise ValueError("a response has two judgements under one metric")
     return result.assign(unit=_units(result))
+
+
+def _sorted(frame: DataFrame, keys: Ints) -> tuple[DataFrame, Ints]:
+    if (keys[1:] >= keys[:-1]).all():
+        return frame.reset_index(drop=True), keys
+    order = np.argsort(keys, kind="stable")
+    return frame.take(order).reset_index(drop=True), keys[order]
+
+
+def _keys(frame: DataFrame, columns: Sequence[str]) -> Ints:
+    """A number for each row, in the order of the columns; equal where they are equal."""
+    keys = np.zeros(len(frame), dtype=np.int64)
+    if keys.size == 0:
+        return keys
+    for name in columns:
+        column = frame[name]
+        codes = (column.cat.codes if hasattr(column, "cat") else column).to_numpy().astype(np.int64)
+        codes -= codes.min()
+        keys = keys * (codes.max() + 1) + codes
+    return keys
+
+
+def answers_coded(frame: DataFrame) -> Ints:
+    """A number for each answer, or two, that a row is about, under its metric: shape (rows,), in the order of rows."""
+    return _keys(frame, ANSWERS)
 
 
 def _check(frame: DataFrame) -> None:
@@ -190,5 +354,5 @@ def _units(frame: DataFrame) -> Series[int]:
 
 def of_kind(judgements: DataFrame, kind: Kind | None) -> DataFrame:
     """Those that are scored with a value of this kind; for None no judgement."""
-    mine = judgements["kind"] == kind
+    mine = (judgements["kind"] == kind).to_numpy()
     return judgements if mine.all() else judgements[mine]

@@ -1,32 +1,74 @@
-"""manage.py report: the figures of a run, for people or as the JSON document."""
+"""manage.py report: the figures of a run, for people or as the JSON document, and requirements on them."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite.storage import data_dir
+from judging.core.statistics.gate import Decision, RequirementError, decide, exit_status, parse_requirement
 from judging.reports.plain import plain_report
-from judging.reports.services import report_document
+from judging.reports.selectors import FieldUnknown
+from judging.reports.services import report_by
 from judging.runs.selectors import run_called
 
 
 class Command(BaseCommand):
-    help = "The figures of a run. Changes nothing."
+    help = (
+        "The figures of a run. Changes nothing. With --require: exit status 0 where every requirement is met, 3 where "
+        "one is not, 4 where one is undecided."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="RUN", help="its name or its number")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        parser.add_argument(
+            "--by",
+            action="append",
+            default=[],
+            metavar="FIELD",
+            help="also by the values of a field of the rows, or by turns or length; may be repeated",
+        )
+        parser.add_argument(
+            "--require",
+            action="append",
+            default=[],
+            metavar="REQUIREMENT",
+            help="e.g. 'qwen3 correctness >= 7.5', '\"a\" - \"b\" correctness >= 0', or "
+            "'judge correctness kappa_weighted >= 0.6'; may be repeated",
+        )
+        parser.add_argument(
+            "--strict", action="store_true", help="unscored judgements count against a requirement"
+        )
 
-    def handle(self, *, run: str, **options: Any) -> None:
+    def handle(
+        self, *, run: str, by: Sequence[str], require: Sequence[str], strict: bool, **options: Any
+    ) -> None:
         data_dir.prepare()
         found = run_called(run)
         if found is None:
             raise CommandError(f"There is no run called {run} in this DATA_DIR.", returncode=2)
-        document = report_document(found)
-        if options["json"]:
-            self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
-        else:
-            self.stdout.write(plain_report(document))
+        try:
+            wanted = [parse_requirement(text) for text in require]
+            document = report_by(found, by)
+            decisions = [decide(one, document, strict=strict) for one in wanted]
+        except (RequirementError, FieldUnknown) as error:
+            raise CommandError(str(error), returncode=2) from error
+        self._print(document, decisions, as_json=options["json"])
+        if status := exit_status(decisions):
+            sys.exit(status)
+
+    def _print(self, document: Mapping[str, Any], decisions: Sequence[Decision], *, as_json: bool) -> None:
+        sentences = [one.sentence for one in decisions]
+        if not as_json:
+            self.stdout.write(
+                "\n\n".join([plain_report(document), *(["\n".join(sentences)] if sentences else [])])
+            )
+            return
+        self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
+        for sentence in sentences:
+            self.stderr.write(sentence)

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from judging.core.statistics.frame import Metric, judgement_frame
+from judging.core.statistics.frame import Metric, Verdict, judgement_frame, ordered, verdict_frame
 from judging.core.statistics.report import report
+from judging.core.statistics.verdicts import verdicts_under
 
 STATES = {"?": "unparsed", "!": "error", "-": "not_run", "0": "no_score"}
 
@@ -49,3 +50,38 @@ def responses(values, rows, units=None):
     return pd.DataFrame(
         {"row": rows, "value": np.asarray(values, float), "unit": rows if units is None else units}
     )
+
+
+CANDIDATES = {name: name for name in ("alpha", "beta", "gamma", "@reference")}
+
+
+def said(value, by="qwen", source="judge", *, candidate="alpha", row=1, **more):
+    """A verdict under metric m; `value` a sign of `STATES` or what is said."""
+    sign = STATES.get(value) if isinstance(value, str) else None
+    text = None if sign else str(value).lower() if isinstance(value, bool) else _json(value)
+    return Verdict("m", candidate, row, more.pop("response", 1), sign or "scored", text, by, source, **more)
+
+
+def person(value, by="Ann", **more):
+    return said(value, by, "rater", **more)
+
+
+def compared(value, a="alpha", b="beta", **more):
+    """A comparison of two candidates; `value` as in `said`, A is the first."""
+    return said(value, candidate=a, other=b, other_response=1, **more)
+
+
+def table(verdicts, metric=None) -> pd.DataFrame:
+    """Verdicts as an ordered table."""
+    return ordered(verdict_frame(verdicts, {"m": metric or Metric("m", 1, 10)}, CANDIDATES))
+
+
+def under(verdicts, metric=None):
+    """The same, arranged for the figures of one metric."""
+    metric = metric or Metric("m", 1, 10)
+    return verdicts_under(table(verdicts, metric), metric)
+
+
+def document(verdicts, metric=None, **options):
+    metric = metric or Metric("m", 1, 10)
+    return report(table(verdicts, metric), [metric], run="r", dataset="d", **options)

@@ -2,7 +2,15 @@ import pandas as pd
 import pytest
 
 from judging.core import values
-from judging.core.statistics.frame import BATCH, Metric, judgement_frame, ordered
+from judging.core.statistics.frame import (
+    BATCH,
+    Metric,
+    Verdict,
+    joined,
+    judgement_frame,
+    ordered,
+    verdict_frame,
+)
 
 METRICS = {7: Metric("correct", 1, 10), 3: Metric("style", 1, 5)}
 NAMES = {20: "alpha", 10: "beta"}
@@ -72,12 +80,25 @@ def test_an_unknown_metric_or_state_is_refused(row):
 
 
 def test_people_s_judgements_stand_beside_those_of_judges():
-    of_judges = judgement_frame([(7, 20, 1, 1, "scored", "1", None)], METRICS, NAMES)
-    of_people = judgement_frame([(7, 20, 1, 1, "scored", "3", None)], METRICS, NAMES, source="person")
-    both = pd.concat([of_judges, of_people])
-    assert both.groupby("source", observed=True)["value"].mean().to_dict() == {"judge": 1.0, "person": 3.0}
+    said = [Verdict(7, 20, 1, 1, "scored", value, by, kind) for value, by, kind in (
+        ("1", "qwen", "judge"), ("3", "Ann", "rater"), ("5", "Bob", "rater"),
+    )]  # fmt: skip
+    both = ordered(verdict_frame(said, METRICS, NAMES))
+    assert both.groupby("source", observed=True)["value"].mean().to_dict() == {"judge": 1.0, "rater": 4.0}
+
+
+def test_the_same_author_says_one_thing_about_an_answer():
+    said = [Verdict(7, 20, 1, 1, "scored", value, "Ann", "rater") for value in ("3", "4")]
     with pytest.raises(ValueError, match="two judgements"):
-        ordered(both)
+        ordered(verdict_frame(said, METRICS, NAMES))
+
+
+def test_tables_of_several_sources_become_one():
+    of_judges = judgement_frame([(7, 20, 1, 1, "scored", "1", None)], METRICS, NAMES)
+    of_people = verdict_frame([Verdict(7, 20, 1, 1, "scored", "3", "Ann", "rater")], METRICS, NAMES)
+    both = joined([of_judges, of_people])
+    assert both["by"].tolist() == ["judge", "Ann"]
+    assert list(both.columns) == list(of_judges.columns)
 
 
 def test_a_table_whose_judgements_weigh_differently_is_refused():

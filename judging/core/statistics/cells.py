@@ -1,0 +1,228 @@
+"""The figures of one metric on one candidate: a cell of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
+
+from .distribution import Bins, choose_bins, histogram
+from .document import CategoryShare, Cell, OtherCategories, VarianceShares
+from .frame import KINDS, Kind, Metric, of_kind
+from .means import (
+    Estimate,
+    estimate_mean,
+    item_means,
+    item_units,
+    mean_if_all_got,
+    mean_of_items,
+    means_by_row,
+)
+from .numeric import Floats, Ints, same
+from .rates import estimate_rate
+from .repeats import best_at_k, pass_at_k, ranked, sizes_shown, variance_components, worst_at_k
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+MOST_CATEGORIES = 30
+FEW = 30  # below so many independent units the t interval leans on scores being about normal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """What all candidates of one metric share, so that their figures stand on one scale.
+
+    `kind`: what its mean is over: numbers if any value is one, else bools, else categories; None without a value.
+    `low`, `high`: the declared scale (a bool's is 0…1); `lowest`, `highest`: the scale widened by the scores met.
+    """
+
+    metric: Metric
+    kind: Kind | None
+    low: float | None = None
+    high: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    bins: Bins | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        """From which score a response passes."""
+        if self.kind == "bool":
+            return 1.0
+        return self.high if self.metric.pass_threshold is None else self.metric.pass_threshold
+
+
+def scale_of(judgements: DataFrame, metric: Metric) -> Scale:
+    """The scale of the metric whose judgements these are."""
+    kind = next((kind for kind in KINDS if (judgements["kind"] == kind).any()), None)
+    if kind == "category":
+        return Scale(metric, kind)
+    low, high = (0.0, 1.0) if kind == "bool" else (metric.low, metric.high)
+    scores = of_kind(judgements, kind)["value"].to_numpy()
+    if not scores.size:
+        return Scale(metric, kind, low, high, low, high)
+    lowest = None if low is None else min(low, float(scores.min()))
+    highest = None if high is None else max(high, float(scores.max()))
+    return Scale(metric, kind, low, high, lowest, highest, choose_bins(scores, low, high))
+
+
+def metric_cells(
+    mine: DataFrame, scale: Scale, names: Sequence[str], *, clustered: bool, level: float
+) -> tuple[dict[str, Cell], dict[str, Series[float]]]:
+    """The cell of each of these candidates under one metric, and its items' means, from one row for each answer."""
+    given: Mapping[str, DataFrame] = dict(iter(mine.groupby("candidate", observed=True)))  # type: ignore[arg-type]
+    cells, means = {}, {}
+    for name in names:
+        cell = given.get(name, mine.iloc[:0])
+        means[name] = item_means(of_kind(cell, scale.kind))
+        cells[name] = _cell(cell, np.asarray(means[name], dtype=np.float64), scale, clustered, level)
+    return cells, means
+
+
+def _cell(given: DataFrame, means: Floats, scale: Scale, clustered: bool, level: float) -> Cell:
+    """The figures of one metric on one candidate; `means` are those of its items with a value of the scale's kind."""
+    scored = of_kind(given, scale.kind)
+    cell = _counts_and_mean(given, _main(means, item_units(scored), scale, level), scale)
+    cell["off_scale"] = _off_scale(scored, scale)
+    cell["top_share"] = _top_share(scored, scale)
+    cell["distribution"] = histogram(scored["value"].to_numpy(), scale.bins) if scale.bins else []
+    _add_rate(cell, given, scale, level)
+    _add_categories(cell, given, level)
+    if means.size < len(scored) and scale.kind != "category":
+        _add_repeats(cell, scored, scale)
+    cell["notes"] = _notes(cell, means, clustered)
+    return cell
+
+
+def _main(means: Floats, units: Ints, scale: Scale, level: float) -> Estimate:
+    if scale.kind == "category":
+        return Estimate(None, None, None, None, means.size, np.unique(units).size)
+    return estimate_mean(means, units, level)
+
+
+def _counts_and_mean(given: DataFrame, main: Estimate, scale: Scale) -> Cell:
+    """Counts, mean and bounds; the rest empty."""
+    counts, kinds = _counts(given["state"]), _counts(given["kind"])
+    states = {state: int(counts.get(state, 0)) for state in (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)}
+    asked = len(given) - states[NO_SCORE]
+    low = high = main.mean
+    if asked > states[SCORED] and scale.kind != "category":
+        low, high = _bounds(given, scale)
+    return Cell(
+        kind=scale.kind,
+        kinds={kind: int(kinds.get(kind, 0)) for kind in KINDS},
+        mean=main.mean,
+        ci_low=main.low,
+        ci_high=main.high,
+        se=main.se,
+        items=main.items,
+        clusters=main.clusters,
+        responses=len(given),
+        asked=asked,
+        scored=states[SCORED],
+        no_score=states[NO_SCORE],
+        unparsed=states[UNPARSED],
+        errors=states[ERROR],
+        not_run=states[NOT_RUN],
+        coverage=states[SCORED] / asked if asked else None,
+        low_bound=low,
+        high_bound=high,
+        top_share=None,
+        off_scale=0,
+        distribution=[],
+        notes=[],
+    )
+
+
+def _counts(column: Series[Any]) -> dict[str, int]:
+    """How often each category occurs."""
+    counts = np.bincount(column.cat.codes.to_numpy() + 1, minlength=len(column.cat.categories) + 1)[1:]
+    return dict(zip(column.cat.categories, counts.tolist(), strict=True))
+
+
+def _bounds(given: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
+    """The mean had all unscored got the lowest, the highest score; None where an end is unknown."""
+    unscored = ~given["state"].isin([SCORED, NO_SCORE])
+    counted = given[unscored | (given["kind"] == scale.kind)]
+    low, high = (
+        None if end is None else mean_if_all_got(counted, end) for end in (scale.lowest, scale.highest)
+    )
+    return low, high
+
+
+def _off_scale(scored: DataFrame, scale: Scale) -> int:
+    scores = scored["value"].to_numpy()
+    below = 0 if scale.low is None else np.sum(scores < scale.low)
+    above = 0 if scale.high is None else np.sum(scores > scale.high)
+    return int(below + above)
+
+
+def _top_share(scored: DataFrame, scale: Scale) -> float | None:
+    if scale.high is None or scored.empty:
+        return None
+    at_top = (scored["value"].to_numpy() >= scale.high).astype(np.float64)
+    return mean_of_items(means_by_row(scored["row"].to_numpy(), at_top)[1])
+
+
+def _add_rate(cell: Cell, given: DataFrame, scale: Scale, level: float) -> None:
+    """The rate of true, for every metric with bools; as the main figure its interval is the cell's."""
+    if scale.kind != "bool" and not cell["kinds"]["bool"]:
+        return
+    rate = estimate_rate(of_kind(given, "bool"), level)
+    cell["rate"], cell["rate_ci_low"], cell["rate_ci_high"] = rate.rate, rate.low, rate.high
+    if scale.kind == "bool":
+        cell["ci_low"], cell["ci_high"] = rate.low, rate.high
+
+
+def _add_categories(cell: Cell, given: DataFrame, level: float) -> None:
+    """The most frequent labels, most frequent first, then by name; the rest in one count."""
+    if not cell["kinds"]["category"]:
+        return
+    mine = of_kind(given, "category")[["row", "unit", "label"]]
+    counts = mine["label"].value_counts()
+    present = sorted(((-count, str(label)) for label, count in counts[counts > 0].items()))
+    cell["categories"] = {}
+    for _, label in present[:MOST_CATEGORIES]:
+        rate = estimate_rate(mine.assign(value=mine["label"] == label), level)
+        share = CategoryShare(count=rate.count, share=rate.rate, ci_low=rate.low, ci_high=rate.high)
+        cell["categories"][label] = share
+    if rest := present[MOST_CATEGORIES:]:
+        cell["other_categories"] = OtherCategories(labels=len(rest), count=-sum(count for count, _ in rest))
+
+
+def _add_repeats(cell: Cell, scored: DataFrame, scale: Scale) -> None:
+    """What only several responses to an item can tell."""
+    responses = ranked(scored)
+    sizes = sizes_shown(int(responses.sizes.max()))
+    best = {str(k): best_at_k(responses, k) for k in sizes}
+    cell["best_at_k"] = {k: value for k, (value, _) in best.items()}
+    cell["worst_at_k"] = {str(k): worst_at_k(responses, k)[0] for k in sizes}
+    cell["at_k_items"] = {k: count for k, (_, count) in best.items()}
+    threshold = scale.threshold
+    if threshold is not None:
+        cell["pass_at_k"] = {str(k): pass_at_k(responses, k, threshold)[0] for k in sizes}
+        cell["pass_threshold"] = threshold
+    variance = variance_components(scored)
+    cell["variance"] = VarianceShares(
+        between=variance.between, within=variance.within, share_between=variance.share_between
+    )
+
+
+def _notes(cell: Cell, means: Floats, clustered: bool) -> list[str]:
+    """What a reader must know before trusting the mean, as codes of `document.NOTES`."""
+    units = cell["clusters"]
+    reasons = {
+        "nothing_scored": cell["scored"] == 0,
+        "one_unit": units == 1,
+        "few_items": 1 < units < FEW and not clustered,
+        "few_clusters": 1 < units < FEW and clustered,
+        "no_variation": units > 1 and cell["mean"] is not None and same(means),
+        "mixed_kinds": sum(count > 0 for count in cell["kinds"].values()) > 1,
+        "off_scale": cell["off_scale"] > 0,
+    }
+    return [code for code, holds in reasons.items() if holds]

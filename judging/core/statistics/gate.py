@@ -1,0 +1,282 @@
+"""A requirement on a report's figures, and whether the figures meet it: for scripts that must pass or fail.
+
+    CANDIDATE METRIC >= 7.5        a candidate's mean (of comparisons its win rate)
+    CANDIDATE - OTHER METRIC <= 0  the difference of two candidates on the items that both have
+    judge METRIC FIGURE >= 0.6     how far every judge of a metric agrees with people
+
+Names that hold blanks, dashes or quotes stand in double quotes, in which \\" is a quote.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Standing = Literal["met", "not_met", "undecided"]
+Operator = Literal[">=", "<="]
+MET: Standing = "met"
+NOT_MET: Standing = "not_met"
+UNDECIDED: Standing = "undecided"
+EXIT = {MET: 0, NOT_MET: 3, UNDECIDED: 4}
+JUDGE_FIGURES = {
+    "kappa_weighted": ("kappa_low", "kappa_high"),
+    "bias": ("bias_low", "bias_high"),
+    "true_positive_rate": ("true_positive_low", "true_positive_high"),
+    "true_negative_rate": ("true_negative_low", "true_negative_high"),
+}
+_TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|(>=|<=)|([^\s"<>]+)|(.))')
+_SHAPE = (
+    'Write it as: CANDIDATE METRIC >= NUMBER, "A" - "B" METRIC >= NUMBER, or judge METRIC FIGURE >= NUMBER.'
+)
+
+
+class RequirementError(ValueError):
+    """The requirement can't be read, or names what the report does not have; the message is a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """`kind`: what is bounded: a candidate's mean, a difference, or a judge's figure. `names`: the candidate, the two
+    candidates, or the judge's figure."""
+
+    text: str
+    kind: Literal["candidate", "difference", "judge"]
+    names: tuple[str, ...]
+    metric: str
+    operator: Operator
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a requirement is met, and a sentence that says why. `more_items`: how many further items would decide it
+    if they are like the ones so far; None where that is not known."""
+
+    requirement: str
+    verdict: Standing
+    sentence: str
+    value: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    more_items: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure with its 95 % interval over `items`; `shift_down`, `shift_up`: how far unscored ones could move it, None
+    where that is not known."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    items: int
+    shift_down: float | None = 0.0
+    shift_up: float | None = 0.0
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Raises RequirementError."""
+    tokens = _tokens(text)
+    if len(tokens) < 4 or tokens[-2][1] != "operator":
+        raise RequirementError(f"The requirement {text!r} is not complete. {_SHAPE}")
+    *names, (operator, _), (number, _) = tokens
+    bound = _number(number, text)
+    found = [name for name, _ in names]
+    if len(names) == 3 and names[0] == ("judge", "word"):
+        if found[2] not in JUDGE_FIGURES:
+            known = ", ".join(JUDGE_FIGURES)
+            raise RequirementError(
+                f"{found[2]} is no figure of a judge with an interval: choose one of {known}."
+            )
+        return Requirement(text, "judge", (found[2],), found[1], _operator(operator), bound)
+    if len(names) == 4 and names[1] == ("-", "word"):
+        return Requirement(text, "difference", (found[0], found[2]), found[3], _operator(operator), bound)
+    if len(names) == 2:
+        return Requirement(text, "candidate", (found[0],), found[1], _operator(operator), bound)
+    raise RequirementError(f"The requirement {text!r} has too many names: quote names with blanks. {_SHAPE}")
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    """Each word with what it is: quoted, operator or word."""
+    found = []
+    for match in _TOKEN.finditer(text.rstrip()):
+        quoted, operator, word, odd = match.groups()
+        if odd is not None:
+            place = match.start(4) + 1
+            raise RequirementError(
+                f"The requirement {text!r} can't be read at character {place}, {odd!r}. {_SHAPE}"
+            )
+        if quoted is not None:
+            found.append((re.sub(r"\\(.)", r"\1", quoted), "quoted"))
+        else:
+            found.append((operator, "operator") if operator else (word, "word"))
+    return found
+
+
+def _operator(text: str) -> Operator:
+    return ">=" if text == ">=" else "<="
+
+
+def _number(text: str, whole: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise RequirementError(f"The requirement {whole!r} must end with a number, not {text!r}.")
+    return number
+
+
+def decide(requirement: Requirement, report: Mapping[str, Any], *, strict: bool = False) -> Decision:
+    """Met where the 95 % interval lies wholly on the wanted side, not met where wholly on the other, else undecided.
+
+    `report`: the document. `strict`: unscored judgements count as the worst score of the scale. A requirement on a
+    judge must be met by every judge of the metric. Raises RequirementError for names that the report does not have.
+    """
+    figures = _FIGURES[requirement.kind](requirement, report)
+    decisions = [_decision(requirement, figure, strict=strict) for figure in figures]
+    return max(decisions, key=lambda one: (MET, UNDECIDED, NOT_MET).index(one.verdict))
+
+
+def exit_status(decisions: Sequence[Decision]) -> int:
+    """3 if one is not met, else 4 if one is undecided, else 0."""
+    verdicts = {one.verdict for one in decisions}
+    worst = next((one for one in (NOT_MET, UNDECIDED) if one in verdicts), MET)
+    return EXIT[worst]
+
+
+def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Decision:
+    wanted = f"{figure.name} {requirement.operator} {requirement.bound:g}"
+    shift: float | None = 0.0
+    if strict:
+        shift = figure.shift_down if requirement.operator == ">=" else figure.shift_up
+    if figure.value is None or figure.low is None or figure.high is None:
+        return Decision(
+            requirement.text, UNDECIDED, f"Undecided: {wanted}: there is no interval.", figure.value
+        )
+    if shift is None:
+        sentence = f"Undecided: {wanted}: the scale has no ends that unscored judgements could count as."
+        return Decision(requirement.text, UNDECIDED, sentence, figure.value, figure.low, figure.high)
+    value, low, high = (one + shift for one in (figure.value, figure.low, figure.high))
+    above, below = low >= requirement.bound, high < requirement.bound
+    if requirement.operator == "<=":
+        above, below = high <= requirement.bound, low > requirement.bound
+    shown = f"{wanted}: {value:.4g}, 95 % interval {low:.4g} to {high:.4g}, {figure.items} items"
+    if above or below:
+        verdict: Standing = MET if above else NOT_MET
+        sentence = f"{'Met' if above else 'Not met'}: {shown}."
+        return Decision(requirement.text, verdict, sentence, value, low, high)
+    more = items_to_decide(figure.items, value, low, high, requirement.bound)
+    hint = "the figure lies on the bound" if more is None else f"about {more} more items would decide it"
+    return Decision(requirement.text, UNDECIDED, f"Undecided: {shown}; {hint}.", value, low, high, more)
+
+
+def items_to_decide(items: int, value: float, low: float, high: float, bound: float) -> int | None:
+    """How many more items bring the interval's end to the bound, if the figure and the spread stay: the interval's half
+    on the bound's side shrinks as `1 / sqrt(items)`. None where the figure lies on the bound."""
+    reach = value - low if bound < value else high - value
+    distance = abs(value - bound)
+    if distance <= 1e-12 * max(1.0, abs(bound)) or items <= 0:
+        return None
+    return max(1, math.ceil(items * (reach / distance) ** 2) - items)
+
+
+def _of_candidate(requirement: Requirement, report: Mapping[str, Any]) -> list[Figure]:
+    (candidate,) = requirement.names
+    cell = _cell(report, candidate, requirement.metric)
+    name = f"{candidate} {requirement.metric}"
+    if cell["kind"] == "category":
+        return _of_comparisons(name, candidate, requirement.metric, report)
+    value, low, high = cell["mean"], cell["low_bound"], cell["high_bound"]
+    return [
+        Figure(
+            name,
+            value,
+            cell["ci_low"],
+            cell["ci_high"],
+            cell["items"],
+            None if value is None or low is None else low - value,
+            None if value is None or high is None else high - value,
+        )
+    ]
+
+
+def _of_comparisons(name: str, candidate: str, metric: str, report: Mapping[str, Any]) -> list[Figure]:
+    """The win rates by every author of comparisons."""
+    found = [
+        one for one in report["side_by_side"] if one["metric"] == metric and candidate in one["candidates"]
+    ]
+    if not found:
+        raise RequirementError(f"{metric} has categories, which have no mean that could be required.")
+    rates = [(one["by"], one["candidates"][candidate]) for one in found]
+    return [
+        Figure(f"{name} win rate by {by}", one["win_rate"], one["ci_low"], one["ci_high"], one["comparisons"])
+        for by, one in rates
+    ]
+
+
+def _of_difference(requirement: Requirement, report: Mapping[str, Any]) -> list[Figure]:
+    a, b = requirement.names
+    cells = [_cell(report, name, requirement.metric) for name in (a, b)]
+    name = f"{a} − {b} {requirement.metric}"
+    for pair in report["pairs"]:
+        if pair["metric"] == requirement.metric and {pair["a"], pair["b"]} == {a, b}:
+            ends = "difference", "ci_low", "ci_high"
+            if pair["a"] == a:
+                value, low, high = (pair[end] for end in ends)
+            else:
+                value, high, low = (None if pair[end] is None else -pair[end] for end in ends)
+            return [Figure(name, value, low, high, pair["items"], *_shifts(*cells))]
+    raise RequirementError(f"The report does not compare {a} with {b} under {requirement.metric}.")
+
+
+def _shifts(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """How far a − b could fall and rise if what is unscored went against it."""
+    if any(cell[end] is None for cell in (a, b) for end in ("mean", "low_bound", "high_bound")):
+        return None, None
+    down = a["low_bound"] - a["mean"] - (b["high_bound"] - b["mean"])
+    return down, a["high_bound"] - a["mean"] - (b["low_bound"] - b["mean"])
+
+
+def _of_judge(requirement: Requirement, report: Mapping[str, Any]) -> list[Figure]:
+    (figure,) = requirement.names
+    low, high = JUDGE_FIGURES[figure]
+    found = [
+        one for one in report["judges"] if one["metric"] == requirement.metric and one["against"] == "people"
+    ]
+    if not found:
+        raise RequirementError(
+            f"The report has no verdicts of people and of a judge under {requirement.metric}."
+        )
+    return [
+        Figure(
+            f"{one['judge']} {requirement.metric} {figure}",
+            one.get(figure),
+            one.get(low),
+            one.get(high),
+            one["items"],
+        )
+        for one in found
+    ]
+
+
+def _cell(report: Mapping[str, Any], candidate: str, metric: str) -> Mapping[str, Any]:
+    candidates = report["candidates"]
+    if candidate not in candidates:
+        known = ", ".join(candidates)
+        raise RequirementError(f"The report has no candidate called {candidate!r}; it has: {known}.")
+    cells: Mapping[str, Mapping[str, Any]] = candidates[candidate]
+    if metric not in cells:
+        raise RequirementError(f"The report has no metric called {metric!r}; it has: {', '.join(cells)}.")
+    return cells[metric]
+
+
+_FIGURES: Mapping[str, Callable[[Requirement, Mapping[str, Any]], list[Figure]]] = {
+    "candidate": _of_candidate,
+    "difference": _of_difference,
+    "judge": _of_judge,
+}

@@ -1,0 +1,269 @@
+"""Judge health: each judge against people and against other judges, its repeats, and what order and length do to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import agreement
+from .agreement import Level
+from .correlation import kendall, pearson, spearman
+from .document import FirstSide, HumanCeiling, JudgeAgreement, OrderEffect, Repeats
+from .means import estimate_mean
+from .numeric import ROUNDING, Floats, Ints, finite
+from .raters import ratings_of
+from .rates import wilson
+from .resampling import Draws, percentiles
+from .verdicts import STEPS, Verdicts, on_both, steps_of, without_single_orders
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pandas import DataFrame
+
+MOST_LABELS = 20  # of a confusion table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """The answers that two authors both have a value for.
+
+    `a`, `b`: the values as numbers; `said`: what is the same or not, as codes; `clusters`: the rows; all of shape
+    (answers,). `level`: of the values' scale. `labels` and `counts` (labels, labels): the confusion table."""
+
+    level: Level
+    a: Floats
+    b: Floats
+    said: tuple[Floats, Floats]
+    clusters: Ints
+    labels: list[str | float]
+    counts: Floats
+    binary: bool = False
+
+
+def judge_agreements(verdicts: Verdicts, draws: Draws, level: float) -> list[JudgeAgreement]:
+    """Every judge, rule program and script of a metric against people, then each two judges, by name."""
+    authors = verdicts.authors
+    against = [("people", verdicts.value, name) for name in authors] if len(verdicts.people) else []
+    judges = [name for name, rows in authors.items() if (rows["source"] == "judge").all()]
+    against += [(b, authors[b], a) for a, b in combinations(judges, 2)]
+    found = []
+    for other, others, judge in against:
+        rows, others = on_both(authors[judge], others)
+        if len(rows):
+            human = human_ceiling(verdicts, rows) if other == "people" else None
+            one = _agreement(
+                verdicts, judge, other, shared_values(rows, others, verdicts.level), draws, level
+            )
+            one["human"] = human
+            found.append(one)
+    return found
+
+
+def _agreement(
+    verdicts: Verdicts, judge: str, against: str, shared: Shared, draws: Draws, level: float
+) -> JudgeAgreement:
+    a, b = shared.a, shared.b
+    ordinal, small = shared.level != "nominal" or shared.binary, len(shared.labels) <= MOST_LABELS
+    bias = estimate_mean(a - b, shared.clusters, level) if ordinal else None
+    low, high = kappa_interval(shared, draws, level) if ordinal else (None, None)
+    found = JudgeAgreement(
+        metric=verdicts.metric.name,
+        judge=judge,
+        against=against,
+        items=int(a.size),
+        exact=finite(np.mean(shared.said[0] == shared.said[1])) if a.size else None,
+        kappa=agreement.cohen_kappa(*shared.said),
+        kappa_weighted=agreement.quadratic_kappa(a, b) if ordinal else None,
+        kappa_low=low,
+        kappa_high=high,
+        spearman=spearman(a, b) if ordinal else None,
+        pearson=pearson(a, b) if ordinal else None,
+        kendall=kendall(a, b) if ordinal else None,
+        alpha=agreement.krippendorff_alpha(np.column_stack([a, b]), shared.level) if a.size else None,
+        mean_absolute_difference=finite(np.abs(a - b).mean()) if ordinal and a.size else None,
+        bias=bias.mean if bias else None,
+        bias_low=bias.low if bias else None,
+        bias_high=bias.high if bias else None,
+        confusion=shared.counts.astype(int).tolist() if small else [],
+        labels=shared.labels if small else [],
+        human=None,
+    )
+    if shared.binary:
+        _add_rates(found, shared, level)
+    return found
+
+
+def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
+    """The values of two authors on the same items, in one order."""
+    kinds = {*rows["kind"].unique(), *others["kind"].unique()}
+    if "category" in kinds:
+        return _of_labels(rows, others, level)
+    if kinds == {"bool"}:
+        return _of_bools(rows, others)
+    a, b = rows["value"].to_numpy(), others["value"].to_numpy()
+    values, counts = agreement.contingency(a, b)
+    if values.size > MOST_LABELS:  # the table is of whole numbers then
+        values, counts = agreement.contingency(np.floor(a + 0.5), np.floor(b + 0.5))
+    return Shared(level, a, b, (a, b), rows["unit"].to_numpy(), [_plain(one) for one in values], counts)
+
+
+def _plain(value: float) -> float:
+    return int(value) if value.is_integer() else float(value)
+
+
+def _of_bools(rows: DataFrame, others: DataFrame) -> Shared:
+    """Of several people the side that more took; items on which they are even are left out."""
+    a, b = rows["value"].to_numpy(), others["value"].to_numpy()
+    kept = (a != 0.5) & (b != 0.5)
+    a, b = ((one[kept] > 0.5).astype(np.float64) for one in (a, b))
+    counts = np.zeros((2, 2))
+    np.add.at(counts, (a.astype(int), b.astype(int)), 1)
+    clusters = rows["unit"].to_numpy()[kept]
+    return Shared("nominal", a, b, (a, b), clusters, [False, True], counts, binary=True)
+
+
+def _of_labels(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
+    """Comparisons are numbers by their steps; where one author knows no strengths, both count by direction only."""
+    labelled = (rows["label"].notna().to_numpy()) & (others["label"].notna().to_numpy())
+    first, second = (one["label"].to_numpy(dtype=object)[labelled] for one in (rows, others))
+    if level != "nominal" and not (_has_strengths(first) and _has_strengths(second)):
+        first, second = (_without_strengths(one) for one in (first, second))
+    met = {*first, *second}
+    known = sorted(met) if level == "nominal" else [label for label in STEPS if label in met]
+    places = {label: float(place) for place, label in enumerate(known)}
+    said = tuple(np.array([places[label] for label in one], dtype=np.float64) for one in (first, second))
+    counts = np.zeros((len(known), len(known)))
+    np.add.at(counts, (said[0].astype(int), said[1].astype(int)), 1)
+    a, b = said
+    if level != "nominal":
+        a, b = (np.array([STEPS[label] for label in one], dtype=np.float64) for one in (first, second))
+    return Shared(level, a, b, (said[0], said[1]), rows["unit"].to_numpy()[labelled], [*known], counts)
+
+
+def _without_strengths(labels: NDArray[np.object_]) -> NDArray[np.object_]:
+    return np.array([{"A>>B": "A>B", "B>>A": "B>A"}.get(label, label) for label in labels], dtype=object)
+
+
+def _has_strengths(labels: NDArray[np.object_]) -> bool:
+    return bool(np.isin(labels, ["A>>B", "B>>A"]).any())
+
+
+def kappa_interval(shared: Shared, draws: Draws, level: float) -> tuple[float | None, float | None]:
+    """Percentile bootstrap interval of the quadratic kappa, whole rows drawn together."""
+    if np.unique(shared.clusters).size < 2:
+        return None, None
+    drawn, member = draws.of(shared.clusters)
+    a, b = shared.a, shared.b
+    parts = np.column_stack([np.ones(a.size), a, b, a * a, b * b, (a - b) ** 2])
+    sums = np.zeros((drawn.shape[1], parts.shape[1]))
+    np.add.at(sums, member, parts)
+    total, of_a, of_b, squares_a, squares_b, observed = (drawn @ sums).T
+    expected = squares_a + squares_b - 2 * of_a * of_b / np.maximum(total, 1)
+    known = expected > ROUNDING * np.maximum(1.0, squares_a + squares_b)
+    kappas = 1 - np.divide(observed, expected, out=np.full(total.shape, np.nan), where=known)
+    return percentiles(kappas, level)
+
+
+def _add_rates(found: JudgeAgreement, shared: Shared, level: float) -> None:
+    """True positive and negative rates, from the table's columns."""
+    for name, truth in (("positive", 1), ("negative", 0)):
+        column = shared.counts[:, truth]
+        total, right = column.sum(), column[truth]
+        low, high = wilson(right / total, total, level) if total else (None, None)
+        rates = {f"true_{name}_rate": right / total if total else None}
+        rates |= {f"true_{name}_low": low, f"true_{name}_high": high}
+        found.update({key: None if one is None else float(one) for key, one in rates.items()})  # type: ignore[typeddict-item]
+
+
+def human_ceiling(verdicts: Verdicts, rows: DataFrame) -> HumanCeiling:
+    """How far people agree with each other on these items of a judge."""
+    raters = verdicts.people[(verdicts.people["source"] == "rater").to_numpy()]
+    table = ratings_of(raters[raters["item"].isin(rows["item"]).to_numpy()], verdicts)
+    several = (~np.isnan(table.by_slot)).sum(axis=1) >= 2
+    by_slot, said = table.by_slot[several], table.said[several]
+    ordinal = table.level != "nominal" or verdicts.is_binary
+    return HumanCeiling(
+        items=len(by_slot),
+        exact=agreement.percent_agreement(said) if len(said) else None,
+        kappa_weighted=agreement.quadratic_kappa(*_pairs_of(by_slot)) if ordinal else None,
+        alpha=agreement.krippendorff_alpha(by_slot, table.level) if len(by_slot) else None,
+    )
+
+
+def _pairs_of(ratings: Floats) -> tuple[Floats, Floats]:
+    """Each two ratings of an item, both ways round, as raters are interchangeable."""
+    columns = [(a, b) for a, b in permutations(range(ratings.shape[1]), 2)]
+    if not columns:
+        return np.zeros(0), np.zeros(0)
+    a = np.concatenate([ratings[:, one] for one, _ in columns])
+    b = np.concatenate([ratings[:, other] for _, other in columns])
+    known = ~np.isnan(a) & ~np.isnan(b)
+    return a[known], b[known]
+
+
+def judge_repeats(verdicts: Verdicts) -> list[Repeats]:
+    """Each judge's repeats on the same question against each other."""
+    found = []
+    again = (verdicts.rows["repeat"] > 1).any()
+    for name, rows in verdicts.judges.items() if again else ():
+        rows = without_single_orders(rows)
+        table = ratings_of(rows.drop_duplicates(["item", "repeat"]), verdicts)
+        several = (~np.isnan(table.by_slot)).sum(axis=1) >= 2
+        if several.any():
+            found.append(
+                Repeats(
+                    metric=verdicts.metric.name,
+                    judge=name,
+                    items=int(several.sum()),
+                    exact=agreement.percent_agreement(table.said),
+                    alpha=agreement.krippendorff_alpha(table.by_slot, table.level),
+                )
+            )
+    return found
+
+
+def order_effects(verdicts: Verdicts, level: float) -> list[OrderEffect]:
+    """Each judge's comparisons that it saw in both orders. A flip: with the order the winner changed to the other."""
+    found = []
+    for name, rows in verdicts.judges.items() if verdicts.compares else ():
+        seen = rows[((rows["order"] != "both") & (rows["shown_first"] > 0) & rows["kind"].notna()).to_numpy()]
+        twice = _both_orders(seen)
+        if not len(twice):
+            continue
+        flips = int((twice[1] * twice[2] < 0).sum())
+        low, high = wilson(flips / len(twice), len(twice), level)
+        found.append(
+            OrderEffect(
+                metric=verdicts.metric.name,
+                judge=name,
+                pairs=len(twice),
+                flips=flips,
+                share=flips / len(twice),
+                ci_low=low,
+                ci_high=high,
+                first_side=first_side(seen, level),
+            )
+        )
+    return found
+
+
+def _both_orders(seen: DataFrame) -> DataFrame:
+    """The steps with A shown first (column 1) and with B first (column 2), of what was seen both ways."""
+    steps = seen.assign(step=steps_of(seen))
+    steps = steps.drop_duplicates(["item", "repeat", "shown_first"])
+    wide = steps.set_index(["item", "repeat", "shown_first"])["step"].unstack("shown_first")
+    return wide.reindex(columns=[1, 2]).dropna()
+
+
+def first_side(rows: DataFrame, level: float) -> FirstSide:
+    """How often what stood first won, over verdicts whose order is known, with Wilson's interval."""
+    known = rows[((rows["shown_first"] > 0) & (rows["order"] != "both") & rows["kind"].notna()).to_numpy()]
+    ahead = np.sign(steps_of(known)) * np.where(known["shown_first"] == 1, 1, -1)
+    first, second, ties = (int((ahead == sign).sum()) for sign in (1, -1, 0))
+    total = first + second + ties
+    share = (first + ties / 2) / total if total else None
+    low, high = wilson(share, total, level) if share is not None else (None, None)
+    return FirstSide(first=first, second=second, ties=ties, share=share, ci_low=low, ci_high=high)

@@ -1,0 +1,170 @@
+"""What an answer looks like (length, headings, lists, bold), and how far verdicts go with it.
+
+A model of looks only: it says nothing about what an answer says, and is not AlpacaEval's length-controlled win rate.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .document import Coefficient, LengthEffect
+from .frame import Metric
+from .numeric import Floats, Ints, finite
+from .preference import Comparisons, bradley_terry, candidate_design
+from .resampling import Draws, percentiles
+from .verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pandas import DataFrame
+
+FEATURES = ("length", "headers", "lists", "bold")
+_HEADER = re.compile(r"^ {0,3}#{1,6}\s", re.MULTILINE)
+_LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]", re.MULTILINE)
+_BOLD = re.compile(r"\*\*[^*\n]+\*\*|__[^_\n]+__")
+
+
+def features_of(text: str) -> tuple[int, int, int, int]:
+    """Characters, and how many Markdown headings, list items and bold passages."""
+    return len(text), len(_HEADER.findall(text)), len(_LIST.findall(text)), len(_BOLD.findall(text))
+
+
+def answer_features(answers: Iterable[tuple[str, int, int, str]]) -> DataFrame:
+    """The features of answers (candidate, row, response, text): a row for each, indexed by the first three."""
+    import pandas as pd
+
+    found = [(candidate, row, number, *features_of(text)) for candidate, row, number, text in answers]
+    table = pd.DataFrame(found, columns=["candidate", "row", "response", *FEATURES])
+    return table.set_index(["candidate", "row", "response"])
+
+
+def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> dict[str, Coefficient] | None:
+    """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks beside
+    who answered.
+
+    A feature's value is `(a - b) / (a + b)` of the two answers, 0 where both have none, over its standard deviation.
+    Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others
+    exactly, is no key. None where the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
+    LMSYS 2024.
+    """
+    sides = [
+        features.reindex(_places(each, name, number)).to_numpy(dtype=np.float64)
+        for name, number in (("candidate", "response"), ("other", "other_response"))
+    ]
+    known = ~np.isnan(sides[0]).any(axis=1) & ~np.isnan(sides[1]).any(axis=1)
+    if not known.any():
+        return None
+    a, b = sides[0][known], sides[1][known]
+    apart = np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
+    spread = apart.std(axis=0)
+    part = Comparisons(met.size, met.a[known], met.b[known], met.won[known], met.clusters[known])
+    kept = _telling(part, apart, spread)
+    found = bradley_terry(part, apart[:, kept] / spread[kept]) if kept else None
+    if found is None or not np.isfinite(found.coefficient_errors).all():
+        return None
+    pairs = zip(kept, found.coefficients, found.coefficient_errors, strict=True)
+    return {FEATURES[one]: Coefficient(coefficient=float(b), se=float(error)) for one, b, error in pairs}
+
+
+def _telling(met: Comparisons, apart: Floats, spread: Floats) -> list[int]:
+    """The features that differ and are no mixture of the ones before them and of who answered."""
+    design = candidate_design(met)
+    kept: list[int] = []
+    for place in np.flatnonzero(spread > 0).tolist():
+        wider = np.column_stack([design, apart[:, place]])
+        if np.linalg.matrix_rank(wider) > np.linalg.matrix_rank(design):
+            design = wider
+            kept.append(place)
+    return kept
+
+
+def _places(each: DataFrame, name: str, number: str) -> list[tuple[str, int, int]]:
+    columns = each[name].astype(object), each["row"], each[number]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def length_effects(
+    verdicts: Verdicts, features: DataFrame | None, draws: Draws, level: float
+) -> list[LengthEffect]:
+    """For each judge of scores, how they go with length within rows: rows with one answer say nothing.
+
+    Spearman: the correlation of ranks within the row, centred there. Slope: `sum dy dx / sum dx²` with dx the
+    difference of `log2(length)` from the row's mean. Intervals: bootstrap by rows.
+    """
+    if features is None or features.empty or verdicts.compares:
+        return []
+    found = []
+    for name, rows in verdicts.authors.items():
+        scored = rows[rows["kind"].isin(["number", "bool"]).to_numpy()]
+        effect = _length_effect(verdicts.metric, name, scored, features, draws, level)
+        if effect is not None:
+            found.append(effect)
+    return found
+
+
+def _length_effect(
+    metric: Metric, judge: str, scored: DataFrame, features: DataFrame, draws: Draws, level: float
+) -> LengthEffect | None:
+    length = features["length"].reindex(_places(scored, "candidate", "response")).to_numpy(dtype=np.float64)
+    known = np.isfinite(length)
+    of_row = np.unique(scored["row"].to_numpy()[known], return_inverse=True)[1]
+    several = np.bincount(of_row)[of_row] > 1 if of_row.size else np.zeros(0, np.bool_)
+    rows = np.unique(of_row[several], return_inverse=True)[1].astype(np.int64)
+    units = scored["unit"].to_numpy()[known][several]
+    if not rows.size:
+        return None
+    score = scored["value"].to_numpy(dtype=np.float64)[known][several]
+    size = np.log2(np.maximum(length[known][several], 1.0))
+    ranks = [_centred(_ranks_within(one, rows), rows) for one in (score, size)]
+    apart = [_centred(one, rows) for one in (score, size)]
+    parts = np.column_stack(
+        [ranks[0] * ranks[1], ranks[0] ** 2, ranks[1] ** 2, apart[0] * apart[1], apart[1] ** 2]
+    )
+    drawn, member = draws.of(units)
+    sums = np.zeros((drawn.shape[1], parts.shape[1]))
+    np.add.at(sums, member, parts)
+    correlations, slopes = _figures(drawn @ sums)
+    whole = _figures(parts.sum(axis=0)[None])
+    low, high = percentiles(correlations, level)
+    slope_low, slope_high = percentiles(slopes, level)
+    return LengthEffect(
+        metric=metric.name,
+        judge=judge,
+        items=int(np.unique(rows).size),
+        spearman=finite(whole[0][0]),
+        ci_low=low,
+        ci_high=high,
+        slope_per_doubling=finite(whole[1][0]),
+        slope_low=slope_low,
+        slope_high=slope_high,
+    )
+
+
+def _figures(sums: Floats) -> tuple[Floats, Floats]:
+    """Correlation and slope from sums (draws, 5); NaN where nothing varies."""
+    both, first, second, product, square = sums.T
+    spread = np.sqrt(first * second)
+    nothing = np.full(both.shape, np.nan)
+    correlation = np.divide(both, spread, out=nothing.copy(), where=spread > 1e-12)
+    return correlation, np.divide(product, square, out=nothing.copy(), where=square > 1e-12)
+
+
+def _centred(values: Floats, rows: Ints) -> Floats:
+    centred: Floats = values - (np.bincount(rows, weights=values) / np.bincount(rows))[rows]
+    return centred
+
+
+def _ranks_within(values: Floats, rows: Ints) -> Floats:
+    """Mean ranks within each row; by the ranks over all, which keep the order, from the row's own start."""
+    order = np.lexsort((values, rows))
+    start = np.r_[True, (np.diff(rows[order]) > 0) | (np.diff(values[order]) > 0)]
+    tie = np.cumsum(start) - 1
+    places = np.arange(values.size, dtype=np.float64)
+    means = np.bincount(tie, weights=places) / np.bincount(tie)
+    ranks = np.empty(values.size)
+    ranks[order] = means[tie]
+    return ranks

@@ -1,0 +1,305 @@
+"""Several verdicts on one answer as one: of judges their mean or majority, of people their value; and comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judging.core.values import NO_SCORE, SCORED, UNPARSED
+
+from .agreement import Level
+from .frame import COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Metric, answers_coded
+from .numeric import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pandas import DataFrame, Series
+
+STEPS = {"A>>B": 2.0, "A>B": 1.0, "A=B": 0.0, "both_bad": 0.0, "B>A": -1.0, "B>>A": -2.0}
+"""How far a comparison's verdict is on the side of A, the answer in `candidate` and `response`."""
+LABELS = {2.0: "A>>B", 1.0: "A>B", 0.0: "A=B", -1.0: "B>A", -2.0: "B>>A"}
+BOTH_BAD = "both_bad"
+_TURNED = {"A>>B": "B>>A", "A>B": "B>A", "B>A": "A>B", "B>>A": "A>>B"}
+_COUNTED_FIRST = ("scored", "unparsed", "error", "not_run", "no_score")
+"""Which state several verdicts come to: the first of these that one of them has."""
+
+
+def of_people(judgements: DataFrame) -> Bools:
+    """Whether people said it: shape (rows,)."""
+    return np.asarray(judgements["source"].isin(PEOPLE), dtype=np.bool_)
+
+
+def compares(judgements: DataFrame, metric: Metric) -> bool:
+    """Whether a metric's verdicts are about two answers."""
+    return metric.compares or bool(judgements["other"].notna().any())
+
+
+def as_comparisons(judgements: DataFrame, metric: Metric) -> DataFrame:
+    """A metric's rows about two answers, each with the same answer as A whoever said it; the rest is left out.
+
+    Numbers 1…5 of a metric that `compares` become labels, and the answer, which is B in them, becomes A.
+    """
+    rows = _from_numbers(judgements) if metric.compares else judgements
+    rows = rows[rows["other"].notna()]
+    labels = rows["label"].astype(object)
+    rows = rows[(labels.isin(list(STEPS)) | (rows["state"] != SCORED)).to_numpy()]
+    return _oriented(rows)
+
+
+def _from_numbers(judgements: DataFrame) -> DataFrame:
+    import pandas as pd
+
+    numbers = ((judgements["kind"] == "number") & judgements["other"].isna()).to_numpy()
+    if not numbers.any():
+        return judgements
+    steps = np.clip(np.sign(judgements["value"] - 3) * np.ceil(np.abs(judgements["value"] - 3)), -2, 2)
+    labels = judgements["label"].astype(object).where(~numbers, steps.map(LABELS))
+    lacking = judgements["other"].isna().to_numpy()
+    others = judgements["other"].astype(object).where(~lacking, REFERENCE)
+    first = np.where(judgements["order"] == "first", 2, np.where(judgements["order"] == "swapped", 1, 0))
+    return judgements.assign(
+        kind=judgements["kind"].where(~numbers, "category"),
+        value=judgements["value"].where(~numbers),
+        label=pd.Categorical(labels),
+        other=pd.Categorical(others),
+        other_response=np.where(lacking, 1, judgements["other_response"]),
+        shown_first=np.where(lacking, first, judgements["shown_first"]),
+    )
+
+
+def _oriented(rows: DataFrame) -> DataFrame:
+    """A is the candidate whose name comes first, of the same name the lower response; the reference is always B."""
+    import pandas as pd
+
+    mine, others = rows["candidate"].astype(object), rows["other"].astype(object)
+    names = [(one == REFERENCE, one) for one in mine], [(one == REFERENCE, one) for one in others]
+    numbers = rows["response"].tolist(), rows["other_response"].tolist()
+    turn = np.array([(a, m) > (b, n) for a, b, m, n in zip(*names, *numbers, strict=True)], dtype=np.bool_)
+    if not turn.any():
+        return rows
+    labels = rows["label"].astype(object)
+    first = rows["shown_first"].to_numpy()
+    return rows.assign(
+        candidate=pd.Categorical(mine.where(~turn, others)),
+        other=pd.Categorical(others.where(~turn, mine)),
+        response=np.where(turn, rows["other_response"], rows["response"]),
+        other_response=np.where(turn, rows["response"], rows["other_response"]),
+        label=pd.Categorical(labels.where(~turn, labels.map(lambda one: _TURNED.get(one, one)))),
+        shown_first=np.where(turn & (first > 0), 3 - first, first),
+    )
+
+
+def steps_of(rows: DataFrame) -> Floats:
+    """How far each scored comparison is on A's side, −2…2; NaN for the others: shape (rows,)."""
+    return np.asarray(rows["label"].astype(object).map(STEPS), dtype=np.float64)
+
+
+def one_each(judgements: DataFrame) -> DataFrame:
+    """One row for each answer (or two) and metric, in the same order: what all verdicts of these rows come to.
+
+    A row that stands alone stays as it is. Where a reviewer overrode, an adjudicator decided or several judges were
+    combined already, that counts alone. Else a judge's repeats are one mean, and the judges (or people) the mean of
+    theirs; of labels the one with more votes than any other, of a comparison without such a direction `A=B`, and its
+    strength the median of those of that direction, the weaker of two in the middle. Labels without such a one leave no
+    value: `unparsed` for judges, `no_score` for people.
+    """
+    _, first, item = np.unique(answers_coded(judgements), return_index=True, return_inverse=True)
+    if first.size == len(judgements):
+        return judgements
+    counts = _deciding(judgements, item)
+    return _merged(judgements.iloc[first], judgements[counts], item[counts].astype(np.int64))
+
+
+def counted(frame: DataFrame, metric: Metric) -> DataFrame:
+    """What a metric's cells are made of, one row for each answer: judges' and rules' values, and people's where only
+    they spoke."""
+    mine = frame[((frame["metric"] == metric.name) & frame["main"]).to_numpy()]
+    people = of_people(mine)
+    return one_each(mine if people.all() else mine[~people])
+
+
+def _deciding(rows: DataFrame, item: Ints) -> Bools:
+    """Whether a row's word counts among those on the same item."""
+    counts = np.ones(len(rows), dtype=np.bool_)
+    for source in ("override", "adjudicator", COMBINED):
+        mine = (rows["source"] == source).to_numpy() & counts
+        counts &= mine | (np.bincount(item, weights=mine) == 0)[item]
+    return counts
+
+
+def _merged(firsts: DataFrame, rows: DataFrame, item: Ints) -> DataFrame:
+    """One row for each item, 0 … : `firsts` with the state and value that `rows`, whose `item` is given, come to."""
+    import pandas as pd
+
+    size = len(firsts)
+    ranks = np.array([_COUNTED_FIRST.index(state) for state in rows["state"].cat.categories], dtype=np.int64)
+    rank = ranks[_codes(rows["state"])]
+    states = np.array(_COUNTED_FIRST, dtype=object)[_least(rank, item, size, 0)]
+    scored = (rows["state"] == SCORED).to_numpy()
+    said, of = rows[scored], item[scored]
+    kinds = np.array([*KINDS, None], dtype=object)[_least(_codes(said["kind"]), of, size, len(KINDS))]
+    labels = _majorities(said, of, size)
+    labels[kinds != "category"] = None
+    hung = (kinds == "category") & pd.isna(labels)
+    states[hung] = NO_SCORE if of_people(rows).all() else UNPARSED
+    kinds[hung] = None
+    numeric = (kinds == "number") | (kinds == "bool")
+    last = np.zeros(size, dtype=np.int64)
+    last[item[::-1]] = np.arange(len(rows))[::-1]
+    return firsts.assign(
+        state=pd.Categorical(states, categories=list(STATES)),
+        kind=pd.Categorical(kinds, categories=list(KINDS)),
+        value=np.where(numeric, _means(said, of, size), np.nan),
+        label=pd.Categorical(labels),
+        **{name: rows[name].array.take(last) for name in ("by", "source", "drawn_with")},
+        shown_first=0,
+        repeat=1,
+    )
+
+
+def _codes(column: Series[Any]) -> Ints:
+    return column.cat.codes.to_numpy().astype(np.int64)
+
+
+def _least(values: Ints, item: Ints, size: int, most: int) -> Ints:
+    """The least of each item's values; `most` where it has none."""
+    least = np.full(size, np.iinfo(np.int64).max)
+    np.minimum.at(least, item, values.astype(np.int64))
+    return np.where(least == np.iinfo(np.int64).max, most, least)
+
+
+def _means(said: DataFrame, item: Ints, size: int) -> Floats:
+    """Of each author's mean over repeats: (items,), NaN without a number."""
+    value = said["value"].to_numpy()
+    known = ~np.isnan(value)
+    author = (_codes(said["source"]) * (len(said["by"].cat.categories) + 1) + _codes(said["by"]))[known]
+    pairs, place = np.unique(item[known] * (author.max(initial=0) + 1) + author, return_inverse=True)
+    means = np.bincount(place, weights=value[known]) / np.maximum(np.bincount(place), 1)
+    of = pairs // (author.max(initial=0) + 1)
+    many = np.bincount(of, minlength=size)
+    sums = np.bincount(of, weights=means, minlength=size)
+    found: Floats = np.divide(sums, many, out=np.full(size, np.nan), where=many > 0)
+    return found
+
+
+def _majorities(said: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:
+    """The label that each item's labels come to: (items,), None where there is none."""
+    labelled = said["label"].notna().to_numpy()
+    found = np.full(size, None, dtype=object)
+    if not labelled.any():
+        return found
+    said, item = said[labelled], item[labelled]
+    names = np.array([*said["label"].cat.categories, None], dtype=object)
+    if said["other"].notna().all() and set(said["label"].dropna()) <= set(STEPS):
+        return _directions(steps_of(said), said["label"].to_numpy(dtype=object), item, size)
+    return names[_most(_codes(said["label"]), item, size, len(names) - 1)]
+
+
+def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: int) -> NDArray[np.object_]:
+    """A comparison's direction and strength."""
+    side = np.sign(steps).astype(np.int64)
+    winner = _most(side + 1, item, size, 3) - 1  # 2: none
+    found = np.full(size, None, dtype=object)
+    present = np.bincount(item, minlength=size) > 0
+    found[present & ((winner == 2) | (winner == 0))] = "A=B"
+    ties = (side == 0) & (winner[item] == 0)
+    bad = (labels == BOTH_BAD)[ties]
+    share = np.bincount(item[ties], weights=bad, minlength=size) * 2 > np.bincount(item[ties], minlength=size)
+    found[share] = BOTH_BAD
+    agreeing = (side != 0) & (side == winner[item])
+    of, strength = item[agreeing], np.abs(steps[agreeing])
+    order = np.lexsort((strength, of))
+    items, start, many = np.unique(of[order], return_index=True, return_counts=True)
+    middle = strength[order][start + (many - 1) // 2] * winner[items]
+    found[items] = [LABELS[one] for one in middle.tolist()]
+    return found
+
+
+def _most(votes: Ints, item: Ints, size: int, none: int) -> Ints:
+    """What has more votes than anything else on each item; `none` where two lead or nobody voted."""
+    width = int(votes.max(initial=0)) + 1
+    pairs, counts = np.unique(item * width + votes, return_counts=True)
+    of, what = pairs // width, pairs % width
+    most = np.zeros(size, dtype=np.int64)
+    np.maximum.at(most, of, counts)
+    leading = counts == most[of]
+    alone = leading & (np.bincount(of[leading], minlength=size) == 1)[of]
+    found = np.full(size, none, dtype=np.int64)
+    found[of[alone]] = what[alone]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """All verdicts under one metric, comparisons with A in one place (`as_comparisons`), each with the number of the
+    answer or two that it is about (`item`). `people`: theirs; `value`: what these come to; `authors`: of each judge,
+    script and rule program one row for each item, by name."""
+
+    metric: Metric
+    compares: bool
+    rows: DataFrame
+    people: DataFrame
+    value: DataFrame
+    authors: dict[str, DataFrame]
+
+    @property
+    def level(self) -> Level:
+        """Nominal for labels and bools; ordinal for comparisons and for whole numbers on a declared scale of whole
+        numbers; interval for all other numbers."""
+        if self.compares:
+            return "ordinal"
+        if not (self.rows["kind"] == "number").any():
+            return "nominal"
+        values = self.rows["value"].to_numpy()
+        ends = [end for end in (self.metric.low, self.metric.high) if end is not None]
+        whole = len(ends) == 2 and all(float(end).is_integer() for end in ends)
+        return "ordinal" if whole and np.array_equal(np.floor(values), values, equal_nan=True) else "interval"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all values are bools."""
+        return set(self.rows["kind"].dropna().unique()) == {"bool"}
+
+    @property
+    def judges(self) -> dict[str, DataFrame]:
+        """Every single verdict of the judge models, by name."""
+        mine = self.rows[(self.rows["source"] == "judge").to_numpy()]
+        parts = {str(name): part for name, part in mine.groupby("by", observed=True)}
+        return {name: parts[name] for name in sorted(parts)}
+
+
+def verdicts_under(mine: DataFrame, metric: Metric) -> Verdicts:
+    """The verdicts among the rows of one metric."""
+    comparing = compares(mine, metric)
+    rows = as_comparisons(mine, metric) if comparing else mine
+    rows = rows.assign(item=answers_coded(rows))
+    by_people = of_people(rows)
+    people = rows[by_people]
+    return Verdicts(metric, comparing, rows, people, one_each(people), _by_author(rows[~by_people]))
+
+
+def _by_author(rows: DataFrame) -> dict[str, DataFrame]:
+    """Repeats are one mean, and where it was asked in both orders only what both come to counts."""
+    rows = rows[(rows["source"] != "override").to_numpy()]
+    parts = {str(name): mine for name, mine in rows.groupby("by", observed=True)}
+    return {name: one_each(without_single_orders(parts[name])) for name in sorted(parts)}
+
+
+def without_single_orders(rows: DataFrame) -> DataFrame:
+    """Of answers that were judged in both orders only what both come to."""
+    both = (rows["order"] == "both").to_numpy()
+    if not both.any():
+        return rows
+    items = rows["item"].to_numpy()
+    return rows[both | ~np.isin(items, items[both])]
+
+
+def on_both(rows: DataFrame, others: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """The rows of two authors on the items that both have a value for, in one order."""
+    rows, others = rows[rows["kind"].notna().to_numpy()], others[others["kind"].notna().to_numpy()]
+    _, a, b = np.intersect1d(
+        rows["item"].to_numpy(), others["item"].to_numpy(), assume_unique=True, return_indices=True
+    )
+    return rows.take(a), others.take(b)

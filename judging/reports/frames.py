@@ -1,0 +1,295 @@
+"""A run's judgements as the table that figures are computed from: its own, the verdicts behind them, and people's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from django.db.models import F
+
+from datasets.core.variables import response_data
+from datasets.models import Response
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import Verdict as Said
+from judging.core.statistics.frame import (
+    COMBINED,
+    REFERENCE,
+    Author,
+    Source,
+    Verdict,
+    joined,
+    judgement_frame,
+    ordered,
+    verdict_frame,
+)
+from judging.core.statistics.style import answer_features
+from judging.core.values import SCORED, Outcome, outcome_of_value
+from judging.people.models import Adjudication, EvaluationRater, Item
+from judging.reports import selectors
+from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST_OPENED = 50_000
+"""Judgements whose single verdicts are read: of a larger run those of every so many rows."""
+MOST_TEXTS = 5_000
+"""Answers whose texts are measured: of a larger run those of every so many rows."""
+BATCH = 20_000
+_PARTS = (
+    "run_metric__name", "candidate__name", "candidate__version__number", "row__line", "response__number",
+    "state_in_force", "value_in_force", "other_response__candidate__name",
+    "other_response__candidate__version__number", "other_response__number", "rater_id", "source__kind",
+    "source__name", "repeat", "shown_first", "drawn_with", "seconds", "override_value",
+)  # fmt: skip
+Definitions = dict[int, MetricDefinition]
+_verdicts = msgspec.json.Decoder(list[Said]).decode
+
+
+def run_frame(run: Run, people: Iterable[Run] = ()) -> DataFrame:
+    """The run's current judgements with the values in force, as `core.statistics.frame` describes, the verdicts behind
+    them, and those of human evaluations (`people`, their runs) on the same answers, whose criteria are matched with the
+    run's metrics by name. A million take some 150 MB."""
+    definitions, evaluations = selectors.definitions_of(run), list(people)
+    names = _names([run, *evaluations])
+    metrics = {key: selectors.scaled(one) for key, one in definitions.items()}
+    by_name = {metric.name: metric for metric in metrics.values()}
+    verdicts = list(_verdicts_of(run, definitions))
+    for each in evaluations:
+        verdicts += _verdicts_of(each, selectors.definitions_of(each))
+    candidates = {one: one for one in names}
+    known = [one for one in verdicts if one.metric in by_name and one.candidate in candidates]
+    frames = [verdict_frame(known, by_name, candidates)]
+    if run.kind not in (PEOPLE, IMPORTED):
+        frames.insert(0, _own(run, definitions, names))
+    return ordered(joined(frames))
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    """Every candidate, those of the run first and in the order of its data, the reference last."""
+    found: dict[str, None] = {}
+    for run in runs:
+        there = run.run_candidates.order_by("candidate").values_list(
+            "candidate__name", "candidate__version__number"
+        )
+        found |= dict.fromkeys(selectors.shown_name(*one) for one in there)
+    return sorted(found, key=REFERENCE.__eq__)
+
+
+def _own(run: Run, definitions: Definitions, names: list[str]) -> DataFrame:
+    """What the run's metrics say: one row for each judgement."""
+    known = selectors.candidates_of(run)
+    rest = {name: name for name in names if name not in set(known.values())}
+    metrics = {key: selectors.scaled(one) for key, one in definitions.items()}
+    authors = {key: author_of(one) for key, one in definitions.items()}
+    frame = judgement_frame(selectors.current_judgements(run), metrics, {**known, **rest}, authors=authors)
+    frame["candidate"] = frame["candidate"].cat.reorder_categories(names)
+    return _with_overrides(run, frame)
+
+
+def author_of(definition: MetricDefinition) -> Author:
+    """Who makes a metric's judgements: its last script, its rules, its one judge, or its judges together."""
+    if definition.postprocess or not (definition.judges or definition.rules):
+        return Author("script", "script")
+    if definition.rules:
+        return Author("rules", "rules")
+    if definition.votes > 1:
+        return Author(COMBINED, "combined")
+    (judge,) = definition.judges
+    return Author(judge.name, "judge", "both" if judge.both_orders else "first")
+
+
+def _with_overrides(run: Run, frame: DataFrame) -> DataFrame:
+    """Values that a reviewer set are the reviewer's, not a judge's."""
+    import pandas as pd
+
+    found = Judgement.objects.filter(run=run, current=True, override_value__isnull=False)
+    places = set(found.values_list("run_metric__name", "candidate__name", "row__line", "response__number"))
+    if not places:
+        return frame
+    lines = frame["row"].isin([line for _, _, line, _ in places]).to_numpy().nonzero()[0]
+    part = frame.iloc[lines][["metric", "candidate", "row", "response"]].astype(object)
+    mine = lines[[place in places for place in part.itertuples(index=False, name=None)]]
+    by, source = frame["by"].astype(object), frame["source"].astype(object)
+    by.iloc[mine] = source.iloc[mine] = "override"
+    return frame.assign(
+        by=pd.Categorical(by), source=pd.Categorical(source, categories=frame["source"].cat.categories)
+    )
+
+
+def _verdicts_of(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+    """Verdicts that are rows of their own: people's, imported ones, and single ones behind a run's judgements."""
+    if run.kind in (PEOPLE, IMPORTED):
+        yield from _given(run, definitions)
+        yield from _adjudicated(run)
+    else:
+        yield from _single(run, definitions)
+        yield from _overridden(run, definitions)
+
+
+def _given(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+    raters = dict(EvaluationRater.objects.filter(evaluation__run=run).values_list("user_id", "pseudonym"))
+    authors = {one.name: author_of(one) for one in definitions.values()}
+    found = Judgement.objects.filter(run=run, current=True).order_by("position")
+    for values in found.values_list(*_PARTS).iterator(BATCH):
+        given = dict(zip(_PARTS, values, strict=True))
+        by, source = _author(given, raters, authors)
+        yield Verdict(
+            metric=given["run_metric__name"],
+            candidate=selectors.shown_name(given["candidate__name"], given["candidate__version__number"]),
+            row=given["row__line"],
+            response=given["response__number"],
+            state=given["state_in_force"],
+            value=given["value_in_force"],
+            by=by,
+            source=source,
+            other=_other(given),
+            other_response=given["other_response__number"] or 0,
+            repeat=given["repeat"],
+            shown_first=given["shown_first"] or 0,
+            drawn_with=_or_nan(given["drawn_with"]),
+            seconds=_or_nan(given["seconds"]),
+        )
+
+
+def _author(given: dict[str, Any], raters: dict[int, str], authors: dict[str, Author]) -> tuple[str, Source]:
+    """Who gave a verdict; a rater goes by the pseudonym, a reviewer's value is the reviewer's."""
+    if given["override_value"] is not None and given["rater_id"] is None:
+        return "override", "override"
+    if given["rater_id"] is not None:
+        return raters.get(given["rater_id"], f"rater {given['rater_id']}"), "rater"
+    if given["source__kind"]:
+        return given["source__name"], cast("Source", given["source__kind"])
+    author = authors[given["run_metric__name"]]
+    return author.by, author.source
+
+
+def _other(given: dict[str, Any]) -> str | None:
+    name = given["other_response__candidate__name"]
+    return (
+        None
+        if name is None
+        else selectors.shown_name(name, given["other_response__candidate__version__number"])
+    )
+
+
+def _or_nan(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _adjudicated(run: Run) -> Iterator[Verdict]:
+    """What adjudicators decided, of each item the newest."""
+    if run.kind != PEOPLE:
+        return
+    metrics = dict(run.metrics.values_list("number", "name"))
+    found = Adjudication.objects.filter(item__evaluation__run=run).order_by("pk")
+    newest = {one.item_id: one for one in found.select_related("item")}
+    parts = ("row__line", "response__number", "response__candidate__name",
+             "response__candidate__version__number", "other_response__number",
+             "other_response__candidate__name", "other_response__candidate__version__number")  # fmt: skip
+    items = Item.objects.filter(pk__in=newest).values("pk", "drawn_with", *parts)
+    for item in items.order_by("pk").iterator(BATCH):
+        for number, value in json.loads(newest[item["pk"]].values or "{}").items():
+            outcome = outcome_of_value(value)
+            yield Verdict(
+                metric=metrics[int(number)],
+                candidate=selectors.shown_name(item[parts[2]], item[parts[3]]),
+                row=item["row__line"],
+                response=item["response__number"],
+                state=outcome.state,
+                value=outcome.value_json,
+                by="adjudicator",
+                source="adjudicator",
+                other=_other(item),
+                other_response=item["other_response__number"] or 0,
+                drawn_with=_or_nan(item["drawn_with"]),
+            )
+
+
+def _overridden(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+    """What the metric itself said where a reviewer's value counts."""
+    authors = {one.name: author_of(one) for one in definitions.values()}
+    found = Judgement.objects.filter(run=run, current=True, override_value__isnull=False, state=SCORED)
+    parts = ("run_metric__name", "candidate__name", "row__line", "response__number", "state", "value")
+    for metric, name, line, number, state, value in (
+        found.order_by("position").values_list(*parts).iterator(BATCH)
+    ):
+        by, source, order = authors[metric].by, authors[metric].source, authors[metric].order
+        if source != COMBINED:
+            yield Verdict(metric, name, line, number, state, value, by, source, order=order, main=False)
+
+
+def _single(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+    """What each judge said each time, of metrics with more than one verdict behind a judgement."""
+    opened = {key: one for key, one in definitions.items() if _is_opened(one)}
+    if not opened:
+        return
+    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None, run_metric__in=opened)
+    found = found.exclude(verdicts="")
+    every = -(-run.total // MOST_OPENED)
+    if every > 1:
+        found = found.annotate(part=F("row__line") % every).filter(part=0)
+    parts = ("run_metric_id", "candidate__name", "row__line", "response__number", "verdicts")
+    for metric, *answer, text in found.order_by("position").values_list(*parts).iterator(BATCH):
+        definition = opened[metric]
+        for said in _verdicts(text):
+            if not (said.order == "both" and author_of(definition).source == "judge"):
+                yield _behind(definition, said, *answer)
+
+
+def _is_opened(definition: MetricDefinition) -> bool:
+    judged = bool(definition.judges) and not definition.rules
+    return judged and (author_of(definition).source != "judge" or definition.judges[0].both_orders)
+
+
+def _behind(definition: MetricDefinition, said: Said, name: str, line: int, number: int) -> Verdict:
+    outcome = Outcome.unparsed(said.reason) if said.value is None else outcome_of_value(said.value)
+    return Verdict(
+        metric=definition.name,
+        candidate=name,
+        row=line,
+        response=number,
+        state=outcome.state,
+        value=outcome.value_json,
+        by=judge_name(definition, said.judge),
+        source="judge",
+        repeat=said.repeat + 1,
+        order=said.order,
+        main=False,
+    )
+
+
+def judge_name(definition: MetricDefinition, number: int) -> str:
+    """A judge's name; of two of one name the later has its number behind it."""
+    names = [judge.name for judge in definition.judges]
+    return names[number] if names.index(names[number]) == number else f"{names[number]} #{number + 1}"
+
+
+def features_of_answers(run: Run) -> DataFrame:
+    """What the answers of a run look like, and the references beside them; of a large run those of some rows."""
+    candidates = run.run_candidates.order_by("candidate").values_list("candidate", flat=True)
+    rows = max(1, run.rows)
+    every = -(-rows * max(1, len(candidates)) // MOST_TEXTS)
+    found = Response.objects.filter(candidate__in=list(candidates)).exclude(raw="")
+    parts = (
+        "candidate__name",
+        "candidate__version__number",
+        "row__line",
+        "row__version__number",
+        "number",
+        "raw",
+    )
+    answers = (
+        (selectors.shown_name(name, version), line, number, _text(raw))
+        for name, version, line, _, number, raw in found.annotate(part=F("row__line") % every)
+        .filter(part=0)
+        .values_list(*parts)
+        .iterator(BATCH)
+    )
+    return answer_features(answers)
+
+
+def _text(raw: str) -> str:
+    return str(response_data(raw)["content"])
