@@ -55,7 +55,7 @@ def test_the_status_says_whether_there_are_errors(text: str, status: int, tmp_pa
 
 def test_a_finding_has_its_seven_keys(tmp_path: Path) -> None:
     (found,) = document(validate(tmp_path, file(tmp_path, GOOD + BAD), "--json"))["findings"]
-    assert found.pop("message").startswith("This line is not JSON")
+    assert found.pop("message").startswith("Invalid JSON")
     assert found == {
         "line": 2,
         "column": 48,

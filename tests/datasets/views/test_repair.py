@@ -82,9 +82,9 @@ def test_of_a_printed_file_is_said_what_is_known(as_alice: Client, upload: Uploa
     assert "have errors" not in told
     assert "has errors" not in told
     assert ("At 1 place an" in told, "At 2 places an" in told) == (broken == 1, broken == 2)
-    assert ("Those that break off are bad rows then" in told) == bool(broken)
+    assert ("Incomplete objects become invalid rows" in told) == bool(broken)
     everywhere = page(as_alice, version) + as_alice.get("/p/physics/datasets/").content.decode()
-    assert re.search(r"\d bad row", everywhere) is None
+    assert re.search(r"\d invalid row", everywhere) is None
     assert everywhere.count("not one on each line yet") == 2
 
 
@@ -350,9 +350,9 @@ def test_bad_rows_left_out_are_stated_on_every_page(as_alice: Client, upload: Up
     version = upload(jsonl(question("a")) + COMMENTED, read=True)
     services.version_leave_bad_rows_out(version=version, user=alice)
     text = page(as_alice, version)
-    assert "1 bad row of 2 is left out of every run." in text
-    assert "1 bad row left out" in text
-    assert "1 bad row left out" in as_alice.get("/p/physics/datasets/").content.decode()
+    assert "1 invalid row of 2 is excluded from every run." in text
+    assert "1 invalid row left out" in text
+    assert "1 invalid row left out" in as_alice.get("/p/physics/datasets/").content.decode()
 
 
 def test_a_row_of_the_download_is_the_line_as_it_was_uploaded(as_alice: Client, upload: Upload) -> None:
