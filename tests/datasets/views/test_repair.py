@@ -78,7 +78,7 @@ def test_of_a_printed_file_is_said_what_is_known(as_alice: Client, upload: Uploa
     """Its objects are no rows yet, so none of them is said to have errors but those that break off."""
     version = upload(('{\n  "messages": 1 2\n}\n' * broken + PRINTED).encode(), name="p", read=True)
     told = page(as_alice, version).split("<dl")[0]
-    assert "do not stand one on each line" in told
+    assert "are not one per line" in told
     assert "have errors" not in told
     assert "has errors" not in told
     assert ("At 1 place an" in told, "At 2 places an" in told) == (broken == 1, broken == 2)
@@ -351,8 +351,8 @@ def test_bad_rows_left_out_are_stated_on_every_page(as_alice: Client, upload: Up
     services.version_leave_bad_rows_out(version=version, user=alice)
     text = page(as_alice, version)
     assert "1 invalid row of 2 is excluded from every run." in text
-    assert "1 invalid row left out" in text
-    assert "1 invalid row left out" in as_alice.get("/p/physics/datasets/").content.decode()
+    assert "1 invalid row excluded" in text
+    assert "1 invalid row excluded" in as_alice.get("/p/physics/datasets/").content.decode()
 
 
 def test_a_row_of_the_download_is_the_line_as_it_was_uploaded(as_alice: Client, upload: Upload) -> None:
