@@ -148,7 +148,7 @@ def test_a_legacy_version_and_a_legacy_file(as_alice: Client, upload: Upload) ->
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(b"", "holds no rows"), (b"%PDF-1.7", "This is a PDF"), (b"prompt,response\na,b\n", "legacy format")],
+    [(b"", "has no rows"), (b"%PDF-1.7", "This file is a PDF"), (b"prompt,response\na,b\n", "Legacy file")],
 )
 def test_a_file_that_cannot_be_matched_says_why(
     as_alice: Client, version: Version, content: bytes, sentence: str

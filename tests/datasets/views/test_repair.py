@@ -144,7 +144,7 @@ def test_a_form_that_asks_for_nothing_makes_nothing(
 ) -> None:
     version = upload(COMMENTED, read=True)
     text = as_alice.post(address(version) + "repair/", form, follow=True).content.decode()
-    assert "nothing in this version that this would repair" in text
+    assert "does not apply to this version" in text
     assert Version.objects.count() == 1
 
 
@@ -272,7 +272,7 @@ def test_a_csvs_header_with_a_finding_is_no_bad_row(as_alice: Client, upload: Up
 @pytest.mark.parametrize(
     ("language", "hint", "fix"),
     [
-        ("en", "The role is “asistant”: did you mean “assistant”?", "Correct misspelt roles"),
+        ("en", "The role is “asistant”: did you mean “assistant”?", "Correct misspelled roles"),
         ("zh-hans", "role 是 “asistant”：是否应为 “assistant”？", "更正拼错的角色"),
     ],
 )
