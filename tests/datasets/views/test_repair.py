@@ -294,7 +294,7 @@ def test_a_binary_file_has_one_finding_that_says_what_to_save_instead(
 ) -> None:
     version = upload(bytes(range(256)) * 400, name="data.bin", read=True)
     assert (version.counts, version.rows) == ({"file.other_kind": 1}, 0)
-    assert "This is a binary file, not a data set; save its data as JSONL or CSV (UTF-8)." in page(
+    assert "This file is a binary file, not a dataset: save its data as JSONL or CSV (UTF-8)." in page(
         as_alice, version
     )
 
