@@ -184,7 +184,7 @@ def test_a_failed_version_says_why_and_what_was_kept(as_alice: Client, upload: U
     version.path.unlink()
     import_version(version.pk, workers.owner())
     page = as_alice.get(address(version)).content
-    assert b"no longer where it was kept" in page
+    assert b"The uploaded file is missing" in page
     assert as_alice.get(address(version) + "original/").status_code == 404
 
 
