@@ -21,6 +21,7 @@ from datasets.services import store
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files
+from evalsite.storage.errors import StorageUnreachable
 from evalsite.tasks import workers
 from judging.core.people.rating_lines import BadLine, RatingLine, read_lines
 from judging.people.assignments import locked
@@ -202,7 +203,7 @@ def _failed(mine: _Mine, error: Exception) -> None:
     problem = UNEXPECTED
     if isinstance(error, FileNotFoundError):
         problem = GONE
-    elif isinstance(error, files.Unreachable):
+    elif isinstance(error, StorageUnreachable):
         problem = AWAY
     else:
         log.error("The ratings %s could not be taken in.", mine.taken.pk, exc_info=error)
