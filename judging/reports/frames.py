@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from datasets.core.variables import response_data
 from datasets.models import Response, Row
@@ -276,12 +276,17 @@ def features_of_answers(run: Run) -> DataFrame:
     return answer_features(chain(_answers(run, candidates, every), _references(run, every)))
 
 
+def _some_rows(run: Run, every: int) -> QuerySet[Row]:
+    rows = Row.objects.filter(version=run.version_id, valid=True)
+    return rows.annotate(part=F("line") % every).filter(part=0) if every > 1 else rows
+
+
 def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[str, int, int, str]]:
     found = Response.objects.filter(candidate__in=candidates, row__version=run.version_id).exclude(raw="")
-    found = found.annotate(part=F("row__line") % every).filter(part=0)
-    for name, line, number, raw in found.values_list(
-        "candidate__name", "row__line", "number", "raw"
-    ).iterator(BATCH):
+    if every > 1:
+        found = found.filter(row__in=_some_rows(run, every).values("pk"))
+    parts = ("candidate__name", "row__line", "number", "raw")
+    for name, line, number, raw in found.values_list(*parts).iterator(BATCH):
         yield name, line, number, str(response_data(raw)["content"])
 
 
@@ -290,8 +295,7 @@ def _references(run: Run, every: int) -> Iterator[tuple[str, int, int, str]]:
     compared = any(metric.compares for metric in selectors.metrics_of(run).values())
     if not compared and REFERENCE not in selectors.candidates_of(run).values():
         return
-    rows = Row.objects.filter(version=run.version_id, valid=True)
-    for row in rows.annotate(part=F("line") % every).filter(part=0).iterator(BATCH):
+    for row in _some_rows(run, every).iterator(BATCH):
         text = reference_of(row, run.version.format)
         if text is not None:
             yield REFERENCE, row.line, 1, text

@@ -137,7 +137,8 @@ def decide(requirement: Requirement, report: Mapping[str, Any], *, strict: bool 
     """Met where the 95 % interval lies wholly on the wanted side, not met where wholly on the other, else undecided.
 
     `report`: the document. `strict`: unscored judgements count as the worst score of the scale. A requirement on a
-    judge must be met by every judge of the metric, or by what several are combined to. Raises RequirementError for names that the report does not have.
+    judge must be met by every judge of the metric, or by what several are combined to. Raises RequirementError for
+    names that the report does not have.
     """
     figures = _FIGURES[requirement.kind](requirement, report)
     decisions = [_decision(requirement, figure, strict=strict) for figure in figures]
