@@ -148,6 +148,7 @@ RECONCILERS = [
     "datasets.versions.attach.reconcile",
     "datasets.versions.search.reconcile",
     "judging.runs.worker.reconcile.reconcile",
+    "judging.runs.results_import.services.reconcile",
     "judging.metrics.lint.reconcile",
     "judging.people.importing.reconcile",
     "evalsite.accounts.housekeeping.reconcile",

@@ -17,6 +17,7 @@ from judging.runs.models import (
     RunMetric,
     VerdictSource,
 )
+from judging.runs.results_import.models import ResultsImport
 
 __all__ = [
     "Adjudication",
@@ -39,6 +40,7 @@ __all__ = [
     "Override",
     "Rating",
     "Reading",
+    "ResultsImport",
     "Run",
     "RunCandidate",
     "RunMetric",

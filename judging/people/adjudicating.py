@@ -20,9 +20,9 @@ from judging.people.figures import rated
 from judging.people.looking import criteria_of
 from judging.people.messages import values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
-from judging.runs.export import data_of
+from judging.runs.export.records import data_of
+from judging.runs.json_storage import storable
 from judging.runs.models import Run
-from judging.runs.plain import storable
 
 _BEGINNING = 120  # characters of a question in a list
 

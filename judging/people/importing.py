@@ -28,7 +28,7 @@ from judging.people.leasing import locked
 from judging.people.looking import criteria_of
 from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
 from judging.people.taking_in import Batch
-from judging.runs.plain import storable
+from judging.runs.json_storage import storable
 
 log = logging.getLogger("judging.people")
 

@@ -14,9 +14,9 @@ from judging.core.people.criteria import Criterion, outcome_of
 from judging.core.values import NO_SCORE, SCORED, Value
 from judging.people.looking import criteria_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Rating
+from judging.runs.json_storage import storable
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import carry_over, metrics_lock
-from judging.runs.plain import storable
 
 
 def judgements_add(

@@ -13,7 +13,7 @@ from judging.core.values import Value
 from judging.people.desk_words import value_name
 from judging.people.models import Assignment, AssignmentState
 from judging.people.showing import Answer, shown_to
-from judging.runs.export import data_of
+from judging.runs.export.records import data_of
 
 LONGEST_COMPARED = 40_000  # characters; of longer answers the beginnings are compared
 

@@ -29,7 +29,7 @@ from judging.people.keeping import judgements_add, judgements_restore, judgement
 from judging.people.leasing import free_seat, lease_end, locked, take_seat
 from judging.people.looking import criteria_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Rating, RatingKind
-from judging.runs.plain import storable
+from judging.runs.json_storage import storable
 
 SKIP_REASONS = ("unclear", "no_knowledge", "broken", "offensive", "other")
 LONGEST_COMMENT = 20_000

@@ -31,9 +31,9 @@ from judging.people.models import (
     RatingKind,
     RatingsImport,
 )
+from judging.runs.json_storage import storable
 from judging.runs.models import Judgement
 from judging.runs.overrides import carry_over, metrics_lock
-from judging.runs.plain import storable
 
 _NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # where keys of lines without one come from
 

@@ -9,12 +9,17 @@ from judging.comparison import views as comparison
 from judging.reports import views as reports
 from judging.runs import views
 from judging.runs.rerun import views as rerun
+from judging.runs.results_import import views as results_import
 
 app_name = "runs"
 
 urlpatterns = [
     path("", views.runs, name="list"),
     path("new/", views.new, name="new"),
+    path("import/", results_import.new, name="import_results"),
+    path("import/<int:pk>/", results_import.detail, name="results_import"),
+    path("import/<int:pk>/confirm/", results_import.confirm, name="import_confirm"),
+    path("import/<int:pk>/discard/", results_import.discard, name="import_discard"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/pause/", views.pause, name="pause"),
     path("<int:pk>/resume/", views.resume, name="resume"),

@@ -23,6 +23,7 @@ from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
 from judging.people import desk
 from judging.people.models import RatingsImport
+from judging.runs.results_import.models import ResultsImport
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
 from tests.judging.judged import a_judged_run
@@ -145,8 +146,12 @@ table(
     "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file "
     "runs:compare runs:compare_item runs:items runs:answer runs:panel",
 )
-table(GET, WORK, "runs:new runs:read_again runs:judge_again")
-table(POST, WORK, "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers")
+table(GET, WORK, "runs:new runs:read_again runs:judge_again runs:import_results runs:results_import")
+table(
+    POST,
+    WORK,
+    "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers runs:import_confirm runs:import_discard",
+)
 table(POST, REVIEW, "runs:override runs:withdraw")
 
 
@@ -188,6 +193,9 @@ def places(
     imported = RatingsImport.objects.create(
         evaluation=evaluation, file_name="x", stored_as="x", size=1, created_by=alice
     )
+    results = ResultsImport.objects.create(
+        project=project, version=version, name="x", file_name="x", stored_as="x", size=1
+    )
     token, _secret = token_create(user=rita, name="x", days=None)
     invitation, secret = invitation_create(
         project=project, roles=["rater"], note="x", days=7, by=cast["adam"]
@@ -211,6 +219,10 @@ def places(
         "people": {"pk": evaluation.run_id, "number": 1, "rater": first.rater_id, "form": "jsonl"},
         "desk": {"pk": evaluation.run_id, "assignment_pk": second.pk},
         "runs:export": {"form": "jsonl"},
+        **{
+            f"runs:{name}": {"pk": results.pk}
+            for name in ("results_import", "import_confirm", "import_discard")
+        },
         "runs:report_pair": {"fields": {"metric": "quality", "a": "alpha", "b": "beta"}},
         "runs": {
             "pk": run.pk,

@@ -18,7 +18,7 @@ from judging.metrics.editor.samples import choose_sample
 from judging.metrics.lint import answers_of
 from judging.people import desk
 from judging.people.showing import shown_to
-from judging.runs.export import records
+from judging.runs.export.records import records
 from judging.runs.models import Judgement, Run
 from judging.runs.worker import run_worker
 from tests.conftest import ClientOf

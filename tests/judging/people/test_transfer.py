@@ -22,9 +22,9 @@ from judging.people.adjudicating import adjudicate
 from judging.people.exporting import csv_lines, jsonl_lines
 from judging.people.importing import import_begin
 from judging.people.models import Evaluation, Item, Rating, RatingsImport
-from judging.runs import export
+from judging.runs.export import files
+from judging.runs.export.records import records as judgement_records
 from judging.runs.models import Judgement
-from judging.runs.parquet_file import write_parquet
 from tests.conftest import ClientOf
 from tests.judging.people.make import PREFERENCE, QUALITY, give, make_evaluation
 
@@ -109,16 +109,15 @@ def test_a_run_s_export_names_the_rater_both_answers_and_what_was_adjudicated(
     rated: Evaluation, bob: User, tmp_path: Path
 ) -> None:
     item = decided(rated, bob)
-    records = [one for one in export.records(rated.run) if one["metric"] == "preference"]
+    records = [one for one in judgement_records.records(rated.run) if one["metric"] == "preference"]
     first = next(one for one in records if one["line"] == item.row.line)
     names = ("model", "other_model", "response", "other_response", "rater", "adjudicated")
     assert [first[name] for name in names] == ["alpha", "beta", 1, 1, "R1", "B>A"]
     assert first["shown_first"] in (1, 2)
     assert [one["adjudicated"] for one in records if one is not first] == [None]
-    table = csv.DictReader(io.StringIO(b"".join(export.csv_lines(rated.run)).decode("utf-8-sig"), newline=""))
+    table = csv.DictReader(io.StringIO(b"".join(files.csv_lines(rated.run)).decode("utf-8-sig"), newline=""))
     assert {row["other_model"] for row in table} == {"beta"}
-    write_parquet(rated.run, tmp_path / "run.parquet")
-    assert (tmp_path / "run.parquet").stat().st_size
+    assert b"".join(files.parquet_blocks(rated.run)).startswith(b"PAR1")
 
 
 def test_the_item_s_page_shows_what_was_adjudicated(

@@ -22,8 +22,8 @@ from judging.people.importing import Imported, take
 from judging.people.models import Evaluation
 from judging.people.sides import proposed_names, sides_of, sides_rename
 from judging.reports.services import report_document
-from judging.runs.export import csv_lines
-from judging.runs.export import records as judgements
+from judging.runs.export.files import csv_lines
+from judging.runs.export.records import records as judgements
 from tests.conftest import ClientOf
 from tests.judging.people.make import give, legacy, make_evaluation, sent
 

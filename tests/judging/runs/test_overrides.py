@@ -6,7 +6,6 @@ import csv
 import io
 import threading
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -20,11 +19,11 @@ from judging.people import desk
 from judging.reports.services import report_document
 from judging.runs import planning, services
 from judging.runs.counts import counts_by_state, counts_in_force, reasons
-from judging.runs.export import csv_lines, records
+from judging.runs.export.files import csv_lines, parquet_blocks
+from judging.runs.export.records import records
 from judging.runs.filters import ANYTHING, UNSCORED, Filters, matching
 from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw, run_lock
-from judging.runs.parquet_file import write_parquet
 from judging.runs.rerun import reparse
 from judging.runs.rerun.rejudge import Selection, run_rejudge
 from judging.runs.worker import store
@@ -259,10 +258,9 @@ def test_a_table_has_the_value_in_force_and_the_attempt_s_own(run: Run, bob: Use
     assert [other[name] for name in names] == ["7", "", "", "", ""]
 
 
-def test_a_parquet_file_has_the_score_in_force(run: Run, bob: User, tmp_path: Path) -> None:
+def test_a_parquet_file_has_the_score_in_force(run: Run, bob: User) -> None:
     set_to(first_of(run), 3, bob)
-    write_parquet(run, tmp_path / "run.parquet")
-    first = pd.read_parquet(tmp_path / "run.parquet").iloc[0]
+    first = pd.read_parquet(io.BytesIO(b"".join(parquet_blocks(run)))).iloc[0]
     assert (first["value"], first["score"], first["own_value"]) == ("3", 3.0, "7")
 
 

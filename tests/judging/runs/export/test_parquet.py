@@ -10,15 +10,13 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import ParquetFile
 
-from judging.runs.parquet_file import GROUP_ROWS, write_rows
+from judging.runs.export.files import GROUP_ROWS, parquet_of
 
 NAMES = ["line", "value", "score"]
 
 
 def written(rows: list[list[Any]]) -> io.BytesIO:
-    file = io.BytesIO()
-    write_rows(file, NAMES, rows)
-    return io.BytesIO(file.getvalue())
+    return io.BytesIO(b"".join(parquet_of(NAMES, rows)))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from django.test.utils import CaptureQueriesContext
 from evalsite.accounts.models import Project
 from judging.core.results import Failure, ScriptResult
 from judging.runs import services
-from judging.runs.export import RECORD_BYTES, csv_lines, jsonl_lines, records, write_jsonl
+from judging.runs.export.files import RECORD_BYTES, csv_lines, jsonl_lines, write_lines
+from judging.runs.export.records import records
 from judging.runs.filters import Filters
 from judging.runs.models import Judgement, Run
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
@@ -128,7 +129,7 @@ def test_the_number_of_queries_grows_by_batches_only(project: Project) -> None:
 
 
 def test_a_file_is_written_whole_and_leaves_no_draft(project: Project, tmp_path: Path) -> None:
-    write_jsonl(a_judged_run(project), tmp_path / "judgements.jsonl")
+    write_lines(jsonl_lines(a_judged_run(project)), tmp_path / "judgements.jsonl")
     assert [path.name for path in tmp_path.iterdir()] == ["judgements.jsonl"]
     assert len((tmp_path / "judgements.jsonl").read_bytes().splitlines()) == 6
 
