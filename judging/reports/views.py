@@ -21,7 +21,7 @@ from judging.reports.services import report_document
 from judging.reports.shown import report_shown
 from judging.reports.words import decimal, signed
 from judging.runs.access import get_run
-from judging.runs.models import PEOPLE, Run
+from judging.runs.models import Run
 from judging.runs.selectors import worker_missing
 
 ITEMS_PER_PAGE = 100
@@ -42,8 +42,6 @@ _CHART = re.compile(r"(means|spread)-(\d+)\.svg")
 def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """All figures of a run, as far as it is."""
     run = get_run(request, slug, pk)
-    if run.kind == PEOPLE:
-        return redirect("people:detail", slug, pk)
     if request.htmx and "being_made" in request.GET:  # type: ignore[attr-defined]
         return _being_made(request, run)
     context = {"run": run, "worker_missing": worker_missing(run), **figures_context(run)}

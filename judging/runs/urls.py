@@ -6,6 +6,7 @@ from django.urls import path
 
 import judging.review.views as review
 from judging.comparison import views as comparison
+from judging.reports import people_result
 from judging.reports import views as reports
 from judging.runs import views
 from judging.runs.rerun import views as rerun
@@ -40,6 +41,7 @@ urlpatterns = [
     path(
         "<int:pk>/compare/<int:other>/<int:first>/<int:second>/", comparison.compare_item, name="compare_item"
     ),
+    path("<int:pk>/people-result/", people_result.people_result, name="people_result"),
     path("<int:pk>/report/", reports.report, name="report"),
     path("<int:pk>/report/pair/", reports.pair, name="report_pair"),
     path("<int:pk>/report/<str:name>", reports.report_file, name="report_file"),

@@ -15,8 +15,8 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results import AskedJudge, ScriptResult, Verdict
 from judging.core.values import Outcome
-from judging.people import exporting
-from judging.people.adjudicating import adjudicate
+from judging.people import rating_export
+from judging.people.adjudication import adjudicate
 from judging.people.models import Evaluation
 from judging.reports.services import report_document
 from judging.review.telling import Story
@@ -200,7 +200,7 @@ def test_a_human_evaluation_reads_back_to_the_same_report(rated: Evaluation, tmp
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_its_export_of_ratings_reads_back_too(rated: Evaluation, tmp_path: Path, form: str) -> None:
-    make = exporting.jsonl_lines if form == "jsonl" else exporting.csv_lines
+    make = rating_export.jsonl_lines if form == "jsonl" else rating_export.csv_lines
     text = b"".join(make(rated)).decode("utf-8-sig")
     again = read_back(rated.run, tmp_path, [text], f"ratings.{form}")
     assert means(again) == means(rated.run)
@@ -218,6 +218,6 @@ def test_a_reference_that_people_rated_reads_back(project: Project, rita: User, 
         line["model"] for line in lines_of(evaluation.run)
     }
     assert figures(read_back(evaluation.run, tmp_path)) == figures(evaluation.run)
-    ratings = b"".join(exporting.jsonl_lines(evaluation)).decode()
+    ratings = b"".join(rating_export.jsonl_lines(evaluation)).decode()
     told, _status = imports(version, results_file(tmp_path, [ratings]), "ratings")
     assert (told["refused"], told["people"]) == ([], evaluation.run.judgements.count())
