@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from datasets.core.variables import response_data
 from datasets.models import Response, Row
@@ -20,7 +20,7 @@ from judging.core.statistics.frame import (
     REFERENCE,
     Author,
     Source,
-    Verdict,
+    VerdictRow,
     joined,
     judgement_frame,
     ordered,
@@ -125,16 +125,16 @@ def _with_overrides(run: Run, frame: DataFrame) -> DataFrame:
     )
 
 
-def _newest(verdicts: Iterable[Verdict]) -> list[Verdict]:
+def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
     """Of a person who said something of an answer in two evaluations, what was said in the newer one."""
-    found: dict[tuple[Any, ...], Verdict] = {}
+    found: dict[tuple[Any, ...], VerdictRow] = {}
     for one in verdicts:
         about = (one.metric, one.candidate, one.row, one.response, one.other, one.other_response)
         found[*about, one.by, one.source, one.repeat, one.order, one.main] = one
     return list(found.values())
 
 
-def _verdicts_of(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[Verdict]:
+def _verdicts_of(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
     """Verdicts that are rows of their own: people's, imported ones, and single ones behind a run's judgements."""
     if run.kind in (PEOPLE, IMPORTED):
         yield from _given(run, definitions, raters)
@@ -144,13 +144,13 @@ def _verdicts_of(run: Run, definitions: Definitions, raters: Mapping[int, str]) 
         yield from _overridden(run, definitions)
 
 
-def _given(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[Verdict]:
+def _given(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
     authors = {one.name: author_of(one) for one in definitions.values()}
     found = Judgement.objects.filter(run=run, current=True).order_by("position")
     for values in found.values_list(*_PARTS).iterator(BATCH):
         given = dict(zip(_PARTS, values, strict=True))
         by, source = _author(given, raters, authors)
-        yield Verdict(
+        yield VerdictRow(
             metric=given["run_metric__name"],
             candidate=selectors.shown_name(given["candidate__name"], given["candidate__version__number"]),
             row=given["row__line"],
@@ -195,7 +195,7 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _adjudicated(run: Run) -> Iterator[Verdict]:
+def _adjudicated(run: Run) -> Iterator[VerdictRow]:
     """What adjudicators decided, of each item the newest."""
     if run.kind != PEOPLE:
         return
@@ -209,7 +209,7 @@ def _adjudicated(run: Run) -> Iterator[Verdict]:
     for item in items.order_by("pk").iterator(BATCH):
         for number, value in json.loads(newest[item["pk"]].values or "{}").items():
             outcome = outcome_of_value(value)
-            yield Verdict(
+            yield VerdictRow(
                 metric=metrics[int(number)],
                 candidate=selectors.shown_name(item[parts[2]], item[parts[3]]),
                 row=item["row__line"],
@@ -224,7 +224,7 @@ def _adjudicated(run: Run) -> Iterator[Verdict]:
             )
 
 
-def _overridden(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+def _overridden(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     """What the metric itself said where a reviewer's value counts."""
     authors = {one.name: author_of(one) for one in definitions.values()}
     found = Judgement.objects.filter(run=run, current=True, override_value__isnull=False, state=SCORED)
@@ -234,10 +234,10 @@ def _overridden(run: Run, definitions: Definitions) -> Iterator[Verdict]:
     ):
         by, source, order = authors[metric].by, authors[metric].source, authors[metric].order
         if source != COMBINED:
-            yield Verdict(metric, name, line, number, state, value, by, source, order=order, main=False)
+            yield VerdictRow(metric, name, line, number, state, value, by, source, order=order, main=False)
 
 
-def _single(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+def _single(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     """What each judge said each time, of metrics with more than one verdict behind a judgement."""
     opened = {key: one for key, one in definitions.items() if _is_opened(one)}
     if not opened:
@@ -260,9 +260,9 @@ def _is_opened(definition: MetricDefinition) -> bool:
     return judged and (author_of(definition).source != "judge" or definition.judges[0].both_orders)
 
 
-def _behind(definition: MetricDefinition, said: Said, name: str, line: int, number: int) -> Verdict:
+def _behind(definition: MetricDefinition, said: Said, name: str, line: int, number: int) -> VerdictRow:
     outcome = Outcome.unparsed(said.reason) if said.value is None else outcome_of_value(said.value)
-    return Verdict(
+    return VerdictRow(
         metric=definition.name,
         candidate=name,
         row=line,
@@ -290,12 +290,17 @@ def features_of_answers(run: Run) -> DataFrame:
     return answer_features(chain(_answers(run, candidates, every), _references(run, every)))
 
 
+def _some_rows(run: Run, every: int) -> QuerySet[Row]:
+    rows = Row.objects.filter(version=run.version_id, valid=True)
+    return rows.annotate(part=F("line") % every).filter(part=0) if every > 1 else rows
+
+
 def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[str, int, int, str]]:
     found = Response.objects.filter(candidate__in=candidates, row__version=run.version_id).exclude(raw="")
-    found = found.annotate(part=F("row__line") % every).filter(part=0)
-    for name, line, number, raw in found.values_list(
-        "candidate__name", "row__line", "number", "raw"
-    ).iterator(BATCH):
+    if every > 1:
+        found = found.filter(row__in=_some_rows(run, every).values("pk"))
+    parts = ("candidate__name", "row__line", "number", "raw")
+    for name, line, number, raw in found.values_list(*parts).iterator(BATCH):
         yield name, line, number, str(response_data(raw)["content"])
 
 
@@ -304,8 +309,7 @@ def _references(run: Run, every: int) -> Iterator[tuple[str, int, int, str]]:
     compared = any(metric.compares for metric in selectors.metrics_of(run).values())
     if not compared and REFERENCE not in selectors.candidates_of(run).values():
         return
-    rows = Row.objects.filter(version=run.version_id, valid=True)
-    for row in rows.annotate(part=F("line") % every).filter(part=0).iterator(BATCH):
+    for row in _some_rows(run, every).iterator(BATCH):
         text = reference_of(row, run.version.format)
         if text is not None:
             yield REFERENCE, row.line, 1, text

@@ -13,6 +13,7 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.results import JudgementResult, Verdict
 from judging.core.values import outcome_of_value
 from judging.people.models import Evaluation, EvaluationRater
+from judging.reports import frames
 from judging.reports.frames import features_of_answers, run_frame
 from judging.reports.services import report_document
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run, VerdictSource
@@ -214,3 +215,23 @@ def test_features_are_of_the_references_too_where_answers_are_compared_with_them
     features = features_of_answers(run)
     assert features.loc[("@reference", 2, 1)].tolist() == [7, 0, 0, 1]
     assert features.loc[("alpha", 2, 1), "length"] == len("alpha says 2.1")
+
+
+def test_of_a_large_run_the_answers_of_some_rows_are_measured(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = judged(project, a_metric(JUDGE_URL), story(7, Verdict(0, 0, 7)), rows=9)
+    monkeypatch.setattr(frames, "MOST_TEXTS", 6)
+    features = features_of_answers(run)
+    assert sorted({line for _, line, _ in features.index}) == [3, 6, 9]
+    assert len(features) == 6
+
+
+def test_of_a_large_run_the_single_verdicts_of_some_rows_are_read(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = judged(project, two_judges(), story(6, Verdict(0, 0, 8), Verdict(1, 0, 4)), rows=6)
+    monkeypatch.setattr(frames, "MOST_OPENED", 6)
+    frame = run_frame(run)
+    assert set(frame.loc[~frame["main"], "row"]) == {2, 4, 6}
+    assert set(frame.loc[frame["main"], "row"]) == set(range(1, 7))
