@@ -9,10 +9,6 @@ from django.utils.translation import gettext_lazy
 
 from evalsite.templatetags.show import duration
 from judging.core.judges.errors import ERROR_CODES, Held
-from judging.core.metrics_file import MetricsFileError
-from judging.core.rules.program import Place
-from judging.core.rules.program import Problem as RuleProblem
-from judging.core.yaml_tree import Problem
 from judging.sandbox_messages import localized
 
 if TYPE_CHECKING:
@@ -394,31 +390,3 @@ def why_no_answer(detail: str) -> str:
     return (
         _("%(sentence)s Details: %(detail)s") % {"sentence": sentence, "detail": words} if words else sentence
     )
-
-
-def metrics_file_sentences(error: MetricsFileError) -> list[str]:
-    """One line for each problem: its place, what is wrong, what is wanted."""
-    return [
-        _("line %(line)s: %(sentence)s") % {"line": problem.line, "sentence": _problem_sentence(problem)}
-        for problem in error.problems
-    ]
-
-
-def _problem_sentence(problem: Problem) -> str:
-    if problem.code == "rules_error":
-        return str(FILE_PROBLEMS[problem.code]) % {**problem.params, "sentence": _in_rules(problem.params)}
-    sentence = str(FILE_PROBLEMS[problem.code]) % problem.params
-    near = problem.params.get("near")
-    return (
-        _("%(sentence)s Did you mean “%(near)s”?") % {"sentence": sentence, "near": near}
-        if near
-        else sentence
-    )
-
-
-def _in_rules(params: dict[str, str]) -> str:
-    """What is wrong in a rule program."""
-    from judging.rule_messages import problem_sentence  # which needs this module's reasons
-
-    place = Place(int(params["rule_line"]), int(params["rule_column"]))
-    return problem_sentence(RuleProblem(params["rule_code"], place, params))

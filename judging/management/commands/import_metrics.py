@@ -15,8 +15,8 @@ from evalsite.accounts.models import Project
 from evalsite.storage import data_dir
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.evaluation import PROJECT
-from judging.messages import metrics_file_sentences
 from judging.metrics.transfer import Imported, metrics_import, with_endpoints
+from judging.metrics_file_messages import metrics_file_sentences
 
 HAS_ERRORS, WRONG_USAGE = 1, 2
 

@@ -10,7 +10,7 @@ from datasets.importing.worker import read_version
 from evalsite.tasks import celery
 from evalsite.tasks.database import SiteWorker
 
-OLD = "datasets.tasks.read_version"
+OLD = "datasets.importing.worker.read_version"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,7 +3,6 @@ import pytest
 from judging.core.builtin import BUILTINS, NAMES, builtin
 from judging.core.injection_check import holds_verdict
 from tests.judging.core.builtin_prompts import names_of, rendered
-from tests.judging.core.builtins import names_of, rendered
 
 
 def test_there_are_six_in_each_language() -> None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 import pytest
 from django.db import connection
-from django.http import HttpResponse
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
 from judging.core.results import JudgementResult
@@ -20,6 +15,7 @@ from judging.runs.filters import SORTS, Filters
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
+from tests.judging.review.pages import address, pages, text
 
 pytestmark = pytest.mark.django_db
 
@@ -33,25 +29,6 @@ def varied(place: int) -> JudgementResult:
 def run(project: Project) -> Run:
     """Of 130 judgements: three pages."""
     return a_judged_run(project, varied, rows=65)
-
-
-def address(run: Run, name: str = "judgements", *more: Any) -> str:
-    return reverse(f"runs:{name}", args=("physics", run.pk, *more))
-
-
-def text(response: HttpResponse) -> str:
-    return re.sub(r"\s+", " ", response.content.decode())
-
-
-def pages(run: Run, filters: Filters) -> list[list[int]]:
-    """The positions on each page, from the first to the last."""
-    found, after = [], None
-    while True:
-        page = selectors.page(run, filters, after=after)
-        found.append([line.judgement.position for line in page.lines])
-        if page.next is None:
-            return found
-        after = place_from(str(page.next))
 
 
 @pytest.mark.parametrize("sort", SORTS)

@@ -21,7 +21,7 @@ from judging.runs.overrides import override_add
 from judging.runs.rerun.rejudge import Selection, run_rejudge
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
-from tests.judging.review.test_list import address, pages, text
+from tests.judging.review.pages import address, pages, text
 
 pytestmark = pytest.mark.django_db
 

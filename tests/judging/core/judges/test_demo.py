@@ -7,7 +7,6 @@ from judging.core.judges.demo import coverage, demo_reply, demo_server, read_pro
 from judging.core.judges.scripted import Received, ScriptedJudge
 from judging.core.replies import parse_comparison, parse_score
 from tests.judging.core.builtin_prompts import names_of, rendered
-from tests.judging.core.builtins import names_of, rendered
 from tests.judging.core.judges.helpers import ask_once
 
 PARIS = "Paris is the capital of France."
