@@ -13,14 +13,8 @@ from judging.core import metrics_file, replies, yaml_tree
 from judging.core.judges.errors import ERROR_CODES
 from judging.core.metrics_file import MetricsFileError, read_metrics_file
 from judging.core.sandbox import job
-from judging.messages import (
-    ADVICE,
-    FILE_PROBLEMS,
-    REASONS,
-    ShownIn,
-    metrics_file_sentences,
-    reason_sentence,
-)
+from judging.messages import ADVICE, FILE_PROBLEMS, REASONS, ShownIn, reason_sentence
+from judging.metrics_file_messages import metrics_file_sentences
 
 SOURCES = Path(__file__).parents[2] / "judging"
 SANDBOX_CODES = {*re.findall(r"``(\w+)``", (job.Failure.__doc__ or "").split("``message``")[0])} - {"code"}
