@@ -97,10 +97,10 @@ def test_what_is_given_without_a_connection_is_kept_said_and_sent_later(
     page.context.set_offline(True)
     give(page, "2", "Enter")
     give(page, "4", "Enter")
-    expect(page.locator("#status")).to_contain_text("Offline, 2 verdicts waiting to be sent")
+    expect(page.locator("#status")).to_contain_text("Offline, 2 ratings waiting to be sent")
     assert not Rating.objects.exists()
     page.context.set_offline(False)
-    expect(page.locator("#status")).to_contain_text("All verdicts are sent")
+    expect(page.locator("#status")).to_contain_text("All ratings are sent")
     assert Rating.objects.count() == 2
     console.clear()
 
@@ -113,13 +113,13 @@ def test_without_a_connection_the_page_lasts_for_ten_items_and_then_says_what_wa
     page.context.set_offline(True)
     for _ in range(10):
         give(page, "2", "Enter")
-    expect(page.get_by_role("heading", name="Offline, 10 verdicts waiting to be sent")).to_be_visible()
-    expect(page.get_by_text("Nothing is left")).to_be_hidden()
+    expect(page.get_by_role("heading", name="Offline, 10 ratings waiting to be sent")).to_be_visible()
+    expect(page.get_by_text("You're done")).to_be_hidden()
     page.context.set_offline(False)
     expect(shown(page)).to_have_count(1)
     for _ in range(2):
         give(page, "2", "Enter")
-    expect(page.get_by_text("Nothing is left")).to_be_visible()
+    expect(page.get_by_text("You're done")).to_be_visible()
     assert Rating.objects.count() == 12
     console.clear()
 
@@ -155,7 +155,7 @@ def test_an_evaluation_that_is_closed_meanwhile_says_so_and_keeps_what_was_given
     expect(page.get_by_role("heading", name="This evaluation was closed")).to_be_visible()
     expect(page.locator("#verdict")).to_be_hidden()
     expect(page.get_by_role("button", name="Undo")).to_be_hidden()
-    expect(page.get_by_text("Nothing is left")).to_be_hidden()
+    expect(page.get_by_text("You're done")).to_be_hidden()
     assert json.loads(Assignment.objects.get(pk=late).draft)["values"] == {"0": "B>A"}
     console.clear()
 
@@ -193,12 +193,12 @@ def test_a_lost_session_loses_no_verdict(
     cookies = page.context.cookies()
     page.context.clear_cookies()
     give(page, "2", "Enter")
-    expect(page.locator("#status")).to_contain_text("Signed out, 1 verdict waiting to be sent")
+    expect(page.locator("#status")).to_contain_text("Signed out, 1 rating waiting to be sent")
     page.context.add_cookies(cookies)
     page.evaluate(
         "window.dispatchEvent(new Event('focus'))"
     )  # its reader comes back from the tab of signing in
-    expect(page.locator("#status")).to_contain_text("All verdicts are sent")
+    expect(page.locator("#status")).to_contain_text("All ratings are sent")
     assert Rating.objects.count() == 1
     console.clear()
 
@@ -213,7 +213,7 @@ def test_what_is_given_while_somebody_else_is_signed_in_waits_for_its_rater(
     theirs = [{**one, "value": other.cookies[name].value} for one in mine if one["name"] == name]
     page.context.add_cookies(theirs)  # type: ignore[arg-type]
     give(page, "2", "Enter")
-    expect(page.locator("#status")).to_contain_text("No access with this account, 1 verdict waiting")
+    expect(page.locator("#status")).to_contain_text("No access with this account, 1 rating waiting")
     page.context.add_cookies(mine)  # type: ignore[arg-type]
     page.evaluate("window.dispatchEvent(new Event('focus'))")
     sent(page)

@@ -275,7 +275,7 @@ def test_what_a_rater_has_had_is_not_offered_as_gold(
     address = f"/p/physics/evaluations/{evaluation.run_id}/items/1/"
     assert "cannot be used as gold" in client_of(alice).get(address).text
     page = client_of(alice).post(f"{address}gold/", {"value_0": "5"}, follow=True).text
-    assert "A rater has had this item already" in page
+    assert "A rater has already seen this item" in page
     assert not Item.objects.exclude(gold="").exists()
 
 
@@ -292,7 +292,7 @@ def test_what_counts_as_a_hit_is_stated_beside_the_figures(
 ) -> None:
     evaluation, client = make_evaluation(project, [rita], rows=3, gold_share=0.5), client_of(alice)
     address = f"/p/physics/evaluations/{evaluation.run_id}/"
-    says = "A hit is a right answer given exactly"
+    says = "A hit is an exact match"
     assert says in client.get(f"{address}gold/").text
     assert says not in client.get(address).text
     client.post(f"{address}items/2/gold/", {"value_0": "5"})

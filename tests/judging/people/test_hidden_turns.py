@@ -52,7 +52,7 @@ def form(client: Client, version: Version, **more: Any) -> str:
 
 def test_few_system_turns_are_a_warning(project: Project) -> None:
     (warning,) = found(telling(project, *SYSTEMS)).warnings
-    assert "System turn" in warning
+    assert "System message" in warning
     assert "style one" in warning
     assert "style two" in warning
 

@@ -243,6 +243,6 @@ def test_the_page_lists_what_is_wrong(project: Project, rita: User, alice: User,
         .post(address, {"file": SimpleUploadedFile("r.jsonl", sent.encode())}, follow=True)
         .content.decode()
     )
-    assert "2 lines were not taken in" in page
+    assert "2 lines were not imported" in page
     assert "&lt;b&gt;" in page
     assert Rating.objects.count() == 1

@@ -68,7 +68,7 @@ def test_versions_that_answer_the_first_turn_alike_share_the_conversation(
 
 
 def test_a_reference_that_is_compared_is_not_shown_as_such(project: Project, rita: User) -> None:
-    with pytest.raises(ValidationError, match="they would know which it is"):
+    with pytest.raises(ValidationError, match="reveal which one it is"):
         make_evaluation(project, [rita], version=legacy(project), scheme="reference", shows_reference=True)
 
 
@@ -79,7 +79,7 @@ def test_it_is_said_that_of_several_answers_the_first_are_compared(
     version = a_version(project, answers=answers)
     version.candidates.update(responses=version.valid_rows * answers)
     form = client_of(alice).get(f"/p/physics/evaluations/new/?version={version.pk}").content.decode()
-    assert ("the first answers are compared" in form) == said
+    assert ("the first ones are compared" in form) == said
     made = make_evaluation(project, version=version)
     page = client_of(alice).get(f"/p/physics/evaluations/{made.run_id}/").content.decode()
     assert ("first answer of each row" in page) == said
