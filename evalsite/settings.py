@@ -138,7 +138,7 @@ TASKS = {
 SHORT_WORK = ["judging.reports.figures.keep_wanted"]
 
 # What is called with the id of a run that has ended or was paused.
-RUN_RESTS = ["judging.reports.figures.want"]
+RUN_STOPPED = ["judging.reports.figures.want"]
 
 # What a worker calls at its start and every 15 seconds, so that work of a dead one is taken up again.
 RECONCILERS = [
@@ -147,9 +147,9 @@ RECONCILERS = [
     "datasets.versions.compare.reconcile",
     "datasets.versions.attach.reconcile",
     "datasets.versions.search.reconcile",
-    "judging.runs.reconcile.reconcile",
+    "judging.runs.worker.reconcile.reconcile",
     "judging.runs.results_import.services.reconcile",
-    "judging.metrics.linting.reconcile",
+    "judging.metrics.lint.reconcile",
     "judging.people.importing.reconcile",
     "evalsite.accounts.housekeeping.reconcile",
 ]

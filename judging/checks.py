@@ -1,4 +1,4 @@
-"""A system check of the jail. It starts processes, so only who asks pays: `manage.py serve`, `check --deploy`."""
+"""A system check of the sandbox. It starts processes, so only who asks pays: `manage.py serve`, `check --deploy`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 from django.utils.translation import gettext as _
 
-from judging.core.jail.job import Layer
-from judging.jails import JailStatus, status
+from judging.core.sandbox.job import Layer
+from judging.sandboxes import SandboxStatus, status
 
 ALL_WALLS = 3
-TAG = "jail"
+TAG = "sandbox"
 
 
 @register(TAG, deploy=True)
-def jail_holds(app_configs: object = None, **options: Any) -> list[CheckMessage]:
+def sandbox_holds(app_configs: object = None, **options: Any) -> list[CheckMessage]:
     """What holds of the isolation on this machine, found by trying."""
     return of_status(status(again=True))
 
 
-def of_status(found: JailStatus) -> list[CheckMessage]:
+def of_status(found: SandboxStatus) -> list[CheckMessage]:
     """A try as messages, for a check or a page."""
     if found.level is None:
         text = _("Templates and scripts can't run: %(error)s") % {"error": found.problem}

@@ -21,16 +21,16 @@ from judging.core.judges.retry import RetryPolicy
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.messages import metrics_file_sentences
 from judging.reports.services import report_document
+from judging.runs.counts import counts_in_force
 from judging.runs.export.files import jsonl_lines, write_lines
-from judging.runs.filters import counts_in_force
 from judging.runs.models import Run, RunState
-from judging.runs.pump import work
-from judging.runs.reconcile import free_dead_leases
 from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_create, run_resume
+from judging.runs.worker.reconcile import free_dead_leases
+from judging.runs.worker.run_worker import work
 
 PROJECT = "command-line"
 # A command ends, though its judge is down or its key is wrong; a run in the browser waits for whoever mends it.
-PATIENCE = RetryPolicy(down_seconds=20, max_consecutive_failures=None)
+PATIENCE = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
 
 
 class CannotStart(Exception):

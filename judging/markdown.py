@@ -20,8 +20,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
-from judging.core.formulas import mathml
-from judging.markdown_formulas import formulas_plugin
+from judging.markdown_formulas import formulas_plugin, mathml
 
 LONGEST = 100_000  # characters; a longer text is shown as it is written
 # What one page's texts may cost, so that it takes less than two seconds even where each step takes its longest.

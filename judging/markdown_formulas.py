@@ -16,6 +16,9 @@ from markdown_it.rules_inline import StateInline
 
 MOST_LINES = 200  # of a formula in a block of its own; the check of its lines is repeated for every opener
 
+LONGEST = 2_000  # characters; a longer formula is shown as it is written
+_DEFINITION = re.compile(r"\\(?:(?:re)?new(?:command|environment)|def|DeclareMathOperator)(?![a-zA-Z])")
+
 _CLOSERS = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}  # `$$` before `$`
 _MARK = re.compile(r"\\.|\$", re.DOTALL)  # whatever a backslash escapes is no delimiter
 _BLANK_TO_LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
@@ -107,3 +110,18 @@ def _places(text: str, env: Any) -> dict[str, list[int]]:
                 places["$$"].append(mark.start())
         known[text] = places
     return known[text]
+
+
+def mathml(latex: str, *, display: bool) -> str | None:
+    """A `<math>` element, not yet cleaned (commands such as \\href reach its attributes); None where it can't be made.
+
+    The converter has no grammar of its own to fail by: what is not LaTeX raises whatever it stumbles over.
+    """
+    if len(latex) > LONGEST or not latex.strip() or _DEFINITION.search(latex):
+        return None  # definitions that use each other could grow without end
+    from latex2mathml.converter import convert  # slow to import: only with the first formula
+
+    try:
+        return convert(latex, display="block" if display else "inline")
+    except (Exception, RecursionError):
+        return None

@@ -206,7 +206,7 @@ REASONS: dict[str, StrPromise] = {
     ),
     "sandbox_refused": gettext_lazy(
         "This machine's sandbox does not meet SANDBOX_MINIMUM_LEVEL. Ask an administrator to run "
-        "“manage.py check --deploy --tag jail”, which lists what is missing, then resume the run."
+        "“manage.py check --deploy --tag sandbox”, which lists what is missing, then resume the run."
     ),
     "sandbox_broken": gettext_lazy(
         "The sandbox process can't start. Check the worker log, fix the cause, then resume the run."

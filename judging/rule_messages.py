@@ -8,10 +8,9 @@ from django.utils.translation import get_language, gettext_lazy, pgettext_lazy
 from django.utils.translation import gettext as _
 
 from datasets.messages import json_problem
-from judging.core.rules import words
+from judging.core.rules import keywords
 from judging.core.rules.functions import BY_WORD
-from judging.core.rules.program import Problem
-from judging.core.rules.scoring import Reason
+from judging.core.rules.program import Problem, Reason
 from judging.messages import reason_sentence as judge_sentence
 from judging.sandbox_messages import localized
 
@@ -231,11 +230,11 @@ ARGUMENTS: dict[str, StrPromise] = {
 _NAMED = {
     "exact_match": BY_WORD["exact_match"].name,
     "length": BY_WORD["length"].name,
-    "whole": words.WHOLE,
-    "format": words.FORMAT,
-    "text": words.TEXT,
-    "rule": words.RULE_LABEL,
-    "code": words.CODE_LABEL,
+    "whole": keywords.WHOLE,
+    "format": keywords.FORMAT,
+    "text": keywords.TEXT,
+    "rule": keywords.RULE_LABEL,
+    "code": keywords.CODE_LABEL,
 }
 
 

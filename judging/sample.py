@@ -16,8 +16,8 @@ from evalsite.accounts.services import LOCAL_ADMINISTRATOR, project_create
 from evalsite.tasks import workers
 from judging.core.builtin import builtin
 from judging.core.judges.demo import MODEL
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.people.criteria import Criterion
-from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.endpoints.connection_test import try_endpoint
 from judging.endpoints.models import Endpoint
 from judging.endpoints.services import endpoint_remember_test

@@ -11,7 +11,7 @@ from datasets.models import Candidate, Dataset, Response, Row, Version, VersionS
 from evalsite.accounts.models import Project
 from evalsite.accounts.services import project_create
 from judging.core.candidates import CandidateModel
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.runs.models import Run
 from judging.runs.services import ChosenMetric, run_create
 

@@ -27,7 +27,8 @@ from datasets.core.answer_file import (
 from datasets.core.findings import Finding, Ledger, printable
 from datasets.core.formats import Format, structural_keys
 from datasets.core.limits import Limits
-from datasets.core.reader import RawRow, read
+from datasets.core.reader import read
+from datasets.core.rows import RawRow
 from datasets.core.variables import (
     EARLIER,
     before_question,

@@ -9,9 +9,9 @@ from typing import Any
 from judging.comparison import items
 from judging.comparison.items import Cell, Items
 from judging.core.change import Change, change_between, changed_settings
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.runs.models import Run
-from judging.runs.rereading import definition_now
+from judging.runs.rerun.reparse import definition_now
 
 OUTCOMES = ("wins", "ties", "losses")
 """Of the later run, by item."""

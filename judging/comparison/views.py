@@ -21,11 +21,11 @@ from evalsite.web.numbers import whole
 from judging.comparison.labels import cause_name
 from judging.comparison.services import OUTCOMES, CellChange, ComparedItem, changes_between, shared_cells
 from judging.core.change import Change
-from judging.metrics.comparing import PartShown, parts_of_definitions
+from judging.metrics.version_diff import PartView, parts_of_definitions
 from judging.reports.figures import for_page
 from judging.runs.access import get_judgement, get_run
 from judging.runs.models import JudgeReply, Run
-from judging.runs.rereading import definition_now
+from judging.runs.rerun.reparse import definition_now
 
 LAYOUT = 1  # of what is kept; to be raised when KeptChange changes
 ITEMS_PER_PAGE = 50
@@ -147,7 +147,7 @@ def shares_of(kept: KeptChange) -> list[ShareRow]:
     ]
 
 
-def settings_between(before: Run, after: Run) -> list[tuple[str, list[PartShown]]]:
+def settings_between(before: Run, after: Run) -> list[tuple[str, list[PartView]]]:
     """By metric that both runs have: the settings that differ."""
     first, second = ({one.name: definition_now(one) for one in run.metrics.all()} for run in (before, after))
     parts = [

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from yaml.nodes import Node, ScalarNode
 
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.yaml_tree import YAML_1_2_RESOLVERS
 
 _WIDTH = 100_000  # long lines stay whole: templates are compared by lines

@@ -1,14 +1,14 @@
-"""Judge prompts: templates rendered in the jail. What a template sees stands in the specification of prompts."""
+"""Judge prompts: templates rendered in the sandbox. What a template sees stands in the specification of prompts."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 
-from judging.core.jail.job import Failure, Job
-from judging.core.jail.paths import Path, dotted
-from judging.core.jail.pool import Jail
-from judging.core.jail.protocol import ToldFailure, failure_of
+from judging.core.sandbox.job import Failure, Job
+from judging.core.sandbox.pool import Sandbox
+from judging.core.sandbox.session import ToldFailure, failure_of
+from judging.core.sandbox.wire import Path, dotted
 
 Undefined = Literal["strict", "lenient"]
 PieceKind = Literal["text", "value", "undefined", "none"]
@@ -108,16 +108,18 @@ class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def render(
-    jail: Jail, template_source: str, items: list[RenderItem], undefined: Undefined = "strict"
+    sandbox: Sandbox, template_source: str, items: list[RenderItem], undefined: Undefined = "strict"
 ) -> list[Rendered]:
     """One text per item, in order. In ``strict`` use of an undefined name is that item's error."""
-    outcomes = jail.run(_job(jail, "render", template_source, undefined), [_wire(item) for item in items])
+    outcomes = sandbox.run(
+        _job(sandbox, "render", template_source, undefined), [_wire(item) for item in items]
+    )
     return [_rendered(outcome.value, outcome.failure) for outcome in outcomes]
 
 
-def preview(jail: Jail, template_source: str, item: RenderItem) -> Preview:
+def preview(sandbox: Sandbox, template_source: str, item: RenderItem) -> Preview:
     """What ``render`` gives (lenient) for one item, its substituted parts told from the template's own text."""
-    (outcome,) = jail.run(_job(jail, "preview", template_source, "lenient"), [_wire(item)])
+    (outcome,) = sandbox.run(_job(sandbox, "preview", template_source, "lenient"), [_wire(item)])
     reply = outcome.value
     if reply is None:
         return Preview((), error=outcome.failure)
@@ -125,16 +127,16 @@ def preview(jail: Jail, template_source: str, item: RenderItem) -> Preview:
     return Preview(pieces, _names(reply.undefined), _names(reply.none), reply.failed())
 
 
-def names_used(jail: Jail, template_source: str) -> tuple[tuple[NameAt, ...], Failure | None]:
+def names_used(sandbox: Sandbox, template_source: str) -> tuple[tuple[NameAt, ...], Failure | None]:
     """The names that a template looks up, in its order, and its syntax error if it has one."""
-    names, failure = names_of(jail, template_source)
+    names, failure = names_of(sandbox, template_source)
     return tuple(NameAt(one.name, one.line) for one in names.used), failure
 
 
-def names_of(jail: Jail, template_source: str) -> tuple[Names, Failure | None]:
+def names_of(sandbox: Sandbox, template_source: str) -> tuple[Names, Failure | None]:
     """The names with their parts; none, and the syntax error, of a template that has one."""
     job = Job("names", template_source, tuple[_At, list[Path], _At], {})
-    (outcome,) = jail.run(job, [{}])
+    (outcome,) = sandbox.run(job, [{}])
     used, asked, tested = outcome.value or ([], [], [])
     names = Names(_lookups(used), tuple(asked), _lookups(tested))
     return names, outcome.failure
@@ -147,8 +149,10 @@ def _lookups(found: _At) -> tuple[Lookup, ...]:
     return tuple(Lookup(path, line) for path, line in found)
 
 
-def _job(jail: Jail, kind: Literal["render", "preview"], source: str, undefined: Undefined) -> Job[_Reply]:
-    return Job(kind, source, _Reply, {"undefined": undefined, "most": jail.limits.output_characters})
+def _job(
+    sandbox: Sandbox, kind: Literal["render", "preview"], source: str, undefined: Undefined
+) -> Job[_Reply]:
+    return Job(kind, source, _Reply, {"undefined": undefined, "most": sandbox.limits.output_characters})
 
 
 def _wire(item: RenderItem) -> dict[str, Any]:

@@ -287,14 +287,14 @@ def preprocess(data, resp, **kwargs):
 class Parser:
     """Reads one metric's replies; call it with a reply's content.
 
-    A regular expression of a user can take forever, so it never runs here: where `jail_script` is set, run that
-    as a preprocess script in the jail on {"content": parser.readable(content)}, and give what it returns to
+    A regular expression of a user can take forever, so it never runs here: where `sandbox_script` is set, run that
+    as a preprocess script in the sandbox on {"content": parser.readable(content)}, and give what it returns to
     `conclude`.
     """
 
     read: Callable[[str], Parsed]
     conclude: Callable[[str | None], Parsed]
-    jail_script: str = field(default="", repr=False)
+    sandbox_script: str = field(default="", repr=False)
 
     def __call__(self, content: str) -> Parsed:
         return self.read(content)
@@ -318,7 +318,9 @@ def make_parser(spec: ParserSpec, min_score: float, max_score: float) -> Parser:
         path = _checked_path(spec["json_path"])
         return Parser(lambda content: parse_json_path(content, path, min_score, max_score), conclude)
     if isinstance(spec, Mapping) and set(spec) == {"regex"}:
-        return Parser(_only_in_jail, conclude, _REGEX_SCRIPT.format(pattern=_checked_pattern(spec["regex"])))
+        return Parser(
+            _only_in_sandbox, conclude, _REGEX_SCRIPT.format(pattern=_checked_pattern(spec["regex"]))
+        )
     raise ParserError("unknown_parser", str(spec)[:100])
 
 
@@ -351,8 +353,8 @@ def _found_number(found: str | None, min_score: float, max_score: float) -> Pars
     return _on_scale(number, found or "", min_score, max_score)
 
 
-def _only_in_jail(content: str) -> Parsed:
-    raise TypeError("a regular expression runs in the jail: see Parser.jail_script")
+def _only_in_sandbox(content: str) -> Parsed:
+    raise TypeError("a regular expression runs in the sandbox: see Parser.sandbox_script")
 
 
 def _checked_path(path: Any) -> tuple[str, ...]:

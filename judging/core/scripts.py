@@ -1,12 +1,12 @@
-"""Preprocess and postprocess scripts, run in the jail. What they may do stands in the specification of scripts."""
+"""Preprocess and postprocess scripts, run in the sandbox. What they may do stands in the specification of scripts."""
 
 from typing import Any, Literal, cast
 
 import msgspec
 
-from judging.core.jail.job import Failure, Job
-from judging.core.jail.pool import Jail
-from judging.core.jail.protocol import Int64, ToldFailure, failure_of
+from judging.core.sandbox.job import Failure, Job
+from judging.core.sandbox.pool import Sandbox
+from judging.core.sandbox.session import Int64, ToldFailure, failure_of
 
 Result = bool | int | float | str | None
 ScriptKind = Literal["preprocess", "postprocess"]
@@ -37,11 +37,15 @@ class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def run_preprocess(
-    jail: Jail, source: str, items: list[tuple[dict[str, Any], dict[str, Any]]], *, each_alone: bool = False
+    sandbox: Sandbox,
+    source: str,
+    items: list[tuple[dict[str, Any], dict[str, Any]]],
+    *,
+    each_alone: bool = False,
 ) -> list[ScriptOutcome]:
     """``preprocess`` called on pairs of data and response; the dicts that are given stay as they are."""
     return run_scripts(
-        jail,
+        sandbox,
         "preprocess",
         source,
         [{"data": data, "resp": resp} for data, resp in items],
@@ -50,23 +54,23 @@ def run_preprocess(
 
 
 def run_postprocess(
-    jail: Jail, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
+    sandbox: Sandbox, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
 ) -> list[ScriptOutcome]:
     """``postprocess`` called on dicts of ``judge_reqs``, ``judge_resps``, ``judge_models``, ``data``, ``resp``."""
-    return run_scripts(jail, "postprocess", source, items, each_alone=each_alone)
+    return run_scripts(sandbox, "postprocess", source, items, each_alone=each_alone)
 
 
 def run_scripts(
-    jail: Jail, kind: ScriptKind, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
+    sandbox: Sandbox, kind: ScriptKind, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
 ) -> list[ScriptOutcome]:
     """One outcome per item, in order. A script that does not load is the same failure for every item."""
-    job = _job(jail, kind, source, each_alone)
-    return [_outcome(one.value, one.failure, one.seconds) for one in jail.run(job, items)]
+    job = _job(sandbox, kind, source, each_alone)
+    return [_outcome(one.value, one.failure, one.seconds) for one in sandbox.run(job, items)]
 
 
-def load_failure(jail: Jail, kind: ScriptKind, source: str) -> Failure | None:
+def load_failure(sandbox: Sandbox, kind: ScriptKind, source: str) -> Failure | None:
     """Why the script cannot be loaded (its syntax, an import, its function); None if it can. Nothing is called."""
-    failure = jail.load_failure(_job(jail, kind, source))
+    failure = sandbox.load_failure(_job(sandbox, kind, source))
     if failure is not None and failure.code == "exception":  # raised by its top level, not on an item
         return Failure("load", failure.message, failure.line)
     return failure
@@ -77,8 +81,8 @@ def failure_detail(kind: ScriptKind, failure: Failure) -> str:
     return f"line {failure.line} of the {kind} script: {failure.message}" if failure.line else failure.message
 
 
-def _job(jail: Jail, kind: ScriptKind, source: str, each_alone: bool = False) -> Job[_Reply]:
-    options = {"most": jail.limits.output_characters, "printed": jail.limits.printed_characters}
+def _job(sandbox: Sandbox, kind: ScriptKind, source: str, each_alone: bool = False) -> Job[_Reply]:
+    options = {"most": sandbox.limits.output_characters, "printed": sandbox.limits.printed_characters}
     return Job(kind, source, _Reply, options, each_alone)
 
 

@@ -1,4 +1,4 @@
-"""«Test connection»: asks the endpoint, within bounds that a web thread can bear, and says what was found."""
+"""The connection test: a short question, within the time that a web request may take, and its result in words."""
 
 from __future__ import annotations
 
@@ -17,83 +17,70 @@ from judging.core.judges.errors import Held
 from judging.core.judges.probe import Probe, probe
 from judging.core.judges.retry import Guard
 from judging.core.judges.settings import JudgeSettings, Timeouts
-from judging.core.pipeline import JudgeModel
-from judging.endpoints.client_pool import judge_settings
-from judging.endpoints.manual_calls import Say, Trial, Turn
+from judging.core.metric_definition import JudgeModel
+from judging.endpoints.manual_calls import Emit, ManualCall
 from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import judge_settings
 from judging.messages import reason_sentence
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=20.0, idle=10.0, whole=25.0)
-ALTOGETHER = 40.0  # seconds, with all that is waited for and tried again
-PATIENCE = 10.0  # seconds that a test waits for a slot and its pace, beside the runs
-MAX_MODELS_KEPT = 200
+TOTAL_SECONDS = 40.0  # with waiting and retries
+MAX_WAIT = 10.0  # seconds for a slot and its rate, behind the runs
 
-# Each test holds a web thread while it waits: some must be left for everybody else.
+# Each test occupies a web thread: leave enough for other requests.
 _turns = threading.BoundedSemaphore(2)
 
 
-def try_endpoint(endpoint: Endpoint) -> dict[str, Any]:
-    """What a short question found out, as JSON-able `probe` of the endpoint. Raises nothing."""
+def try_endpoint(endpoint: Endpoint) -> Probe:
+    """Raises nothing."""
     try:
-        settings = endpoint_settings(endpoint)
+        settings = replace(endpoint_settings(endpoint), timeouts=TIMEOUTS)
     except Undecryptable:
-        return failed("key_unreadable")
+        return Probe(code="key_unreadable")
     if not _turns.acquire(timeout=10):
-        return failed("busy_here")
+        return Probe(code="busy_here")
     try:
-        # A server that is down is tried all the same: this is how somebody finds out that it is mended.
-        turn = Turn(
-            f"endpoint {endpoint.pk}", endpoint.pk, endpoint.concurrency, patience=PATIENCE, anyway=True
-        )
-        return _probed(replace(settings, timeouts=TIMEOUTS), turn)
+        return _probed(settings, as_judge(endpoint))
     finally:
         _turns.release()
 
 
-def _probed(settings: JudgeSettings, turn: Turn) -> dict[str, Any]:
-    async def work(watch: Guard, _say: Say) -> Probe:
-        async with asyncio.timeout(ALTOGETHER):
-            return await probe(settings, watch)
+def _probed(settings: JudgeSettings, judge: JudgeModel) -> Probe:
+    async def work(guard: Guard, _emit: Emit) -> Probe:
+        async with asyncio.timeout(TOTAL_SECONDS):
+            return await probe(settings, guard)
 
     started = time.perf_counter()
-    with Trial(turn, work) as trial:
-        for _waits in trial.said():
-            pass  # nothing is shown before the test has ended
+    # A server that is down is tried all the same: this is how to find out that it is up again.
+    with ManualCall(judge, work, max_wait=MAX_WAIT, even_if_down=True) as call:
+        for _waiting in call.events():
+            pass  # the page shows only the end
         try:
-            return as_kept(trial.result()) | {"waited": round(turn.waited, 1)}
+            return replace(call.result(), waited=round(call.waited, 1))
         except TimeoutError:
-            return failed("timeout_whole") | {"seconds": time.perf_counter() - started}
+            return Probe(code="timeout_whole", seconds=round(time.perf_counter() - started, 3))
+
+
+def as_judge(endpoint: Endpoint) -> JudgeModel:
+    """The endpoint by itself, without a metric."""
+    return JudgeModel(
+        name="",
+        template="",
+        endpoint=endpoint.pk,
+        url=endpoint.url,
+        model=endpoint.model,
+        params=endpoint.params,
+    )
 
 
 def endpoint_settings(endpoint: Endpoint) -> JudgeSettings:
-    """How the endpoint is asked, by itself. Raises Undecryptable."""
-    judge = JudgeModel(name="", template="", url=endpoint.url, model=endpoint.model, params=endpoint.params)
-    return judge_settings(judge, endpoint)
-
-
-def failed(code: str, detail: str = "") -> dict[str, Any]:
-    return {"ok": False, "code": code, "detail": detail, "refuses": [], "models": []}
-
-
-def as_kept(found: Probe) -> dict[str, Any]:
-    """The probe as it is stored: no request, no key."""
-    return {
-        "ok": found.ok,
-        "code": found.error.code if found.error else "",
-        "detail": found.error.message if found.error else "",
-        "refuses": sorted(found.refuses),
-        "streams": found.streams,
-        "reasoning": found.reasoning,
-        "usage": found.usage,
-        "model": found.model or "",
-        "seconds": round(found.seconds, 3),
-        "models": list(found.models[:MAX_MODELS_KEPT]),
-    }
+    """Raises Undecryptable."""
+    return judge_settings(as_judge(endpoint), endpoint)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a test found, in words. `kind` is that of a notice; `facts` are name and value."""
+class TestResult:
+    """A connection test in words. `kind` is that of a notice; `facts` are name and value."""
 
     kind: str
     title: str
@@ -103,24 +90,24 @@ class Told:
     hint: str = ""
 
 
-def told(endpoint: Endpoint) -> Told | None:
-    """The words for what the last test found; None if there was none."""
+def last_result(endpoint: Endpoint) -> TestResult | None:
+    """Of the last test, if there was one."""
     found = endpoint.probe
     if not found:
         return None
     if not found["ok"]:
         text = reason_sentence(found["code"], found["detail"])
         if found["code"] in Held.codes:
-            return Told("warning", _("Not tested: endpoint is busy"), text)
-        return Told("error", _("Connection failed"), text, hint=_model_hint(endpoint))
+            return TestResult("warning", _("Not tested: endpoint is busy"), text)
+        return TestResult("error", _("Connection failed"), text, hint=_model_hint(endpoint))
     refusals = tuple(refusal_sentence(name) for name in found["refuses"])
     title = _("Connected; some parameters not supported") if refusals else _("Connected")
     text = _("Runs omit unsupported parameters.") if refusals else ""
-    return Told("success", title, text, refusals, _facts(found), _model_hint(endpoint))
+    return TestResult("success", title, text, refusals, _facts(found), _model_hint(endpoint))
 
 
 def refusal_sentence(name: str) -> str:
-    """What it means that a server refuses a parameter."""
+    """What it means that a server refuses this parameter."""
     sentences = {
         "stream": _("stream is not supported: slow replies show nothing until they are complete."),
         "separate_reasoning": _(
@@ -149,7 +136,7 @@ def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _model_hint(endpoint: Endpoint) -> str:
-    """Models that the server offers, where the one that is set is not among them."""
+    """The models that the server lists, if the endpoint's own is not among them."""
     offered = endpoint.probe.get("models", [])
     if not offered or endpoint.model in offered:
         return ""

@@ -1,4 +1,4 @@
-"""Form fields of this room: JSON objects, and choices that show what is stored without giving it away."""
+"""Form fields for JSON objects and for secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_PARAMS = 20_000  # characters
 
 
 class JsonObjectField(forms.CharField):
-    """A JSON object as text; its errors name line and column. Empty means {}."""
+    """A JSON object as text; errors name line and column. Empty means {}."""
 
     def __init__(self, **more: Any) -> None:
         widget = forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"})
@@ -38,41 +38,41 @@ class JsonObjectField(forms.CharField):
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """The object that the text is. Raises ValidationError with the place of what is wrong."""
+    """Raises ValidationError with line and column."""
     try:
         check_json_size(text.encode("utf-8", "replace"), depth=50, marks=100_000)
-        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        sentence = _("This is not JSON: %(problem)s, line %(line)s, column %(column)s.")
+        sentence = _("Invalid JSON: %(problem)s, line %(line)s, column %(column)s.")
         place = {"problem": localized(error.msg), "line": error.lineno, "column": error.colno}
         raise forms.ValidationError(sentence % place, code="json") from None
     except (RecursionError, ValueError) as error:
         raise forms.ValidationError(
-            _("This is not JSON: %(problem)s.") % {"problem": error}, code="json"
+            _("Invalid JSON: %(problem)s.") % {"problem": error}, code="json"
         ) from None
     if not isinstance(value, dict):
-        raise forms.ValidationError(_('A JSON object is wanted, such as {"temperature": 0}.'), code="json")
+        raise forms.ValidationError(_('Enter a JSON object, for example {"temperature": 0}.'), code="json")
     for name in ("model", "messages"):
         if name in value:
-            sentence = _("“%(name)s” is not set here: it comes from the endpoint and the template.")
+            sentence = _("“%(name)s” can't be set here: it comes from the endpoint and the template.")
             raise forms.ValidationError(sentence % {"name": name}, code="json")
     return value
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     names = [name for name, _value in pairs]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(_("the name “%(name)s” is there twice") % {"name": name})
+            raise ValueError(_("duplicate name “%(name)s”") % {"name": name})
     return dict(pairs)
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(_("%(name)s is no JSON value") % {"name": name})
+    raise ValueError(_("%(name)s is not a JSON value") % {"name": name})
 
 
 class SecretField(forms.CharField):
-    """Write-only: what is stored is never put into the page, and an empty field keeps it."""
+    """Write-only: the stored value is never sent to the page, and an empty field keeps it."""
 
     def __init__(self, *, rows: int = 0, **more: Any) -> None:
         attrs = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
@@ -85,10 +85,10 @@ class SecretField(forms.CharField):
 
 
 class _EmptyTextarea(forms.Textarea):
-    """Also after an error the text is not sent back."""
+    """The text is not sent back, not even after an error."""
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         return super().get_context(name, None, attrs)
 
 
-REMOVE = gettext_lazy("Remove what is stored")
+REMOVE = gettext_lazy("Remove stored value")

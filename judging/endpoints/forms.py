@@ -1,9 +1,9 @@
-"""The form about an endpoint. Key, headers and proxy go in and never come out."""
+"""The endpoint form. Key, headers and proxy are write-only."""
 
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -17,6 +17,7 @@ from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import JudgeSettings, chat_url
 from judging.endpoints.fields import REMOVE, JsonObjectField, SecretField
 from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import origin
 from judging.messages import reason_sentence
 
 if TYPE_CHECKING:
@@ -24,29 +25,11 @@ if TYPE_CHECKING:
 
 SECRETS = ("key", "headers", "proxy")
 PRICES = ("price_read", "price_written")
-# What the form shows and the endpoint holds under the same name.
-PLAIN = (
-    "name",
-    "url",
-    "model",
-    "ca_pem",
-    "params",
-    "concurrency",
-    "requests_per_minute",
-    "tokens_per_minute",
-    "price_read",
-    "price_written",
-    "currency",
-    "connect_seconds",
-    "first_byte_seconds",
-    "idle_seconds",
-    "whole_seconds",
-)
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointData:
-    """What a valid form says. A secret is None if it stays as it is stored, '' (or {}) if it is removed."""
+    """A valid form. A secret is None if it stays as it is stored, '' or {} if it is removed."""
 
     name: str
     url: str
@@ -59,13 +42,17 @@ class EndpointData:
     concurrency: int
     first_byte_seconds: int
     whole_seconds: int
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    price_read: Decimal | None = None
-    price_written: Decimal | None = None
-    currency: str = ""
-    connect_seconds: int = 10
-    idle_seconds: int = 120
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    price_read: Decimal | None
+    price_written: Decimal | None
+    currency: str
+    connect_seconds: int
+    idle_seconds: int
+
+
+PLAIN = tuple(one.name for one in fields(EndpointData) if one.name not in SECRETS)
+"""What form and endpoint have under the same name."""
 
 
 def _price(label: StrPromise) -> forms.DecimalField:
@@ -79,8 +66,22 @@ def _price(label: StrPromise) -> forms.DecimalField:
     )
 
 
+def _whole(
+    label: StrPromise, least: int, most: int, initial: int | None, help_text: StrPromise | str = ""
+) -> forms.IntegerField:
+    """A whole number; without `initial` it may be left empty."""
+    return forms.IntegerField(
+        label=label,
+        min_value=least,
+        max_value=most,
+        initial=initial,
+        required=initial is not None,
+        help_text=help_text,
+    )
+
+
 class EndpointForm(forms.Form):
-    """`endpoint` is the one that is changed, None for a new one."""
+    """`endpoint` is None for a new one."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -125,28 +126,26 @@ class EndpointForm(forms.Form):
         label=gettext_lazy("Generation parameters"),
         help_text=gettext_lazy("JSON object sent with every request. Metrics can override it."),
     )
-    concurrency = forms.IntegerField(
-        label=gettext_lazy("Max concurrent requests"),
-        min_value=1,
-        max_value=1000,
-        initial=16,
-        help_text=gettext_lazy("Reduced automatically when the server is overloaded."),
+    concurrency = _whole(
+        gettext_lazy("Max concurrent requests"),
+        1,
+        1000,
+        16,
+        gettext_lazy("Reduced automatically when the server is overloaded."),
     )
-    requests_per_minute = forms.IntegerField(
-        label=gettext_lazy("Requests per minute"),
-        min_value=1,
-        max_value=1_000_000,
-        required=False,
-        help_text=gettext_lazy("Limit across all workers. Leave empty for no limit."),
+    requests_per_minute = _whole(
+        gettext_lazy("Requests per minute"),
+        1,
+        1_000_000,
+        None,
+        gettext_lazy("Limit across all workers. Leave empty for no limit."),
     )
-    tokens_per_minute = forms.IntegerField(
-        label=gettext_lazy("Tokens per minute"),
-        min_value=100,
-        max_value=2_000_000_000,
-        required=False,
-        help_text=gettext_lazy(
-            "Input and output combined. Estimated before a call, corrected after the reply."
-        ),
+    tokens_per_minute = _whole(
+        gettext_lazy("Tokens per minute"),
+        100,
+        2_000_000_000,
+        None,
+        gettext_lazy("Input and output combined. Estimated before a call, corrected after the reply."),
     )
     price_read = _price(gettext_lazy("Price per million input tokens"))
     price_written = _price(gettext_lazy("Price per million output tokens"))
@@ -157,45 +156,19 @@ class EndpointForm(forms.Form):
         help_text=gettext_lazy("For example USD or CNY."),
         widget=forms.TextInput(attrs={"spellcheck": "false"}),
     )
-    connect_seconds = forms.IntegerField(
-        label=gettext_lazy("Connect timeout (seconds)"), min_value=1, max_value=300, initial=10
-    )
-    first_byte_seconds = forms.IntegerField(
-        label=gettext_lazy("Time to first byte (seconds)"), min_value=1, max_value=3600, initial=120
-    )
-    idle_seconds = forms.IntegerField(
-        label=gettext_lazy("Idle timeout (seconds)"),
-        min_value=1,
-        max_value=3600,
-        initial=120,
-    )
-    whole_seconds = forms.IntegerField(
-        label=gettext_lazy("Total timeout (seconds)"), min_value=1, max_value=7200, initial=600
-    )
+    connect_seconds = _whole(gettext_lazy("Connect timeout (seconds)"), 1, 300, 10)
+    first_byte_seconds = _whole(gettext_lazy("Time to first byte (seconds)"), 1, 3600, 120)
+    idle_seconds = _whole(gettext_lazy("Idle timeout (seconds)"), 1, 3600, 120)
+    whole_seconds = _whole(gettext_lazy("Total timeout (seconds)"), 1, 7200, 600)
 
     def __init__(self, data: Any = None, *, endpoint: Endpoint | None = None) -> None:
         self.endpoint = endpoint
         initial = {name: getattr(endpoint, name) for name in PLAIN} if endpoint else None
         super().__init__(data, initial=initial)
+        self.stored = {name: bool(endpoint and getattr(endpoint, f"{name}_encrypted")) for name in SECRETS}
         for name in SECRETS:
-            if not self.stored(name):
+            if not self.stored[name]:
                 del self.fields[f"remove_{name}"]
-
-    def stored(self, name: str) -> bool:
-        """Whether the endpoint has a key, headers or a proxy."""
-        return bool(self.endpoint and getattr(self.endpoint, f"{name}_encrypted"))
-
-    @property
-    def key_stored(self) -> bool:
-        return self.stored("key")
-
-    @property
-    def headers_stored(self) -> bool:
-        return self.stored("headers")
-
-    @property
-    def proxy_stored(self) -> bool:
-        return self.stored("proxy")
 
     def clean_url(self) -> str:
         url: str = self.cleaned_data["url"].strip()
@@ -215,7 +188,7 @@ class EndpointForm(forms.Form):
         return key
 
     def clean_headers(self) -> dict[str, str]:
-        """Lines `Name: value` → {name: value}; the number of a line that is none is told, not its text."""
+        """Lines `Name: value`. An error names the line by its number, since its text is secret."""
         found: dict[str, str] = {}
         for number, line in enumerate(self.cleaned_data["headers"].splitlines(), 1):
             name, colon, value = line.partition(":")
@@ -229,14 +202,7 @@ class EndpointForm(forms.Form):
 
     def clean_proxy(self) -> str:
         proxy: str = self.cleaned_data["proxy"].strip()
-        try:
-            parts = urlsplit(proxy)
-            usable = not proxy or (
-                parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            )
-        except ValueError:
-            usable = False
-        if not usable:
+        if proxy and not _is_proxy(proxy):
             raise forms.ValidationError(_("Enter the proxy as http://host:port."))
         return proxy
 
@@ -257,18 +223,17 @@ class EndpointForm(forms.Form):
             self.add_error("currency", _("Enter the currency of the prices."))
         if self.endpoint and "url" in values and self._goes_elsewhere():
             for name in ("key", "headers"):
-                if self.stored(name) and not values.get(name) and not values.get(f"remove_{name}"):
+                if self.stored[name] and not values.get(name) and not values.get(f"remove_{name}"):
                     self.add_error(
                         name, _("The address or proxy has changed. Enter this again, or remove it.")
                     )
         return values
 
     def _goes_elsewhere(self) -> bool:
-        """Whether a stored key would now be sent to another server than whoever entered it meant."""
+        """Whether a stored key would be sent to another server than it was entered for."""
         assert self.endpoint is not None
-        return bool(self.cleaned_data.get("proxy")) or _origin(self.endpoint.url) != _origin(
-            self.cleaned_data["url"]
-        )
+        moved = origin(self.endpoint.url).lower() != origin(self.cleaned_data["url"]).lower()
+        return bool(self.cleaned_data.get("proxy")) or moved
 
     def clean_currency(self) -> str:
         return str(self.cleaned_data["currency"]).strip().upper()
@@ -289,16 +254,16 @@ class EndpointForm(forms.Form):
         return nothing if self.cleaned_data.get(f"remove_{name}") else None
 
 
+def _is_proxy(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def _refuse_unsendable(settings: JudgeSettings) -> None:
     try:
         request_headers(settings)
     except JudgeError as error:
         raise forms.ValidationError(reason_sentence(error.code)) from None
-
-
-def _origin(url: str) -> tuple[str, str]:
-    try:
-        parts = urlsplit(chat_url(url))
-    except JudgeError:
-        return "", ""
-    return parts.scheme, parts.netloc.lower()

@@ -8,7 +8,7 @@ from evalsite.accounts.models import Project, User
 
 
 class Endpoint(models.Model):
-    """An OpenAI-compatible address with a model. The key and the headers are encrypted and never shown again."""
+    """An OpenAI-compatible address with a model. Key, headers and proxy are encrypted and never shown."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="endpoints")
     name = models.CharField(max_length=200)
@@ -49,10 +49,7 @@ class Endpoint(models.Model):
 
 
 class EndpointLoad(models.Model):
-    """One judge address as all workers use it at once: pace, slots, and whether it answers at all.
-
-    Times are Unix seconds by the database's clock (limits.py), 0 for never.
-    """
+    """How all workers together use an endpoint (limiter.py). Times are Unix seconds of the database, 0 for never."""
 
     key = models.CharField(max_length=1010, unique=True, help_text="an endpoint's number, or an address")
     requests_at = models.FloatField(default=0, help_text="when the next request may start")

@@ -15,11 +15,11 @@ metrics_using: list[Callable[[Endpoint], Sequence[Any]]] = []
 
 
 def endpoints_of(project: Project, *, archived: bool = False) -> QuerySet[Endpoint]:
-    """The project's endpoints by name, without drafts."""
+    """By name, without drafts."""
     found = Endpoint.objects.filter(project=project, archived_at__isnull=not archived, draft=False)
     return found.order_by("name")
 
 
 def endpoint_drafts(project: Project) -> QuerySet[Endpoint]:
-    """Endpoints whose first connection test failed and that nobody has decided to use all the same."""
+    """Endpoints whose connection test failed and that nobody has published anyway."""
     return Endpoint.objects.filter(project=project, archived_at=None, draft=True).order_by("name")

@@ -1,9 +1,9 @@
-"""Everything that changes endpoints, and what a test of the connection found."""
+"""What changes endpoints."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import asdict, replace
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -14,6 +14,7 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.secrets import encrypt
 from judging.core.judges.errors import Held
+from judging.core.judges.probe import Probe
 from judging.endpoints.forms import PLAIN, EndpointData
 from judging.endpoints.models import Endpoint
 
@@ -21,7 +22,7 @@ from judging.endpoints.models import Endpoint
 def endpoint_create(
     *, project: Project, data: EndpointData, user: User | None, draft: bool = False
 ) -> Endpoint:
-    """A new endpoint; a draft until a test succeeds. Raises ValidationError if the project has one of that name."""
+    """A draft becomes available when a test succeeds. Raises ValidationError if the name is taken."""
     endpoint = Endpoint(project=project, created_by=user, draft=draft)
     with transaction.atomic():
         made = _written(endpoint, data)
@@ -30,9 +31,9 @@ def endpoint_create(
 
 
 def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
-    """The endpoint as `data` has it; secrets that it leaves out stay. Raises ValidationError as above.
+    """Secrets that are None stay. Raises ValidationError as above.
 
-    What a test found is forgotten where it may no longer hold.
+    The result of the last connection test is dropped if it may no longer be true.
     """
     secrets = {"key": data.key, "headers": data.headers, "proxy": data.proxy}
     changed = sorted(
@@ -71,28 +72,28 @@ def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
 
 @transaction.atomic
 def endpoint_archive(*, endpoint: Endpoint) -> None:
-    """Out of the lists; runs and metrics that use it keep it."""
+    """It leaves the lists; runs and metrics that use it keep it."""
     if Endpoint.objects.filter(pk=endpoint.pk, archived_at=None).update(archived_at=timezone.now()):
         record(Action.ENDPOINT_ARCHIVED, project=endpoint.project, thing=endpoint)
 
 
 @transaction.atomic
 def endpoint_restore(*, endpoint: Endpoint) -> None:
-    """Back into the lists."""
+    """It returns to the lists."""
     if Endpoint.objects.filter(pk=endpoint.pk, archived_at__isnull=False).update(archived_at=None):
         record(Action.ENDPOINT_RESTORED, project=endpoint.project, thing=endpoint)
 
 
-def endpoint_remember_test(*, endpoint: Endpoint, found: dict[str, Any]) -> None:
-    """Keep what a test found; what the server refuses replaces what was known before only if it answered."""
-    if found["code"] in Held.codes:  # nothing was asked, so what was known of the server still holds
-        found = found | {"models": endpoint.probe.get("models", [])}
-    endpoint.probe, endpoint.probed_at = found, timezone.now()
-    if found["ok"]:
-        endpoint.refuses, endpoint.draft = found["refuses"], False
+def endpoint_remember_test(*, endpoint: Endpoint, found: Probe) -> None:
+    """Stores the result of a connection test. Refused parameters are replaced only if the server answered."""
+    if found.code in Held.codes:  # nothing was sent: what is known of the server stays
+        found = replace(found, models=tuple(endpoint.probe.get("models", ())))
+    endpoint.probe, endpoint.probed_at = asdict(found), timezone.now()
+    if found.ok:
+        endpoint.refuses, endpoint.draft = list(found.refuses), False
     endpoint.save(update_fields=["probe", "probed_at", "refuses", "draft"])
 
 
 def endpoint_publish(*, endpoint: Endpoint) -> None:
-    """Offer a draft everywhere although no test of it has succeeded."""
+    """Makes a draft available although its connection test failed."""
     Endpoint.objects.filter(pk=endpoint.pk).update(draft=False)

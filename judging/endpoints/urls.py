@@ -1,4 +1,4 @@
-"""Addresses of the pages about endpoints, below p/<project>/endpoints/."""
+"""Addresses below p/<project>/endpoints/."""
 
 from __future__ import annotations
 

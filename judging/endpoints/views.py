@@ -1,4 +1,4 @@
-"""The pages about endpoints: administrators look after them, analysts see and test them."""
+"""The endpoint pages: administrators edit endpoints, analysts see and test them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ secrets_unlogged = sensitive_post_parameters("key", "headers", "proxy")
 @login_required
 @require_GET
 def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
-    """The project's endpoints and drafts, or those that were archived."""
+    """Endpoints and drafts, or archived endpoints."""
     project = access.get_project(request, slug, May.USE_ENDPOINTS)
     archived = request.GET.get("archived") == "1"
     found = selectors.endpoints_of(project, archived=archived)
@@ -37,12 +37,12 @@ def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_GET
 def endpoint(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """One endpoint and what its last test found; nothing secret."""
+    """One endpoint with the result of its last test, without its secrets."""
     found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
     context = {
         "endpoint": found,
         "final_address": final_address(found.url),
-        "told": connection_test.told(found),
+        "result": connection_test.last_result(found),
         "metrics": [line for find in selectors.metrics_using for line in find(found)],
     }
     return render(request, "endpoints/endpoint.html", context)
@@ -101,36 +101,25 @@ def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
         services.endpoint_publish(endpoint=endpoint)
         endpoint.draft = False
     saved = _("“%(name)s” saved as a draft.") if endpoint.draft else _("“%(name)s” saved.")
-    messages.success(request, saved % {"name": endpoint.name})
-    return redirect("endpoints:endpoint", slug, endpoint.pk)
+    return _changed(request, slug, endpoint, saved)
 
 
 @login_required
 @require_POST
 def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """Ask the endpoint a short question, and say what came of it."""
+    """Runs the connection test."""
     found = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
     services.endpoint_remember_test(endpoint=found, found=connection_test.try_endpoint(found))
     if request.headers.get("HX-Request") != "true":
         return redirect("endpoints:endpoint", slug, found.pk)
-    context = {"endpoint": found, "told": connection_test.told(found)}
+    context = {"endpoint": found, "result": connection_test.last_result(found)}
     return render(request, "endpoints/_connection.html", context)
-
-
-@login_required
-@require_POST
-def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """Use a draft although its connection test failed."""
-    found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    services.endpoint_publish(endpoint=found)
-    messages.success(request, _("“%(name)s” is now available.") % {"name": found.name})
-    return redirect("endpoints:endpoint", slug, found.pk)
 
 
 @login_required
 @require_GET
 def address(request: HttpRequest, slug: str) -> HttpResponse:
-    """Where requests would go, while the address is typed."""
+    """Where requests will go, while the address is typed."""
     access.get_project(request, slug, May.MANAGE)
     url = request.GET.get("url", "")[:1000]
     return render(request, "endpoints/_address.html", {"url": url, "final_address": final_address(url)})
@@ -138,29 +127,41 @@ def address(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 @require_POST
+def publish(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
+    """Makes a draft available although its connection test failed."""
+    found = get_endpoint(request, slug, endpoint, May.MANAGE)
+    services.endpoint_publish(endpoint=found)
+    return _changed(request, slug, found, _("“%(name)s” is now available."))
+
+
+@login_required
+@require_POST
 def archive(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """Out of the lists; nothing is deleted."""
+    """Removes it from the lists; nothing is deleted."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
     services.endpoint_archive(endpoint=found)
     text = _(
         "“%(name)s” archived. New metrics can't select it; existing ones still work. You can restore it."
     )
-    messages.success(request, text % {"name": found.name})
-    return redirect("endpoints:endpoint", slug, found.pk)
+    return _changed(request, slug, found, text)
 
 
 @login_required
 @require_POST
 def restore(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
-    """Back into the lists."""
+    """Returns it to the lists."""
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
     services.endpoint_restore(endpoint=found)
-    messages.success(request, _("“%(name)s” restored.") % {"name": found.name})
-    return redirect("endpoints:endpoint", slug, found.pk)
+    return _changed(request, slug, found, _("“%(name)s” restored."))
+
+
+def _changed(request: HttpRequest, slug: str, endpoint: Endpoint, text: str) -> HttpResponse:
+    messages.success(request, text % {"name": endpoint.name})
+    return redirect("endpoints:endpoint", slug, endpoint.pk)
 
 
 def final_address(url: str) -> str:
-    """Where requests go; '' for what is no address."""
+    """Where requests go; '' for an invalid address."""
     try:
         return chat_url(url)
     except JudgeError:

@@ -1,27 +1,69 @@
-"""What lint says about the template that is being typed, beside the editor."""
+"""What lint says about the template or the rule program that is being typed, beside its editor."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
+from datasets.models import Version
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.tasks import workers
 from judging.core.lint.findings import Finding, Lint
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
+from judging.core.rules.check import read_program
+from judging.core.rules.lint import BREAKS_RULE, ReferenceFinding, ReferenceLint
 from judging.lint_messages import sentence
-from judging.metrics import editing, linting, samples
-from judging.metrics.lint_state import LintState
+from judging.messages import reason_sentence
+from judging.metrics import lint
+from judging.metrics.editor import samples
+from judging.metrics.editor.judge_forms import unified
+from judging.metrics.editor.preview import definition_before, typed_judge
+from judging.metrics.models import TemplateLint
+from judging.rule_messages import reason_sentence as rule_reason_sentence
 
 
 @dataclass(frozen=True, slots=True)
-class FoundShown:
-    """A finding in words; `in_template`: its line is one of the template's."""
+class LintState:
+    """Nothing found and not `waits`: no check was asked for yet. `found`: the stored result."""
+
+    version: Version
+    found: str = ""
+    waits: bool = False
+    done: int = 0
+    problem: str = ""
+    worker_missing: str = ""  # see engine.obstacle
+
+    @classmethod
+    def of(cls, version: Version, stored: TemplateLint | None, **more: Any) -> Self:
+        """`more`: further fields of a subclass."""
+        if stored is None:
+            return cls(version, **more)
+        waits = not stored.result and not stored.problem
+        by_worker = waits and not lint.is_quick(version, lint.Kind(stored.kind))
+        return cls(
+            version,
+            stored.result,
+            waits,
+            stored.subjects_done,
+            reason_sentence(stored.problem) if stored.problem else "",
+            workers.obstacle(workers.DATA) if by_worker else "",
+            **more,
+        )
+
+
+# --- of a template ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """A finding with its sentence; `in_template`: its line is one of the template's."""
 
     kind: str
     finding: Finding
@@ -37,47 +79,99 @@ class FoundShown:
 
 
 @dataclass(frozen=True, slots=True)
-class LintShown(LintState):
-    """What is known of the template that is typed; `size`: how many renders it takes to know."""
+class TemplateLintView(LintState):
+    """Lint of the template that is typed; `size`: how many renders it takes."""
 
     judge: int = 0
     size: int = 0
 
     @property
     def result(self) -> Lint | None:
-        return linting.read_result(self.found)
+        return lint.template_result(self.found) if self.found else None
 
     @property
-    def findings(self) -> list[FoundShown]:
+    def findings(self) -> list[FindingView]:
         result = self.result
         assert result is not None
-        errors = [FoundShown("error", one, sentence(one)) for one in result.errors]
-        return errors + [FoundShown("warning", one, sentence(one)) for one in result.warnings]
+        errors = [FindingView("error", one, sentence(one)) for one in result.errors]
+        return errors + [FindingView("warning", one, sentence(one)) for one in result.warnings]
 
 
 @login_required
 @require_POST
-def lint(request: HttpRequest, slug: str) -> HttpResponse:
-    """The fragment; with `check` a large version is looked through too, by a worker, while the page asks again."""
+def lint_template(request: HttpRequest, slug: str) -> HttpResponse:
+    """The fragment; with `check` a large version is checked too, by a worker, while the page polls."""
     project = access.get_project(request, slug, May.METRICS)
-    before = editing.definition_at(
-        project, *(request.POST.get(name, "") for name in ("metric", "began", "start"))
-    )
-    shown = lint_shown(project, before, request.POST, check="check" in request.POST)
-    return render(request, "metrics/_lint.html", {"lint": shown})
+    before = definition_before(project, request.POST)
+    view = template_lint_view(project, before, request.POST, check="check" in request.POST)
+    return render(request, "metrics/_lint.html", {"lint": view})
 
 
-def lint_shown(
+def template_lint_view(
     project: Project, before: MetricDefinition, typed: QueryDict, *, check: bool
-) -> LintShown | None:
-    """None without a version to look through or a judge model to look at."""
-    definition, judge = editing.typed_judge(before, typed)
-    version = samples.chosen_version(project, {name: str(typed[name]) for name in typed})
+) -> TemplateLintView | None:
+    """None without a version or a judge model."""
+    definition, judge = typed_judge(before, typed)
+    version = samples.chosen_version(project, typed)
     if version is None or not definition.judges:
         return None
-    texts = (
-        definition.judges[judge].template,
-        definition.preprocess if definition.preprocess.strip() else "",
-    )
-    look = linting.begin if check or linting.is_quick(version) else linting.known
-    return LintShown.of(version, look(version, *texts), judge=judge, size=linting.size_of(version))
+    preprocess = definition.preprocess if definition.preprocess.strip() else ""
+    find = lint.begin if check or lint.is_quick(version) else lint.known
+    stored = find(version, definition.judges[judge].template, preprocess)
+    return TemplateLintView.of(version, stored, judge=judge, size=lint.size_of(version))
+
+
+# --- of a rule program -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ComplaintView:
+    """A complaint about references with its sentence, which is about the first of its rows."""
+
+    finding: ReferenceFinding
+
+    @property
+    def sentence(self) -> str:
+        return rule_reason_sentence(self.finding.reason)
+
+    @property
+    def breaks_itself(self) -> bool:
+        return self.finding.code == BREAKS_RULE
+
+    @property
+    def more(self) -> bool:
+        return self.finding.rows > len(self.finding.first)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLintView(LintState):
+    """Lint of the references under the program that is typed."""
+
+    @property
+    def result(self) -> ReferenceLint | None:
+        return lint.rules_result(self.found) if self.found else None
+
+    @property
+    def complaints(self) -> list[ComplaintView]:
+        result = self.result
+        return [ComplaintView(one) for one in result.complaints] if result else []
+
+
+@login_required
+@require_POST
+def lint_rules(request: HttpRequest, slug: str) -> HttpResponse:
+    """The fragment; with `check` the references are checked, of a large version by a worker while the page polls."""
+    project = access.get_project(request, slug, May.METRICS)
+    view = rule_lint_view(project, request.POST, check="check" in request.POST)
+    return render(request, "metrics/_rules_lint.html", {"lint": view})
+
+
+def rule_lint_view(project: Project, typed: QueryDict, *, check: bool) -> RuleLintView | None:
+    """None without a version, or while the program has errors."""
+    version = samples.chosen_version(project, typed)
+    source, preprocess = (unified(typed.get(name, "")) for name in ("rules", "preprocess"))
+    if version is None or read_program(source).program is None:
+        return None
+    find = lint.begin if check else lint.known
+    stored = find(version, source, preprocess if preprocess.strip() else "", lint.Kind.RULES)
+    return RuleLintView.of(version, stored)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from evalsite.accounts.models import Project
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 

@@ -18,9 +18,9 @@ from django.db import transaction
 from evalsite.accounts.models import Project, User
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.metrics_file import MetricsFile, read_metrics_file
 from judging.core.metrics_writer import write_metrics_file
-from judging.core.pipeline import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.endpoints.selectors import endpoints_of
 from judging.metrics import services

@@ -4,37 +4,38 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.metrics import comparing, lint_views, reference_views, transfer_views, version_views, views
-from judging.metrics.rules import views as rule_views
+from judging.metrics import lint_views, transfer_views, views
+from judging.metrics.editor.page import JudgeEditor
+from judging.metrics.rule_editor.page import RuleEditor
 
 app_name = "metrics"
+
+_judge, _rules = {"kind": JudgeEditor}, {"kind": RuleEditor}
 
 urlpatterns = [
     path("", views.metrics, name="list"),
     path("new/", views.new, name="new"),
-    path("preview/", views.preview, name="preview"),
-    path("lint/", lint_views.lint, name="lint"),
-    path("try/", views.try_row, name="try"),
-    path("rules/start/", rule_views.start, name="rules_start"),
-    path("rules/new/", rule_views.new, name="rules_new"),
-    path("rules/look/", rule_views.looked, name="rules_look"),
-    path("rules/try/", rule_views.try_row, name="rules_try"),
-    path("rules/lint/", rule_views.lint, name="rules_lint"),
-    path("rules/reference/", reference_views.reference, {"page": "rules"}, name="rules_reference"),
-    path("reference/<slug:page>/", reference_views.reference, name="reference"),
+    path("preview/", views.preview, _judge, name="preview"),
+    path("lint/", lint_views.lint_template, name="lint"),
+    path("try/", views.try_row, _judge, name="try"),
+    path("rules/start/", views.guided_rules, name="rules_start"),
+    path("rules/new/", views.new_rules, name="rules_new"),
+    path("rules/preview/", views.preview, _rules, name="rules_preview"),
+    path("rules/try/", views.try_row, _rules, name="rules_try"),
+    path("rules/lint/", lint_views.lint_rules, name="rules_lint"),
+    path("rules/reference/", views.reference, {"page": "rules"}, name="rules_reference"),
+    path("reference/<slug:page>/", views.reference, name="reference"),
     path("import/", transfer_views.import_file, name="import"),
     path("export/", transfer_views.export_all, name="export_all"),
     path("<int:metric>/", views.edit, name="edit"),
     path("<int:metric>/past-replies/", views.past_replies, name="past_replies"),
     path("<int:metric>/export/", transfer_views.export_one, name="export"),
-    path("<int:metric>/compare/", comparing.compare, name="compare"),
+    path("<int:metric>/compare/", views.compare, name="compare"),
     path("<int:metric>/versions/<int:number>/export/", transfer_views.export_version, name="export_version"),
-    path("<int:metric>/copy/", version_views.copy, name="copy"),
-    path("<int:metric>/archive/", version_views.archive, name="archive"),
-    path("<int:metric>/restore/", version_views.restore, name="restore"),
-    path("<int:metric>/versions/", version_views.versions, name="versions"),
-    path("<int:metric>/versions/<int:number>/", version_views.version, name="version"),
-    path(
-        "<int:metric>/versions/<int:number>/restore/", version_views.restore_version, name="restore_version"
-    ),
+    path("<int:metric>/copy/", views.copy, name="copy"),
+    path("<int:metric>/archive/", views.archive, name="archive"),
+    path("<int:metric>/restore/", views.restore, name="restore"),
+    path("<int:metric>/versions/", views.versions, name="versions"),
+    path("<int:metric>/versions/<int:number>/", views.version, name="version"),
+    path("<int:metric>/versions/<int:number>/restore/", views.restore_version, name="restore_version"),
 ]

@@ -1,37 +1,38 @@
-"""The list of metrics and the editor with its preview."""
+"""Pages about metrics: the list, the editor, versions and what changed between them, the reference pages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.utils.translation import get_language, pgettext
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite import access
 from evalsite.access import May, signed_in
-from evalsite.accounts.models import Project
-from evalsite.web.numbers import whole
-from judging.core.builtin import BUILTINS, Builtin
-from judging.core.pipeline import MetricDefinition
-from judging.metrics import editing, selectors, services
-from judging.metrics.access import get_metric
-from judging.metrics.forms import MetricForms, metric_forms, starting_definition
-from judging.metrics.judge_forms import with_change
-from judging.metrics.lint_views import LintShown, lint_shown
-from judging.metrics.models import Metric, MetricVersion
-from judging.metrics.recommending import with_script
-from judging.metrics.rules import views as rule_views
+from judging.core.metric_definition import MetricDefinition
+from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.keywords import AGGREGATES
+from judging.endpoints.models import Endpoint
+from judging.markdown import html_of
+from judging.metrics import selectors, services
+from judging.metrics.access import get_metric, get_metric_version
+from judging.metrics.editor import samples
+from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, templates
+from judging.metrics.rule_editor.guide import chosen_lines, field_rules, guide, program_text
+from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
+from judging.metrics.version_diff import parts_between
+from judging.rule_messages import HELP, spoken
 
-_SHOWING = ("go", "look", "change", "read", "check")  # buttons that neither save nor ask that all be right
-_LOOKING = (*_SHOWING, "try")  # buttons that save nothing
+REFERENCE_PAGES = {
+    name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in ("rules", "prompts", "metrics-file")
+}
 
 
 @login_required
@@ -45,175 +46,188 @@ def metrics(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @login_required
-def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Choose a template to start from, then write."""
-    project = access.get_project(request, slug, May.METRICS)
-    start = request.POST.get("start", request.GET.get("start"))
-    if start is None:
-        return render(request, "metrics/start.html", {"starts": starts(), "language": _language()})
-    before = starting_definition(start, start_name(start))
-    page = EditorPage(request, project, before, start=start)
-    if page.wants_saving and page.forms.is_valid():
-        try:
-            made = services.metric_create(
-                project=project, definition=page.forms.result(), user=signed_in(request)
-            )
-        except ValidationError as error:
-            page.forms.metric.add_error(None, error)
-        else:
-            messages.success(request, _("“%(name)s” is saved.") % {"name": made.name})
-            return redirect("metrics:edit", slug, made.pk)
-    return page.render()
-
-
-@login_required
-def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """The newest version in the editor; saving makes a new one."""
-    found = get_metric(request, slug, metric)
-    newest = selectors.newest_version(found)
-    if MetricDefinition.from_json(newest.definition).rules:
-        return rule_views.edit(request, found, newest)
-    began = request.POST.get("began", str(newest.number))
-    before = editing.definition_at(found.project, str(found.pk), began)
-    page = EditorPage(request, found.project, before, metric=found, newest=newest)
-    if page.wants_saving and page.forms.is_valid():
-        try:
-            saved = services.metric_edit(
-                metric=found,
-                definition=page.forms.result(),
-                based_on=whole(page.seen) or 0,
-                user=signed_in(request),
-            )
-        except services.StaleEdit as stale:
-            return page.render(stale=stale.newest)
-        except ValidationError as error:
-            page.forms.metric.add_error(None, error)
-        else:
-            rule_views.tell_saved(request, newest, saved)
-            return redirect("metrics:edit", slug, found.pk)
-    return page.render()
-
-
-@dataclass
-class EditorPage:
-    """One request for the editor: its forms, what is previewed, and how it is shown."""
-
-    request: HttpRequest
-    project: Project
-    before: MetricDefinition
-    start: str = ""
-    metric: Metric | None = None
-    newest: MetricVersion | None = None
-
-    def __post_init__(self) -> None:
-        self.typed: QueryDict = self.request.POST
-        if "change" in self.typed:
-            self.typed = with_script(with_change(self.typed, len(self.before.judges)))
-        checked = not any(name in self.typed for name in _SHOWING)
-        self.forms: MetricForms = metric_forms(self.typed or None, self.project, self.before, checked=checked)
-
-    @property
-    def wants_saving(self) -> bool:
-        return self.request.method == "POST" and not any(name in self.typed for name in _LOOKING)
-
-    @property
-    def seen(self) -> str:
-        """The newest version that the visitor knows of."""
-        return self.typed.get("seen", str(self.newest.number) if self.newest else "")
-
-    def render(self, stale: MetricVersion | None = None) -> HttpResponse:
-        look = editing.look(self.project, self.before, self.typed)
-        tried = editing.tried_at_once(look, self.forms) if "try" in self.typed else None
-        failed = self.wants_saving and self.forms.has_errors
-        context: dict[str, Any] = {
-            "metric": self.metric,
-            "newest": self.newest,
-            "forms": self.forms,
-            "start": self.start,
-            "began": self.typed.get("began", self.newest.number if self.newest else ""),
-            "seen": stale.number if stale else self.seen,
-            "stale": stale,
-            "look": look,
-            "tried": tried,
-            "sample_reply": self.typed.get("sample_reply", ""),
-            "lint": self._lint(),
-            "past": editing.past_replies(self.metric, self.before, self.typed),
-            "failed": failed,
-            "templates": [(one.name, template_label(one)) for one in starts()],
-        }
-        return render(
-            self.request, "metrics/edit.html", context, status=409 if stale else 422 if failed else 200
-        )
-
-    def _lint(self) -> LintShown | None:
-        """Only where it is asked for: the page itself need not wait for all rows."""
-        check = "check" in self.typed
-        return lint_shown(self.project, self.before, self.typed, check=True) if check else None
+@require_POST
+def copy(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """A metric of its own that begins like this one."""
+    made = services.metric_copy(metric=get_metric(request, slug, metric), user=signed_in(request))
+    messages.success(request, _("This is the copy, “%(name)s”.") % {"name": made.name})
+    return redirect("metrics:edit", slug, made.pk)
 
 
 @login_required
 @require_POST
-def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """The preview of what is typed, as a fragment."""
+def archive(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """Out of the list; nothing is deleted."""
+    found = get_metric(request, slug, metric)
+    services.metric_archive(metric=found)
+    text = _(
+        "“%(name)s” is archived. Nothing was deleted; runs keep it. It can be restored from the archive."
+    )
+    messages.success(request, text % {"name": found.name})
+    return redirect("metrics:list", slug)
+
+
+@login_required
+@require_POST
+def restore(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """Back into the list."""
+    found = get_metric(request, slug, metric)
+    services.metric_restore(metric=found)
+    messages.success(request, _("“%(name)s” is back in the list.") % {"name": found.name})
+    return redirect("metrics:edit", slug, found.pk)
+
+
+# --- writing: one editor for both kinds ----------------------------------------------------------------------
+
+
+@login_required
+def new(request: HttpRequest, slug: str) -> HttpResponse:
+    """A new judge metric: choose a template to start from, then write."""
     project = access.get_project(request, slug, May.METRICS)
-    before = _before(request, project)
-    look = editing.look(project, before, request.POST)
-    judges = metric_forms(request.POST, project, before, checked=False).judges
-    return render(request, "metrics/_preview_answer.html", {"look": look, "judges": judges})
+    start = request.POST.get("start", request.GET.get("start"))
+    if start is None:
+        return render(request, "metrics/start.html", {"starts": templates()})
+    return JudgeEditor(request, project, new_judge_metric(start)).respond()
+
+
+@login_required
+def new_rules(request: HttpRequest, slug: str) -> HttpResponse:
+    """A new rule metric."""
+    project = access.get_project(request, slug, May.METRICS)
+    return RuleEditor(request, project, new_rule_metric()).respond()
+
+
+@login_required
+def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
+    """A guided form: from the fields of a version's references to a program, which is then edited."""
+    project = access.get_project(request, slug, May.METRICS)
+    version = samples.chosen_version(project, request.POST or request.GET)
+    found = guide(version) if version else None
+    fields = field_rules(found, request.POST) if found else []
+    aggregate = request.POST.get("aggregate", "")
+    aggregate = aggregate if aggregate in AGGREGATES else "mean"
+    if found and "build" in request.POST:
+        program = program_text(chosen_lines(fields, spoken()), aggregate, found.form, spoken())
+        return RuleEditor(request, project, new_rule_metric(program)).render()
+    context = {
+        "guide": found,
+        "fields": fields,
+        "aggregate": aggregate,
+        "versions": samples.versions_offered(project),
+        "functions": [(one.code, one.name.in_language(spoken()), HELP[one.code]) for one in FUNCTIONS],
+        "aggregates": AGGREGATES,
+    }
+    return render(request, "metrics/rules_start.html", context)
+
+
+@login_required
+def edit(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """The newest version in the editor of its kind; saving makes a new one."""
+    found = get_metric(request, slug, metric)
+    newest = selectors.newest_version(found)
+    kind = RuleEditor if MetricDefinition.from_json(newest.definition).rules else JudgeEditor
+    return kind.of_version(request, found, newest).respond()
+
+
+@login_required
+@require_POST
+def preview(request: HttpRequest, slug: str, kind: type[EditorPage[Any]]) -> HttpResponse:
+    """The preview of what is typed, as a fragment."""
+    return kind.of_fragment(request, access.get_project(request, slug, May.METRICS)).preview()
+
+
+@login_required
+@require_POST
+def try_row(request: HttpRequest, slug: str, kind: type[EditorPage[Any]]) -> HttpResponseBase:
+    """A judge model asked about the sample row; nothing is stored."""
+    return kind.of_fragment(request, access.get_project(request, slug, May.METRICS)).try_on_row()
 
 
 @login_required
 @require_POST
 def past_replies(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """What the way of reading that is typed makes of replies to this metric's runs, as a fragment."""
+    """What the parser that is typed reads from replies to this metric's runs, as a fragment."""
     found = get_metric(request, slug, metric)
-    past = editing.past_replies(found, _before(request, found.project), request.POST)
-    return render(request, "metrics/_past_replies.html", {"past": past})
+    page = JudgeEditor.of_version(request, found, selectors.newest_version(found))
+    return render(request, "metrics/_past_replies.html", {"past": page.past_replies()})
+
+
+# --- versions --------------------------------------------------------------------------------------------------
+
+
+@login_required
+@require_GET
+def versions(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """All versions, newest first."""
+    found = get_metric(request, slug, metric)
+    context = {"metric": found, "versions": selectors.versions_of(found)}
+    return render(request, "metrics/versions.html", context)
+
+
+@login_required
+@require_GET
+def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpResponse:
+    """One version as it was saved."""
+    found = get_metric_version(request, slug, metric, number)
+    definition = MetricDefinition.from_json(found.definition)
+    names = dict(Endpoint.objects.filter(project=found.metric.project).values_list("pk", "name"))
+    context = {
+        "metric": found.metric,
+        "version": found,
+        "newest": selectors.newest_version(found.metric),
+        "definition": definition,
+        "judges": [(judge, names.get(judge.endpoint or 0, "")) for judge in definition.judges],
+    }
+    return render(request, "metrics/version.html", context)
 
 
 @login_required
 @require_POST
-def try_row(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """The prompt on this row sent to the judge model; its reply is streamed, nothing is stored."""
-    project = access.get_project(request, slug, May.METRICS)
-    before = _before(request, project)
-    look = editing.look(project, before, request.POST)
-    forms = metric_forms(request.POST, project, before)
-    answer = StreamingHttpResponse(editing.events(look, forms), content_type="application/x-ndjson")
-    answer["Content-Encoding"] = "identity"  # compressing would hold pieces back
-    answer["Cache-Control"] = "no-store"
-    answer["X-Accel-Buffering"] = "no"
-    return answer
+def restore_version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpResponse:
+    """An old version again, as a new one."""
+    found = get_metric_version(request, slug, metric, number)
+    made = services.metric_restore_version(version=found, user=signed_in(request))
+    sentence = _("Version %(new)s is version %(old)s again.")
+    messages.success(request, sentence % {"new": made.number, "old": found.number})
+    return redirect("metrics:edit", slug, found.metric_id)
 
 
-def _before(request: HttpRequest, project: Project) -> MetricDefinition:
-    typed = request.POST
-    return editing.definition_at(
-        project, typed.get("metric", ""), typed.get("began", ""), typed.get("start", "")
-    )
-
-
-def starts() -> list[Builtin]:
-    """The built-in templates in the reader's language."""
-    return [builtin for builtin in BUILTINS.values() if builtin.language == _language()]
-
-
-def template_label(builtin: Builtin) -> str:
-    """What a built-in template is called in a list."""
-    kinds = {
-        "score": pgettext("template", "Score"),
-        "comparison": _("Compare with the reference"),
-        "reference": _("Score against the reference"),
+@login_required
+@require_GET
+def compare(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """Versions `from` and `to`; by default the newest and the one before it."""
+    found = get_metric(request, slug, metric)
+    versions = list(selectors.versions_of(found))
+    by_number = {str(one.number): one for one in versions}
+    after = by_number.get(request.GET.get("to", ""), versions[0])
+    earlier = versions[min(versions.index(after) + 1, len(versions) - 1)]
+    before = by_number.get(request.GET.get("from", ""), earlier)
+    context = {
+        "metric": found,
+        "versions": versions,
+        "before": before,
+        "after": after,
+        "parts": parts_between(found, before, after),
     }
-    turns = _("single turn") if builtin.name.startswith("single_turn") else _("multi-turn")
-    return f"{kinds[builtin.kind]} · {turns}"
+    return render(request, "metrics/compare.html", context)
 
 
-def start_name(start: str) -> str:
-    """What a metric that starts from a built-in template is called at first."""
-    names = {"score": _("Quality"), "comparison": _("Against the reference"), "reference": _("Correctness")}
-    return names[BUILTINS[start].kind] if start in BUILTINS else ""
+# --- the reference pages, which are files of docs/ --------------------------------------------------------------
 
 
-def _language() -> str:
-    return "zh" if (get_language() or "").startswith("zh") else "en"
+@login_required
+@require_GET
+def reference(request: HttpRequest, slug: str, page: str) -> HttpResponse:
+    """A page in the reader's language, or `in` another; links between the pages stay in the app."""
+    access.get_project(request, slug, May.METRICS)
+    if page not in REFERENCE_PAGES:
+        raise Http404
+    wanted = request.GET.get("in", "")
+    name = REFERENCE_PAGES[page].get(wanted) or REFERENCE_PAGES[page][spoken()]
+    title, _newline, text = (settings.BASE_DIR / "docs" / name).read_text(encoding="utf-8").partition("\n")
+    for other, files in REFERENCE_PAGES.items():
+        address = "" if other == page else reverse("metrics:reference", args=[slug, other])
+        for language, file in files.items():
+            text = text.replace(f"]({file})", f"]({address}?in={language})")
+    context = {"title": title.removeprefix("# "), "html": html_of(text)}
+    return render(request, "metrics/reference.html", context)

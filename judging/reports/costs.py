@@ -6,7 +6,7 @@ from typing import Any
 
 from judging.reports import selectors
 from judging.runs.budget import MILLION
-from judging.runs.inferring import AskedCandidate, asked_of
+from judging.runs.candidates import AskedCandidate, asked_of
 from judging.runs.models import Run
 
 

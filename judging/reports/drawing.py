@@ -9,14 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import number
-from judging.core.charts import (
-    HistogramTexts,
-    Interval,
-    IntervalTexts,
-    Panel,
-    histogram_chart,
-    interval_chart,
-)
+from judging.core.charts import Interval
+from judging.core.charts.histograms import HistogramTexts, Panel, histogram_chart
+from judging.core.charts.intervals import IntervalTexts, interval_chart
 from judging.core.statistics.frame import Metric
 from judging.reports.words import decimal, interval
 

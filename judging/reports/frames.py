@@ -12,8 +12,8 @@ from django.db.models import F
 from datasets.core.variables import response_data
 from datasets.models import Response
 from datasets.versions.references import NAME as REFERENCE_NAME
-from judging.core.pipeline import MetricDefinition
-from judging.core.pipeline import Verdict as Said
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import Verdict as Said
 from judging.core.statistics.frame import (
     COMBINED,
     REFERENCE,

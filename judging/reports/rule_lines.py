@@ -10,9 +10,9 @@ import msgspec
 from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import number, percent
-from judging.core.pipeline import MetricDefinition
-from judging.core.rules.plan import ANSWER_LACKS
-from judging.core.rules.scoring import WORST
+from judging.core.metric_definition import MetricDefinition
+from judging.core.rules.evaluate import ANSWER_LACKS
+from judging.core.rules.program import WORST
 from judging.reports.links import Links, linked
 from judging.reports.tables import Column, Table
 from judging.reports.words import decimal

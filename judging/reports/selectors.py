@@ -13,7 +13,8 @@ from django.utils import timezone
 from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
-from judging.core.pipeline import TRUNCATED, MetricDefinition
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import TRUNCATED
 from judging.core.statistics.frame import Judgement as Told
 from judging.core.statistics.frame import Metric
 from judging.runs.filters import Filters, matching

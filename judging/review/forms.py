@@ -19,19 +19,10 @@ from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
 from judging.core.rules.check import read_program
 from judging.core.values import Value
 from judging.review.telling import shown
-from judging.runs.filters import (
-    ANYTHING,
-    LOWER,
-    NO,
-    RULE_SCORES,
-    SORTS,
-    YES,
-    Filters,
-    overridden_states,
-    reasons,
-)
+from judging.runs.counts import overridden_states, reasons
+from judging.runs.filters import ANYTHING, LOWER, NO, RULE_SCORES, SORTS, YES, Filters
 from judging.runs.models import JudgementState, Run
-from judging.runs.rereading import definition_now
+from judging.runs.rerun.reparse import definition_now
 
 FLAGS = {
     "planted_verdict": _("planted verdict suspected"),

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from datasets.models import Response, Row
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.review.places import Place, nearest
 from judging.review.selectors import answer_text, flag_names
 from judging.review.telling import shown_json
 from judging.runs.export.records import data_of
 from judging.runs.filters import Filters
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
-from judging.runs.rereading import definition_now
+from judging.runs.rerun.reparse import definition_now
 
 ROWS = 20  # of a page
 MOST_JUDGEMENTS = 4_000  # looked at for one page

@@ -16,9 +16,9 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from evalsite.web.numbers import whole
+from judging.runs.counts import union_rows
 from judging.runs.filters import ALL, CURRENT, NO, OLDER, YES, Filters, figures_of, matching
 from judging.runs.models import Judgement, JudgementState, Run
-from judging.runs.stretches import rows_of_each
 
 WINDOW = 1_000  # positions that are looked through first; each further window is twice as long
 MOST_LOOKED_AT = 15_000
@@ -166,7 +166,7 @@ class _Look:
                 for figures in figures_of(self.run, self.filters)
             ]
             left = self.limit - len(found)
-            rows = rows_of_each([self._named(part)[:left] for part in parts])
+            rows = union_rows([self._named(part)[:left] for part in parts])
             found += sorted(map(self._found, rows), key=self._rank, reverse=self.back)[:left]
         return found
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from datasets.core.variables import reference_in, row_and_response
 from evalsite.cells import clean_text
-from judging.core.pipeline import MetricDefinition
-from judging.core.rules.scoring import Reason
+from judging.core.metric_definition import MetricDefinition
+from judging.core.rules.program import Reason
 from judging.messages import reason_sentence
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs.export import json_export

@@ -20,8 +20,8 @@ from django_htmx.http import trigger_client_event
 from datasets.models import Response
 from evalsite.access import May, signed_in
 from evalsite.templatetags.show import number
+from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
-from judging.core.pipeline import MetricDefinition
 from judging.core.results_file.verdicts import COMPARISONS
 from judging.core.values import Value
 from judging.markdown import Budget, html_of
@@ -32,8 +32,9 @@ from judging.review.grid import grid_page
 from judging.review.places import place_from
 from judging.review.telling import shown_json, story_of
 from judging.runs.access import get_judgement, get_run
+from judging.runs.counts import MOST_COUNTED, counts_are_exact, counts_by_state
 from judging.runs.export.files import FORMS
-from judging.runs.filters import MOST_COUNTED, Filters, counts_are_exact, counts_by_state
+from judging.runs.filters import Filters
 from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
 from judging.runs.selectors import worker_missing

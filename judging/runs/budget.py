@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from judging.core.judges.replies import Reply
+from judging.runs.models import Run, RunState
 
 MILLION = 1_000_000
 
@@ -134,3 +135,18 @@ class Ledger:
         if stored.calls >= self.stored.calls:
             self.stored = stored
             self.news.set()
+
+
+def budget_of(run: Run) -> Budget:
+    return Budget(run.budget_calls, run.budget_tokens, run.budget_money)
+
+
+def spent_by(run: Run) -> Spent:
+    """As far as it is stored."""
+    return Spent(run.calls, run.calls_failed, run.prompt_tokens, run.completion_tokens, run.spent)
+
+
+def spent_out(run: Run) -> str:
+    """What keeps a cancelled run from being taken up again as it is: the code of a budget that is spent, or ''."""
+    stopped = run.state == RunState.CANCELLED and run.not_run
+    return spent_by(run).reached(budget_of(run)) if stopped else ""

@@ -1,5 +1,4 @@
-"""Which of a run's endpoints are down, for its page: since when, why, and when they are tried again; and which one
-must be put right before it can go on."""
+"""Which of a run's endpoints are down, and which one must be fixed before the run can go on."""
 
 from __future__ import annotations
 
@@ -9,16 +8,16 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from judging.core.judges.errors import MAYBE_SETTING_CODES
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints import limiter
 from judging.endpoints.limiter import endpoint_key
 from judging.endpoints.models import Endpoint
 from judging.messages import why_down
-from judging.runs.inferring import asked_of
+from judging.runs.candidates import asked_of
 from judging.runs.models import Reading, Run, RunState
-from judging.runs.services import in_trouble
+from judging.runs.stopping import stopped_by_endpoint
 
-# A run froze what these are about: correcting the endpoint does not reach it.
+# The run has its own frozen copy of what these are about: editing the endpoint does not change it.
 FROZEN_CODES = frozenset(
     {"bad_url", "unknown_model", "not_found", "redirected", "endpoint_moved"} | MAYBE_SETTING_CODES
 )
@@ -26,37 +25,37 @@ FROZEN_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EndpointOutage:
-    """An endpoint that nobody asks for now: for how many seconds it has been so, and in how many it is tried. `why` is
-    a sentence; `address` is that of its page, if it has one."""
+    """For how many seconds an endpoint has been down, and in how many it is probed. `address` is its page, if any."""
 
     name: str
     seconds: float
-    try_in: float
+    probe_in: float
     why: str
     address: str
 
 
 def down_endpoints(run: Run) -> list[EndpointOutage]:
-    """Those that keep a running run waiting."""
+    """Those that a running run waits for."""
     if run.state != RunState.RUNNING:
         return []
-    judges = _asked_by(run)
+    judges = _called_by(run)
     names = {endpoint_key(judge): (judge.url, "") for judge in judges}
     ids = [judge.endpoint for judge in judges if judge.endpoint]
     for pk, name in Endpoint.objects.filter(pk__in=ids).values_list("pk", "name"):
-        names[f"endpoint {pk}"] = name, reverse("endpoints:endpoint", args=(run.project.slug, pk))
+        names[f"{limiter.KEY}{pk}"] = name, reverse("endpoints:endpoint", args=(run.project.slug, pk))
     if not names:
         return []
-    found = []
-    for key, seen in limiter.read_status(names).items():
-        if seen.down_for is not None:
-            (name, page), why = names[key], why_down(seen.problem, seen.detail)
-            found.append(EndpointOutage(name, seen.down_for, seen.try_in, why, page))
-    return found
+    return [
+        EndpointOutage(
+            names[key][0], seen.down_for, seen.probe_in, why_down(seen.problem, seen.detail), names[key][1]
+        )
+        for key, seen in limiter.read_status(names).items()
+        if seen.down_for is not None
+    ]
 
 
-def _asked_by(run: Run) -> list[JudgeModel]:
-    """Everybody whom the run may ask: judge models, of a later version of a metric too, and candidates."""
+def _called_by(run: Run) -> list[JudgeModel]:
+    """All models that the run may call: judges, also those of re-judging with a later version, and candidates."""
     again = Reading.objects.filter(run_metric__run=run, asks=True)
     texts = [*run.metrics.values_list("definition", flat=True), *again.values_list("definition", flat=True)]
     judges = [judge for text in texts for judge in MetricDefinition.from_json(text).judges]
@@ -65,7 +64,7 @@ def _asked_by(run: Run) -> list[JudgeModel]:
 
 @dataclass(frozen=True, slots=True)
 class EndpointToFix:
-    """An endpoint that keeps a run paused. `frozen`: the run holds its own copy of what is wrong."""
+    """`frozen`: the run has its own copy of what is wrong."""
 
     name: str
     address: str
@@ -73,8 +72,8 @@ class EndpointToFix:
 
 
 def endpoint_to_fix(run: Run) -> EndpointToFix | None:
-    """None where the run was paused by somebody, or not at all."""
-    if not in_trouble(run):
+    """None if the run is not paused, or was paused by a user."""
+    if not stopped_by_endpoint(run):
         return None
     endpoints = Endpoint.objects.filter(project=run.project_id)
     found = next((one for one in endpoints if run.problem_detail.startswith(one.name)), None)

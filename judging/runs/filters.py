@@ -4,18 +4,24 @@ within it and of every download, and the queries that it becomes."""
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Count, Func, Q, QuerySet, TextField
+from django.db.models import Func, Q, QuerySet, TextField
 from django.utils.http import urlencode
 
 from datasets.models import Response, Row
 from evalsite.web.numbers import whole
-from judging.runs.models import PEOPLE, Judgement, JudgementState, Run, RunCandidate, RunMetric
-from judging.runs.stretches import rows_of_each
+from judging.runs.models import (
+    PEOPLE,
+    Judgement,
+    JudgementQuerySet,
+    JudgementState,
+    Run,
+    RunCandidate,
+    RunMetric,
+)
 
 CURRENT, OLDER, ALL = "current", "older", "all"
 ATTEMPTS = (CURRENT, OLDER, ALL)
@@ -123,7 +129,6 @@ class Filters:
 
 
 ANYTHING = Filters()
-_DETAILS_LOOKED_AT = 1_000
 
 
 class AnswerText(Func):
@@ -146,7 +151,7 @@ class AnswerText(Func):
 
 def matching(
     run: Run, filters: Filters, *, by_figures: bool | None = None, states: Sequence[str] = ()
-) -> QuerySet[Judgement]:
+) -> JudgementQuerySet:
     """The judgements of `run` that are meant, in no order.
 
     `by_figures`: read them by the index of the figures, not in the order of positions; by default if few are meant.
@@ -157,7 +162,7 @@ def matching(
     if by_figures if by_figures is not None else filters.by_figures:
         # Every metric, candidate and state by name: so the index leads through the first two to the third.
         found = found.filter(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
-        found = found.filter(state_in_force__in=states or _states(filters))
+        found = found.filter(state_in_force__in=states or states_of(filters))
     else:
         found = found.filter(_named(run, filters))
     if filters.reason:
@@ -206,7 +211,7 @@ def figures_of(run: Run, filters: Filters) -> list[Q]:
         Q(run_metric=metric, candidate=candidate, state_in_force=state)
         for metric in metrics
         for candidate in candidates
-        for state in _states(filters)
+        for state in states_of(filters)
     ]
 
 
@@ -237,7 +242,9 @@ def _attempts(filters: Filters) -> Q:
 
 def _named(run: Run, filters: Filters) -> Q:
     named = (
-        Q() if _states(filters) == tuple(JudgementState.values) else Q(state_in_force__in=_states(filters))
+        Q()
+        if states_of(filters) == tuple(JudgementState.values)
+        else Q(state_in_force__in=states_of(filters))
     )
     if filters.metric:
         named &= Q(run_metric__in=_metrics(run, filters))
@@ -256,7 +263,7 @@ def _candidates(run: Run, filters: Filters) -> QuerySet[RunCandidate, Any]:
     return found.values("candidate")
 
 
-def _states(filters: Filters) -> tuple[str, ...]:
+def states_of(filters: Filters) -> tuple[str, ...]:
     if filters.state:
         return (filters.state,)
     if filters.value or any(bound is not None for bound in (filters.least, filters.most, filters.below)):
@@ -289,90 +296,3 @@ def meaning_category(label: str) -> str:
     """The `value` that means this category: quoted where it would otherwise read as a score or lose blanks."""
     alone = Filters(value=label).category == label == label.strip()
     return label if alone else json.dumps(label, ensure_ascii=False)
-
-
-MOST_COUNTED = 10_000
-
-
-def counts_by_state(run: Run, filters: Filters) -> dict[str, int] | None:
-    """{state: how many}, by all of the filter but the state itself; of more than MOST_COUNTED one beyond that many,
-    unless they are counted already. None where the judgements themselves had to be read, more than that many."""
-    anyhow = replace(filters, state="", sort="position")
-    if anyhow == ANYTHING:
-        return {state: count for state, count in counts_in_force(run).items() if count}
-    if anyhow.looks_inside and anyhow.line is None and run.total > MOST_COUNTED:
-        return None
-    if anyhow == replace(ANYTHING, attempts=ALL):
-        return dict(
-            Counter(counts_in_force(run)) + Counter(counts_by_state(run, replace(anyhow, attempts=OLDER)))
-        )
-    if anyhow.indexed:
-        return dict(matching(run, anyhow).values_list("state_in_force").annotate(count=Count("*")).order_by())
-    meant = [matching(run, replace(anyhow, state=state)) for state in _states(anyhow)]
-    parts = [found.values_list("state_in_force")[: MOST_COUNTED + 1] for found in meant]
-    return {state: count for state, count in rows_of_each(parts, "MIN(state_in_force), COUNT(*)") if count}
-
-
-def counts_are_exact(filters: Filters) -> bool:
-    """Are they those that are kept in the transactions that write judgements?"""
-    return replace(filters, state="", sort="position", attempts=CURRENT) == ANYTHING
-
-
-def counts_in_force(run: Run) -> dict[str, int]:
-    """{state in force: how many}: the run's counters, which are of the attempts' own states, and its overrides."""
-    return counts_of_runs([run])[0][1]
-
-
-def counts_of_runs(runs: Sequence[Run]) -> list[tuple[Run, dict[str, int]]]:
-    """Each run with its `counts_in_force`."""
-    found = Judgement.objects.filter(run__in=runs, override_value__isnull=False).order_by()
-    overridden: dict[int, Counter[str]] = {run.pk: Counter() for run in runs}
-    for run_id, state, count in found.values_list("run", "state").annotate(count=Count("*")):
-        overridden[run_id][state] = count
-    return [(run, _in_force(run, overridden[run.pk])) for run in runs]
-
-
-def _in_force(run: Run, overridden: Counter[str]) -> dict[str, int]:
-    own = (run.scored, run.no_score, run.unparsed, run.errors, run.not_run)
-    counts = Counter(dict(zip(JudgementState.values, own, strict=True)))
-    counts.subtract(overridden)
-    counts[JudgementState.SCORED] += overridden.total()
-    return {state: max(0, counts[state]) for state in JudgementState.values}
-
-
-def overridden_states(run: Run) -> Counter[str]:
-    """{own state: how many} of the overridden judgements; an index holds them, and nothing else."""
-    found = Judgement.objects.filter(run=run, override_value__isnull=False).order_by()
-    return Counter(dict(found.values_list("state").annotate(count=Count("*"))))
-
-
-def reasons(run: Run) -> list[tuple[str, str, int]]:
-    """(state, reason, how many) of the current judgements that ended without a value, the most frequent first."""
-    ended = (JudgementState.NO_SCORE, JudgementState.UNPARSED, JudgementState.ERROR)
-    if run.done == run.scored:
-        return []
-    found = Judgement.objects.filter(ENDED_WITHOUT, run=run, current=True, state__in=ended).order_by()
-    counted = found.values_list("state", "reason").annotate(count=Count("*"))  # the index alone tells
-    return sorted(counted, key=lambda one: (-one[2], one[1]))
-
-
-def failed_answers(run: Run) -> list[tuple[str, int]]:
-    """Why models under test gave no answer: (code, judgements), the most frequent first; of the first errors, and 0
-    where these are not all."""
-    errors = matching(run, Filters(state=JudgementState.ERROR, reason="answer_failed")).order_by()
-    details = errors.values_list("detail", flat=True)[: _DETAILS_LOOKED_AT + 1]
-    found = Counter(detail.partition(": ")[0] for detail in details)
-    known = found.total() <= _DETAILS_LOOKED_AT
-    return [(code, count if known else 0) for code, count in found.most_common() if code]
-
-
-def common_details(run: Run) -> dict[str, tuple[str, int]]:
-    """For each reason of an error the most frequent words, and how often they were met among the first errors."""
-    if not run.errors:
-        return {}
-    errors = matching(run, Filters(state=JudgementState.ERROR)).exclude(detail="").order_by()
-    met = Counter(errors.values_list("reason", "detail")[:_DETAILS_LOOKED_AT])
-    found: dict[str, tuple[str, int]] = {}
-    for (reason, detail), count in met.most_common():
-        found.setdefault(reason, (detail, count))
-    return found

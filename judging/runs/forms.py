@@ -1,21 +1,176 @@
-"""The form of a new run."""
+"""The forms of a new run, of its budget, and of the models that it asks for answers."""
 
 from __future__ import annotations
 
 import random
-from typing import Any
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, TypeVar, cast
 
 from django import forms
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
+from judging.core.candidates import MOST_ANSWERS, CandidateModel
+from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
-from judging.runs.asked_forms import asked_forms
-from judging.runs.budget_forms import BudgetForm
-from judging.runs.models import Priority
+from judging.runs.budget import MILLION, Budget
+from judging.runs.models import Priority, Run
 from judging.runs.selectors import MetricChoice
-from judging.runs.services import Manner
+from judging.runs.services import RunOptions
+
+Made = TypeVar("Made")
+
+
+def create_once(
+    form: forms.Form, make: Callable[[], Made], earlier: Callable[[], Made | None]
+) -> Made | None:
+    """What `make` makes; where its name is taken, the `earlier` one of the same form. None: the form says why."""
+    try:
+        return make()
+    except IntegrityError:
+        found = earlier()
+        if found is None:
+            form.add_error("name", _("A run with this name already exists. Choose another name."))
+        return found
+    except ValidationError as error:
+        form.add_error(None, error)
+        return None
+
+
+class BudgetForm(forms.Form):
+    """At most so much for a whole run."""
+
+    budget_calls = forms.IntegerField(label=_("Max requests"), min_value=1, max_value=10**15, required=False)
+    budget_tokens = forms.IntegerField(
+        label=_("Max tokens"),
+        min_value=1,
+        max_value=10**15,
+        required=False,
+        help_text=_("Input and output combined."),
+    )
+    budget_money = forms.DecimalField(
+        label=_("Max cost"),
+        min_value=Decimal("0.01"),
+        max_digits=12,
+        decimal_places=4,
+        required=False,
+        help_text=_("In the currency of the endpoint prices."),
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+
+    def budget(self) -> Budget:
+        """After is_valid."""
+        sent = self.cleaned_data
+        money = sent["budget_money"]
+        return Budget(
+            sent["budget_calls"], sent["budget_tokens"], None if money is None else int(money * MILLION)
+        )
+
+
+def raise_budget_form(run: Run, data: Any = None) -> BudgetForm:
+    """The form in which a paused run's budget is raised, filled with what it has."""
+    money = None if run.budget_money is None else Decimal(run.budget_money) / MILLION
+    initial = {
+        "budget_calls": run.budget_calls,
+        "budget_tokens": run.budget_tokens,
+        "budget_money": money.normalize() if money is not None else None,
+    }
+    return BudgetForm(data, initial=initial)
+
+
+MOST_MODELS = 4
+PREFIX = "asked"
+
+
+class EndpointChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """Names an endpoint with its model."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return f"{obj.name} ({obj.model})"
+
+
+class CandidateForm(forms.Form):
+    """One model; without an endpoint it is none."""
+
+    endpoint = EndpointChoice(
+        Endpoint.objects.none(), label=_("Endpoint"), required=False, empty_label=_("none")
+    )
+    name = forms.CharField(
+        label=_("Candidate name"),
+        max_length=200,
+        required=False,
+        help_text=_("Shown in the report. Defaults to the endpoint name."),
+    )
+    model = forms.CharField(
+        label=_("Model ID override"),
+        max_length=300,
+        required=False,
+        help_text=_("Defaults to the endpoint's model."),
+    )
+    n = forms.IntegerField(
+        label=_("Answers per row"), min_value=1, max_value=MOST_ANSWERS, initial=1, required=False
+    )
+    system_prompt = forms.CharField(
+        label=_("System prompt"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=_("Sent as the first message, unless the row has its own system message."),
+    )
+    params = JsonObjectField(
+        label=_("Generation parameters"),
+        help_text=_(
+            'JSON object, for example {"temperature": 0.7, "seed": 1}. Row fields with the same names take '
+            "precedence. With several answers per row, each gets seed + 1."
+        ),
+    )
+
+    def __init__(self, *args: Any, endpoints: QuerySet[Endpoint], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fields["endpoint"].queryset = endpoints  # type: ignore[attr-defined]
+
+    def candidate(self) -> CandidateModel | None:
+        """After is_valid; None where no endpoint is chosen."""
+        sent = self.cleaned_data
+        endpoint: Endpoint | None = sent.get("endpoint")
+        if endpoint is None:
+            return None
+        return CandidateModel(
+            name=sent["name"] or endpoint.name,
+            endpoint=endpoint.pk,
+            model=sent["model"],
+            system_prompt=sent["system_prompt"] or None,
+            params=sent["params"],
+            n=sent["n"] or 1,
+        )
+
+
+class BaseCandidateForms(forms.BaseFormSet):  # type: ignore[type-arg]
+    def candidates(self) -> list[CandidateModel]:
+        """The models that are chosen; none where the forms say nothing sensible."""
+        if not self.is_bound or not self.is_valid():
+            return []
+        return [found for form in self.forms if (found := form.candidate())]
+
+
+_Forms = forms.formset_factory(
+    CandidateForm,
+    formset=BaseCandidateForms,
+    extra=0,
+    min_num=MOST_MODELS,
+    max_num=MOST_MODELS,
+    absolute_max=MOST_MODELS,
+)
+
+
+def candidate_forms(data: Any, endpoints: QuerySet[Endpoint]) -> BaseCandidateForms:
+    """Bound where the data have them."""
+    sent = data if data is not None and f"{PREFIX}-TOTAL_FORMS" in data else None
+    return cast(BaseCandidateForms, _Forms(sent, prefix=PREFIX, form_kwargs={"endpoints": endpoints}))
+
 
 SEEDS = 2**31
 MORE = ("budget_calls", "budget_tokens", "budget_money", "priority", "stop_width")
@@ -132,7 +287,7 @@ class RunForm(BudgetForm):
             "reuse_replies": True,
         }
         super().__init__(data, initial=proposed)
-        self.asked = asked_forms(data, endpoints)
+        self.asked = candidate_forms(data, endpoints)
         self.fields["version"].queryset = versions  # type: ignore[attr-defined]
         self.fields["candidates"].queryset = candidates  # type: ignore[attr-defined]
         self.fields["metrics"].choices = [  # type: ignore[attr-defined]
@@ -162,10 +317,10 @@ class RunForm(BudgetForm):
         """Whether something is wrong in the part that is folded away."""
         return any(name in self.errors for name in MORE)
 
-    def manner(self) -> Manner:
+    def manner(self) -> RunOptions:
         """After is_valid."""
         sent = self.cleaned_data
-        return Manner(
+        return RunOptions(
             self.budget(),
             Priority(int(sent["priority"])),
             sent["stop_width"],

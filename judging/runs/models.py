@@ -268,6 +268,12 @@ class VerdictSource(models.Model):
         constraints = [models.UniqueConstraint(fields=["run", "kind", "name"], name="verdict_source_once")]
 
 
+class JudgementQuerySet(models.QuerySet["Judgement"]):
+    def by_metrics(self) -> JudgementQuerySet:
+        """Made by their run's own metrics: neither by people nor by whoever made what was imported."""
+        return self.filter(rater=None, source=None)
+
+
 class Judgement(models.Model):
     """What one metric, or one rater, said about one response (or about two); made as `not_run` when a run is planned.
 
@@ -371,6 +377,8 @@ class Judgement(models.Model):
         output_field=models.FloatField(),
         db_persist=True,
     )
+
+    objects = JudgementQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -15,7 +15,7 @@ from judging.core.candidates import CandidateModel
 from judging.runs.models import Chunk, JudgementState, Reading, Run, RunCandidate, RunState
 
 CHUNK = 100  # judgements that a worker leases at a time: large enough for batches, small enough to lose
-LARGER_CHUNK = 200  # where that is a small part of the run: a batch costs the jail 5 ms, whatever is in it
+LARGER_CHUNK = 200  # where that is a small part of the run: a batch costs the sandbox 5 ms, whatever is in it
 CHUNKS_AT_LEAST = 50  # before they grow: several workers end at about the same time
 
 _PLANNED_COLUMNS = (
@@ -50,12 +50,12 @@ INSERT INTO judging_judgement ({columns}, override_value, override_score)
 SELECT j.run_id, %s + ROW_NUMBER() OVER (ORDER BY j.position) - 1, j.run_metric_id, j.row_id, j.candidate_id,
        j.response_id, j.attempt + 1, %s, {empty}, {asked_by}, {reading}, j.override_value, j.override_score
   FROM judging_judgement j
- WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND {which}
+ WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND j.source_id IS NULL AND {which}
 """
 _REPLACE = """
 UPDATE judging_judgement SET current = %s, override_value = NULL, override_score = NULL WHERE id IN (
        SELECT j.id FROM judging_judgement j
-        WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND {which})
+        WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND j.source_id IS NULL AND {which})
 """
 _IN_STATES = "j.state_in_force IN (%s, %s)"  # what a reviewer gave a value needs no further attempt
 # Not what another version of the metric has asked: its judges were asked something else.

@@ -16,10 +16,11 @@ from evalsite.accounts.models import Project
 from evalsite.tasks import workers
 from evalsite.web.numbers import whole
 from judging.core.candidates import CandidateModel
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import MetricVersion
-from judging.metrics.rules.rows import mean_fields
+from judging.metrics.rule_editor.sample_rows import mean_fields
+from judging.runs.budget import MILLION
 from judging.runs.models import PEOPLE, Run, RunMetric, RunState
 
 RUNS_PER_PAGE = 50
@@ -212,3 +213,20 @@ def workers_missing(runs: Iterable[Run]) -> str:
 def as_json(value: Any) -> str:
     """For people to read."""
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """In whole units of a currency; `budget` None: as much as it takes."""
+
+    spent: float
+    budget: float | None
+    currency: str
+
+
+def money_of(run: Run) -> Money | None:
+    """None where no endpoint of the run has a price."""
+    if not run.currency:
+        return None
+    budget = None if run.budget_money is None else run.budget_money / MILLION
+    return Money(run.spent / MILLION, budget, run.currency)

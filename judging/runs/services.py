@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import msgspec
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from datasets.models import Candidate, Version
@@ -17,21 +16,18 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
-from judging.core.jail.job import Failure
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.sandbox.job import Failure
 from judging.core.scripts import KINDS, ScriptKind
 from judging.endpoints.models import Endpoint
-from judging.endpoints.requests import EndpointError
-from judging.metrics.judge_forms import script_sentence
+from judging.metrics.editor.scripts import script_failure, script_sentence
 from judging.metrics.models import MetricVersion
-from judging.metrics.preview import script_failure
-from judging.runs import planning, store, tasks
-from judging.runs.budget import Budget, Spent
-from judging.runs.filters import overridden_states
-from judging.runs.inferring import candidates_create, refuse_impossible_candidates
+from judging.runs import planning
+from judging.runs.budget import Budget, budget_of, spent_by
+from judging.runs.candidates import candidates_create, refuse_impossible_candidates
+from judging.runs.counts import overridden_states
 from judging.runs.models import (
     INFER,
-    NOT_ENDED,
     SETTLED,
     JudgementState,
     Priority,
@@ -41,7 +37,8 @@ from judging.runs.models import (
     RunState,
 )
 from judging.runs.overrides import run_lock
-from judging.runs.resting import rested
+from judging.runs.stopping import stopped_by_endpoint
+from judging.runs.worker import run_worker, store
 
 RETRYABLE = (JudgementState.ERROR, JudgementState.UNPARSED)
 RESUMABLE = (RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
@@ -72,7 +69,7 @@ def _frozen_judge(judge: JudgeModel) -> JudgeModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RunOptions:
     """How a run goes about its work: what it may spend, before whom it comes, when it may end early, and whether
     replies that were paid for before may serve it."""
 
@@ -125,7 +122,7 @@ def run_create(
     sample_size: int | None = None,
     seed: int | None = None,
     only_worker: str = "",
-    manner: Manner | None = None,
+    manner: RunOptions | None = None,
     asked: Sequence[CandidateModel] = (),
 ) -> Run:
     """A run that a worker (or only the process named `only_worker`) plans and begins at once. It judges the uploaded
@@ -146,7 +143,7 @@ def run_create(
         created_by=user,
         only_worker=only_worker,
     )
-    _go_about(run, manner or Manner(), price_list((metric.definition for metric in metrics), asked))
+    _go_about(run, manner or RunOptions(), price_list((metric.definition for metric in metrics), asked))
     run.save()
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate=candidate) for candidate in candidates])
     candidates_create(run, asked)
@@ -160,11 +157,11 @@ def run_create(
         version=version.number,
         metrics=[metric.definition.name for metric in metrics],
     )
-    workers.wake(tasks.pump)
+    workers.wake(run_worker.judge_runs)
     return run
 
 
-def _go_about(run: Run, manner: Manner, prices: PriceList) -> None:
+def _go_about(run: Run, manner: RunOptions, prices: PriceList) -> None:
     """Raises ValidationError for a budget of money without prices."""
     budget = manner.budget
     if budget.money is not None and not prices.currency:
@@ -251,16 +248,6 @@ def free_name(project: Project, wanted: str) -> str:
 
 
 @transaction.atomic
-def run_pause(run: Run) -> bool:
-    """Ask no further; replies under way are stored. False if it was not running."""
-    if not Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.PAUSED):
-        return False
-    rested(run.pk)
-    record(Action.RUN_PAUSED, project=run.project, thing=run)
-    return True
-
-
-@transaction.atomic
 def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None) -> bool:
     """Go on with a paused, cancelled or failed run, with another budget if one is given. False if it was none. A run
     without a plan yet is planned.
@@ -282,51 +269,8 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     locked.save()
     record(Action.RUN_RESUMED, project=run.project, thing=run)
     if not (planned and store.finish_if_done(run.pk)):
-        workers.wake(tasks.pump)
+        workers.wake(run_worker.judge_runs)
     return True
-
-
-def budget_of(run: Run) -> Budget:
-    return Budget(run.budget_calls, run.budget_tokens, run.budget_money)
-
-
-@transaction.atomic
-def run_stop_at_budget(run: Run, problem: str) -> bool:
-    """Pause a run that has spent what it may. False if it was not running."""
-    going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
-    if not going.update(state=RunState.PAUSED, problem=problem):
-        return False
-    rested(run.pk)
-    record(Action.RUN_PAUSED, project=run.project, thing=run, why=problem)
-    return True
-
-
-@transaction.atomic
-def run_stop_at_trouble(run: Run, trouble: EndpointError) -> bool:
-    """Pause a run whose endpoint must be put right before it can go on. False if it was not running."""
-    words = f"{trouble.endpoint}: {trouble.detail}".removesuffix(": ")
-    going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
-    if not going.update(state=RunState.PAUSED, problem=trouble.code, problem_detail=words):
-        return False
-    rested(run.pk)
-    record(Action.RUN_PAUSED, project=run.project, thing=run, why=trouble.code, endpoint=trouble.endpoint)
-    return True
-
-
-def in_trouble(run: Run) -> bool:
-    """Whether it was paused because an endpoint must be put right."""
-    return run.state == RunState.PAUSED and bool(run.problem) and not run.problem.startswith("budget_")
-
-
-def spent_by(run: Run) -> Spent:
-    """As far as it is stored."""
-    return Spent(run.calls, run.calls_failed, run.prompt_tokens, run.completion_tokens, run.spent)
-
-
-def spent_out(run: Run) -> str:
-    """What keeps a cancelled run from being taken up again as it is: the code of a budget that is spent, or ''."""
-    stopped = run.state == RunState.CANCELLED and run.not_run
-    return spent_by(run).reached(budget_of(run)) if stopped else ""
 
 
 def allow_budget(run: Run, budget: Budget) -> None:
@@ -341,23 +285,12 @@ def allow_budget(run: Run, budget: Budget) -> None:
 
 
 @transaction.atomic
-def run_cancel(run: Run) -> bool:
-    """End a run; what was judged stays, the rest is not run. False if it had ended before."""
-    going = Run.objects.filter(pk=run.pk, state__in=NOT_ENDED)
-    if not going.update(state=RunState.CANCELLED, finished_at=timezone.now()):
-        return False
-    rested(run.pk)
-    record(Action.RUN_CANCELLED, project=run.project, thing=run)
-    return True
-
-
-@transaction.atomic
 def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> int:
     """New attempts at what failed; the old ones are kept. How many; 0 while the run is under way. One that was paused
     because of an endpoint goes on with them."""
     locked = run_lock(run.pk)
     chosen = tuple(state for state in states if state in RETRYABLE)
-    if not (locked.ended or in_trouble(locked)) or not chosen:
+    if not (locked.ended or stopped_by_endpoint(locked)) or not chosen:
         return 0
     stopped = locked.state != RunState.FINISHED
     made = planning.plan_again(locked, chosen)
@@ -374,5 +307,5 @@ def run_retry(run: Run, states: tuple[str, ...] = (JudgementState.ERROR,)) -> in
         if stopped:
             planning.take_rest_up(locked)
         record(Action.RUN_RETRIED, project=locked.project, thing=locked, states=chosen, judgements=made)
-        workers.wake(tasks.pump)
+        workers.wake(run_worker.judge_runs)
     return made

@@ -7,7 +7,8 @@ from django.urls import path
 import judging.review.views as review
 from judging.comparison import views as comparison
 from judging.reports import views as reports
-from judging.runs import judging_again_views, rereading_views, views
+from judging.runs import views
+from judging.runs.rerun import views as rerun
 from judging.runs.results_import import views as results_import
 
 app_name = "runs"
@@ -25,8 +26,8 @@ urlpatterns = [
     path("<int:pk>/cancel/", views.cancel, name="cancel"),
     path("<int:pk>/retry/", views.retry, name="retry"),
     path("<int:pk>/keep-answers/", views.keep_answers, name="keep_answers"),
-    path("<int:pk>/read-again/<int:metric>/", rereading_views.read_again, name="read_again"),
-    path("<int:pk>/judge-again/", judging_again_views.judge_again, name="judge_again"),
+    path("<int:pk>/read-again/<int:metric>/", rerun.read_again, name="read_again"),
+    path("<int:pk>/judge-again/", rerun.judge_again, name="judge_again"),
     path("<int:pk>/items/", review.items, name="items"),
     path("<int:pk>/items/answer/<int:response_pk>/", review.answer, name="answer"),
     path("<int:pk>/judgements/", review.judgements, name="judgements"),

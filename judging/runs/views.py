@@ -23,26 +23,18 @@ from judging.endpoints import connection_test
 from judging.endpoints.selectors import endpoints_of
 from judging.messages import reason_sentence, why_no_answer
 from judging.reports.views import figures_context
-from judging.runs import selectors, services
+from judging.runs import selectors, services, stopping
 from judging.runs.access import get_run
-from judging.runs.budget_forms import raising
+from judging.runs.budget import spent_out
+from judging.runs.candidates import asked_of, source_of
+from judging.runs.counts import common_details, counts_in_force, counts_of_runs, failed_answers, reasons
 from judging.runs.endpoint_outages import down_endpoints, endpoint_to_fix
-from judging.runs.filters import (
-    Filters,
-    common_details,
-    counts_in_force,
-    counts_of_runs,
-    failed_answers,
-    reasons,
-)
-from judging.runs.forms import RunForm
-from judging.runs.inferring import asked_of, source_of
-from judging.runs.lint_notes import lint_notes
+from judging.runs.filters import Filters
+from judging.runs.forms import RunForm, create_once, raise_budget_form
 from judging.runs.models import PEOPLE, JudgementState, Run
-from judging.runs.once import made_once
-from judging.runs.preflight import preflight, unproven_endpoints
+from judging.runs.preflight import lint_notes, preflight, unproven_endpoints
 from judging.runs.results_import.selectors import imported_of
-from judging.runs.spending import money_shown
+from judging.runs.selectors import money_of
 from judging.sandbox_messages import localized
 
 
@@ -81,7 +73,9 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     context |= {"form": form, "cost": cost, "notes": lint_notes(version, chosen)}
     asked = form.asked.candidates()
     context["preflight"] = preflight(version, chosen, cost, asked)
-    context["unproven"] = [(one, connection_test.told(one)) for one in unproven_endpoints(chosen, asked)]
+    context["unproven"] = [
+        (one, connection_test.last_result(one)) for one in unproven_endpoints(chosen, asked)
+    ]
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         return render(request, "runs/_cost.html", context)
     if request.method == "POST" and form.is_valid():
@@ -133,7 +127,7 @@ def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
     user = request.user
     assert isinstance(user, User)
     same = {"version": sent["version"], "sample_size": sent["sample_size"], "seed": sent["seed"]}
-    return made_once(
+    return create_once(
         form,
         lambda: services.run_create(
             project=project,
@@ -182,7 +176,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         rate_before=_number(request, "rate", float),
     )
     worker_missing = selectors.worker_missing(run)
-    problem = run.problem or services.spent_out(run)
+    problem = run.problem or spent_out(run)
     return {
         "run": run,
         "progress": progress,
@@ -190,9 +184,9 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         "problem": reason_sentence(problem, run.problem_detail) if problem else "",
         "worker_missing": worker_missing,
         "down": [] if worker_missing else down_endpoints(run),  # without a worker nobody tries them
-        "raising": raising(run) if problem.startswith("budget_") else None,
+        "raising": raise_budget_form(run) if problem.startswith("budget_") else None,
         "trouble": endpoint_to_fix(run),
-        "money": money_shown(run),
+        "money": money_of(run),
         "reasons": _reasons(run),
         "asked": asked_of(run),
     }
@@ -242,7 +236,7 @@ def _number(request: HttpRequest, name: str, kind: type[int] | type[float]) -> A
 def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Ask no further for now."""
     run = get_run(request, slug, pk, May.RUN)
-    if services.run_pause(run):
+    if stopping.run_pause(run):
         messages.success(
             request, _("Paused. Calls in progress will finish and be stored; no new calls are made.")
         )
@@ -256,7 +250,7 @@ def pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Go on with a paused or cancelled run."""
     run = get_run(request, slug, pk, May.RUN)
-    form = raising(run, request.POST) if "budget_calls" in request.POST else None
+    form = raise_budget_form(run, request.POST) if "budget_calls" in request.POST else None
     try:
         if form is not None and not form.is_valid():
             messages.error(
@@ -274,7 +268,7 @@ def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """End a run early."""
     run = get_run(request, slug, pk, May.RUN)
-    if services.run_cancel(run):
+    if stopping.run_cancel(run):
         messages.success(
             request, _("Cancelled. Completed judgements are kept. You can continue the run later.")
         )

@@ -12,7 +12,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from evalsite.tasks import workers
-from judging import jails
+from judging import sandboxes
 from judging.endpoints.models import EndpointLoad
 from judging.runs.models import Run
 from judging.status import selectors
@@ -77,7 +77,7 @@ def samples() -> Iterator[Sample]:
     yield from _sums()
     yield "database_bytes", {}, selectors.database().size
     yield "disk_free_bytes", {}, selectors.disk().free
-    level = jails.status().level
+    level = sandboxes.status().level
     yield "sandbox_level", {}, -1 if level is None else level
 
 

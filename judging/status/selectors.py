@@ -22,7 +22,6 @@ from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import NOT_ENDED, WITHOUT_WORKERS, Generation, JudgeReply, Run, RunState
 
 REPLIES_LOOKED_AT = 1000
-OF_ENDPOINT = "endpoint "  # how the key of an endpoint's circuit begins (endpoints/limiter.py)
 LOW_DISK = 0.1  # share of a disk that must stay free
 PACKAGES = ("django", "aiohttp", "celery", "psycopg", "boto3")
 
@@ -135,14 +134,14 @@ def endpoints() -> list[SeenEndpoint]:
         for endpoint, error, calls in last:
             if endpoint is not None:
                 found.setdefault(endpoint, []).append((error, calls))
-    down = EndpointLoad.objects.filter(down_since__gt=0, key__startswith=OF_ENDPOINT).values_list(
+    down = EndpointLoad.objects.filter(down_since__gt=0, key__startswith=limiter.KEY).values_list(
         "key", flat=True
     )
-    wanted = {*found, *(int(key.removeprefix(OF_ENDPOINT)) for key in down)}
+    wanted = {*found, *(int(key.removeprefix(limiter.KEY)) for key in down)}
     known = Endpoint.objects.select_related("project").in_bulk(wanted)
-    circuits = limiter.read_status(f"{OF_ENDPOINT}{pk}" for pk in known) if known else {}
+    circuits = limiter.read_status(f"{limiter.KEY}{pk}" for pk in known) if known else {}
     seen = [
-        _endpoint(endpoint, found.get(pk, []), circuits.get(f"{OF_ENDPOINT}{pk}"))
+        _endpoint(endpoint, found.get(pk, []), circuits.get(f"{limiter.KEY}{pk}"))
         for pk, endpoint in known.items()
     ]
     return sorted(seen, key=lambda one: (one.down_since is None, -one.failed, one.endpoint.name))
@@ -161,7 +160,7 @@ def _endpoint(
         return SeenEndpoint(endpoint, len(replies), len(failures), code, last_at, None, circuit.closed_for)
     since = limiter.now() - circuit.down_for
     return SeenEndpoint(
-        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.try_in
+        endpoint, len(replies), len(failures), code or circuit.problem, last_at, since, circuit.probe_in
     )
 
 

@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 from evalsite import access
 from evalsite.storage import files
-from judging import jails
+from judging import sandboxes
 from judging.messages import reason_sentence
 from judging.status import selectors
 from judging.status.prometheus import exposition
@@ -30,7 +30,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "stopped_by_budget": selectors.stopped_by_budget(),
         "files": files.told() if settings.CONFIG.files == "s3" else "",
         "endpoints": [(one, reason_sentence(one.last_code)) for one in selectors.endpoints()],
-        "jail": jails.status(),
+        "sandbox": sandboxes.status(),
         "database": selectors.database(),
         "disk": selectors.disk(),
         "versions": list(selectors.versions()),

@@ -12,7 +12,7 @@ from evalsite.accounts.models import User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.endpoints.models import Endpoint
 from tests.judging.metrics.conftest import live
-from tests.judging.metrics.test_rules import labels
+from tests.judging.metrics.rule_editor.test_pages import labels
 
 __all__ = ["labels", "live"]  # fixtures
 

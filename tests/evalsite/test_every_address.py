@@ -119,7 +119,7 @@ table(
 table(
     POST,
     WORK,
-    "metrics:preview metrics:lint metrics:try metrics:rules_look metrics:rules_lint metrics:rules_try "
+    "metrics:preview metrics:lint metrics:try metrics:rules_preview metrics:rules_lint metrics:rules_try "
     "metrics:past_replies metrics:copy metrics:archive metrics:restore metrics:restore_version",
 )
 table(GET, RATE, "rating:queue")

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from evalsite.accounts.models import Project
-from judging.core.pipeline import AskedJudge, Failure, MetricDefinition, Story, Verdict
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import Failure, JudgeCall, JudgementResult, Verdict
 from judging.core.values import Outcome, Value
-from judging.runs import planning, store
+from judging.runs import planning
 from judging.runs.models import Judgement, Run
+from judging.runs.worker import store
 from tests.make import a_metric, a_run, a_version
 
 JUDGE_URL = "http://127.0.0.1:9/v1"
-Tell = Callable[[int], Story]
+Tell = Callable[[int], JudgementResult]
 
 
 def said(
@@ -23,7 +25,7 @@ def said(
     reasoning: str | None = None,
     prompt: str = "Judge this.",
     **more: Any,
-) -> Story:
+) -> JudgementResult:
     """A story in which the judge said this value, or (None) nothing that could be read."""
     text = content or (f"Because. Score: [[{value}]]" if value is not None else "A fine answer.")
     reply = {"content": text, "reasoning_content": reasoning, "finish_reason": "stop"}
@@ -33,13 +35,13 @@ def said(
         "temperature": 0,
     }
     calls = [{"started_unix": 1_700_000_000.0, "seconds": 0.5, "status": 200, "waited": 0.0}]
-    asked = AskedJudge(0, 0, request, reply, None, calls, 0.5, 0.1, 12, 34)
+    asked = JudgeCall(0, 0, request, reply, None, calls, 0.5, 0.1, 12, 34)
     outcome = Outcome.unparsed("nothing_offered") if value is None else Outcome("scored", value)
     verdict = Verdict(0, 0, value, outcome.reason)
-    return Story(outcome, (asked,), (verdict,), **{"seconds": 0.5, **more})
+    return JudgementResult(outcome, (asked,), (verdict,), **{"seconds": 0.5, **more})
 
 
-def failed(code: str = "rate_limited", detail: str = "slow down") -> Story:
+def failed(code: str = "rate_limited", detail: str = "slow down") -> JudgementResult:
     """A story in which the judge model could not be asked."""
     request = {"model": "scripted", "messages": [{"role": "user", "content": "Judge this."}]}
     call = {
@@ -50,8 +52,8 @@ def failed(code: str = "rate_limited", detail: str = "slow down") -> Story:
         "message": detail,
         "waited": 1.0,
     }
-    asked = AskedJudge(0, 0, request, None, Failure(code, detail), [call], 0.2)
-    return Story(Outcome.error(code, detail), (asked,), seconds=0.2)
+    asked = JudgeCall(0, 0, request, None, Failure(code, detail), [call], 0.2)
+    return JudgementResult(Outcome.error(code, detail), (asked,), seconds=0.2)
 
 
 def judge(run: Run, tell: Tell) -> Run:

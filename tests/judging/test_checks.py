@@ -2,8 +2,8 @@ import pytest
 from django.core.checks import run_checks
 from django.core.checks.registry import registry
 
-from judging.checks import TAG, jail_holds, told
-from judging.core.jail.job import Layer
+from judging.checks import TAG, sandbox_holds, told
+from judging.core.sandbox.job import Layer
 
 
 def test_nothing_is_said_where_every_wall_stands() -> None:
@@ -44,5 +44,5 @@ def test_this_machine_is_tried() -> None:
 
 
 def test_only_who_asks_for_it_pays_for_it() -> None:
-    assert jail_holds not in registry.get_checks()
-    assert jail_holds in registry.get_checks(include_deployment_checks=True)
+    assert sandbox_holds not in registry.get_checks()
+    assert sandbox_holds in registry.get_checks(include_deployment_checks=True)

@@ -8,8 +8,8 @@ import pytest
 from django.utils import translation
 from django.utils.html import escape
 
-from judging.core.formulas import mathml
 from judging.markdown import LANGUAGES, LONGEST, PAGE_MARKUP, Budget, html_of
+from judging.markdown_formulas import mathml
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from django.utils import translation
 
 from judging.core import metrics_file, replies, yaml_tree
-from judging.core.jail import job
 from judging.core.judges.errors import ERROR_CODES
 from judging.core.metrics_file import MetricsFileError, read_metrics_file
+from judging.core.sandbox import job
 from judging.messages import (
     ADVICE,
     FILE_PROBLEMS,
@@ -23,7 +23,7 @@ from judging.messages import (
 )
 
 SOURCES = Path(__file__).parents[2] / "judging"
-JAIL_CODES = {*re.findall(r"``(\w+)``", (job.Failure.__doc__ or "").split("``message``")[0])} - {"code"}
+SANDBOX_CODES = {*re.findall(r"``(\w+)``", (job.Failure.__doc__ or "").split("``message``")[0])} - {"code"}
 
 
 def codes_given_to(function_names: set[str], argument: int, *paths: Path) -> set[str]:
@@ -40,8 +40,8 @@ def codes_given_to(function_names: set[str], argument: int, *paths: Path) -> set
     return {code for code in found if isinstance(code, str) and re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", code)}
 
 
-def test_the_jail_tells_its_codes() -> None:
-    assert {"syntax", "timeout", "killed", "protocol"} <= JAIL_CODES
+def test_the_sandbox_tells_its_codes() -> None:
+    assert {"syntax", "timeout", "killed", "protocol"} <= SANDBOX_CODES
 
 
 @pytest.mark.parametrize("code", sorted(ERROR_CODES))
@@ -50,8 +50,8 @@ def test_every_error_of_a_call_has_a_sentence(code: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["prompt", "script", "parser"])
-def test_every_failure_of_the_jail_has_a_sentence(what: str) -> None:
-    assert {f"{what}_{code}" for code in JAIL_CODES | {"undefined"}} <= set(REASONS)
+def test_every_failure_of_the_sandbox_has_a_sentence(what: str) -> None:
+    assert {f"{what}_{code}" for code in SANDBOX_CODES | {"undefined"}} <= set(REASONS)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,11 @@ def test_every_reply_without_a_score_has_a_sentence(code: str) -> None:
 
 
 def test_every_failure_that_the_engine_makes_has_a_sentence() -> None:
-    engine = [*(SOURCES / "runs").glob("*.py"), SOURCES / "core" / "pipeline.py"]
+    engine = [
+        *(SOURCES / "runs").glob("*.py"),
+        *(SOURCES / "endpoints").glob("*.py"),
+        SOURCES / "core" / "pipeline.py",
+    ]
     codes = codes_given_to({"Failure", "error", "unparsed"}, 0, *engine)
     assert {"internal", "no_judge", "key_missing"} <= codes <= set(REASONS)
 

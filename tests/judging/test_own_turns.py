@@ -8,18 +8,19 @@ import threading
 
 import pytest
 from django.apps import apps
+from django.http import QueryDict
 
 from datasets.models import Response, Row, Version
 from datasets.versions.references import references_made
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.metrics.linting import answers_of
-from judging.metrics.samples import choose_sample
+from judging.metrics.editor.samples import choose_sample
+from judging.metrics.lint import answers_of
 from judging.people import desk
 from judging.people.showing import shown_to
-from judging.runs import pump
 from judging.runs.export.records import records
 from judging.runs.models import Judgement, Run
+from judging.runs.worker import run_worker
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
 from tests.make import a_metric, a_run, a_version
@@ -48,7 +49,7 @@ def test_a_judge_reads_each_answer_in_its_own_conversation(
 ) -> None:
     with ScriptedJudge(reply=lambda _: "Score: [[8]]") as judge:
         run = a_run(version, a_metric(judge.url, template=TEMPLATE, preprocess=PREPROCESS))
-        pump.work("test:1:1", stop=threading.Event(), only=run.pk)
+        run_worker.work("test:1:1", stop=threading.Event(), only=run.pk)
     asked = {one["model"]: one["judges"][0]["request"]["messages"][-1]["content"] for one in records(run)}
     assert asked == {
         "alpha": "[USER] one?\n[BOT] theirs | two? | expected | theirs",
@@ -67,7 +68,7 @@ def address_of(run: Run, model: str) -> str:
 
 def test_previews_and_lint_see_the_answers_own_conversation(project: Project, version: Version) -> None:
     response = Response.objects.get(candidate__name="beta")
-    sample = choose_sample(project, {"row_response": f"{response.candidate_id}:1"})
+    sample = choose_sample(project, QueryDict(f"row_response={response.candidate_id}:1"))
     assert sample is not None
     assert sample.item.data["history"] == "[USER] one?\n[BOT] mine"
     assert [data["history"][-6:] for _line, data, _response in answers_of(version)] == ["theirs", "] mine"]

@@ -17,14 +17,12 @@ from datasets.messages import JSON_PROBLEMS
 from evalsite.accounts.models import Project
 from judging.core.judges.scripted import ScriptedJudge, refusal
 from judging.core.rules.check import read_program
-from judging.core.rules.conclude import conclude
+from judging.core.rules.evaluate import conclude, plan
 from judging.core.rules.functions import FUNCTIONS
-from judging.core.rules.plan import plan
-from judging.core.rules.program import Problem
-from judging.core.rules.scoring import Reason
+from judging.core.rules.program import Problem, Reason
 from judging.endpoints.models import Endpoint
 from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS, REASONS, problem_sentence, reason_sentence
-from tests.judging.core.rules.test_errors import RULES
+from tests.judging.core.rules.test_check import RULES
 
 ROOT = Path(__file__).parents[2]
 GOOD = "# DSL\na:精确匹配\nb:字数限制:3\n@聚合方式:min\n@格式限制:JSON"

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from django.utils import translation
 
-from judging.core.jail.job import Limits
-from judging.core.jail.pool import Jail
+from judging.core.sandbox.job import Limits
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import failure_detail, load_failure, run_preprocess
 from judging.messages import reason_sentence
-from judging.metrics.judge_forms import script_sentence
+from judging.metrics.editor.scripts import script_sentence
 from judging.sandbox_messages import localized
 
 ITEM = ({"x": 1}, {"content": "an answer"})
@@ -38,14 +38,14 @@ FAILING = {
 
 
 @pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    with Jail(Limits(seconds=0.2, memory_mb=128, output_kb=64)) as jail:
-        yield jail
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(Limits(seconds=0.2, memory_mb=128, output_kb=64)) as sandbox:
+        yield sandbox
 
 
 @pytest.mark.parametrize("source", FAILING.values(), ids=FAILING.keys())
-def test_a_failure_of_a_script_has_no_english_left_in_a_chinese_page(source: str, jail: Jail) -> None:
-    (outcome,) = run_preprocess(jail, source, [ITEM])
+def test_a_failure_of_a_script_has_no_english_left_in_a_chinese_page(source: str, sandbox: Sandbox) -> None:
+    (outcome,) = run_preprocess(sandbox, source, [ITEM])
     assert outcome.failure is not None
     with translation.override("zh-hans"):
         text = script_sentence("preprocess", outcome.failure)
@@ -53,8 +53,8 @@ def test_a_failure_of_a_script_has_no_english_left_in_a_chinese_page(source: str
     assert re.findall(r"[A-Za-z]{2,}", own) == [], text
 
 
-def test_a_line_is_the_scripts_own(jail: Jail) -> None:
-    (outcome,) = run_preprocess(jail, "def preprocess(data):\n    x = 1\n    return 1 / 0", [ITEM])
+def test_a_line_is_the_scripts_own(sandbox: Sandbox) -> None:
+    (outcome,) = run_preprocess(sandbox, "def preprocess(data):\n    x = 1\n    return 1 / 0", [ITEM])
     assert outcome.failure is not None
     detail = failure_detail("preprocess", outcome.failure)
     assert detail == "line 3 of the preprocess script: ZeroDivisionError: division by zero"
@@ -105,12 +105,12 @@ def test_frequent_syntax_errors_are_translated(message: str, chinese: str) -> No
     ],
 )
 def test_why_a_script_does_not_load_is_found_without_running_it(
-    source: str, code: str, line: int | None, jail: Jail
+    source: str, code: str, line: int | None, sandbox: Sandbox
 ) -> None:
-    failure = load_failure(jail, "preprocess", source)
+    failure = load_failure(sandbox, "preprocess", source)
     assert failure is not None
     assert (failure.code, failure.line) == (code, line)
 
 
-def test_a_script_that_fails_only_when_it_is_called_loads(jail: Jail) -> None:
-    assert load_failure(jail, "preprocess", "def preprocess(data): return 1 / 0") is None
+def test_a_script_that_fails_only_when_it_is_called_loads(sandbox: Sandbox) -> None:
+    assert load_failure(sandbox, "preprocess", "def preprocess(data): return 1 / 0") is None

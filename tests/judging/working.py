@@ -1,4 +1,4 @@
-"""Runs against a scripted judge, worked on by run workers in threads."""
+"""Run workers for tests: real ones, in this thread or in threads of their own, and runs for them to work on."""
 
 from __future__ import annotations
 
@@ -9,12 +9,43 @@ from django.db import connections
 from evalsite.accounts.models import Project
 from judging.core.judges.retry import RetryPolicy
 from judging.endpoints.models import Endpoint
-from judging.runs import pump
 from judging.runs.models import Run
+from judging.runs.worker import run_worker
 from tests.make import a_metric, a_run, a_version
 from tests.patience import PATIENCE
 
-SOON = RetryPolicy(base_seconds=0.01)
+PATIENT = RetryPolicy(base_seconds=0.01)  # waits for a server that is down as long as it does in production
+PATIENT = RetryPolicy(base_seconds=0.01, max_outage_seconds=0.2)
+
+
+def work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = PATIENT, **options: float) -> Run:
+    """The run after one worker has worked on it alone."""
+    run_worker.work(owner, stop=threading.Event(), only=run.pk, policy=policy, **options)
+    return Run.objects.get(pk=run.pk)
+
+
+def at_work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = PATIENT) -> threading.Thread:
+    """A worker in a thread of its own."""
+
+    def target() -> None:
+        work(run, owner, policy=policy)
+        connections.close_all()
+
+    thread = threading.Thread(target=target)
+    thread.start()
+    return thread
+
+
+def workers(run: Run, count: int, policy: RetryPolicy = PATIENT) -> list[threading.Thread]:
+    """Workers in threads of their own, each with its own connections and slots."""
+    return [at_work(run, f"test:{n}:1", policy=policy) for n in range(1, count + 1)]
+
+
+def worked_by(run: Run, count: int) -> Run:
+    """The run after so many workers have worked on it."""
+    for thread in workers(run, count):
+        thread.join(PATIENCE)
+    return Run.objects.get(pk=run.pk)
 
 
 def an_endpoint(project: Project, url: str, **fields: object) -> Endpoint:
@@ -22,27 +53,9 @@ def an_endpoint(project: Project, url: str, **fields: object) -> Endpoint:
 
 
 def run_on(endpoint: Endpoint, rows: int, models: tuple[str, ...] = ("alpha",), **options: object) -> Run:
+    """A run that asks this endpoint."""
     version = a_version(endpoint.project, rows=rows, models=models)
     return a_run(version, a_metric(endpoint.url, endpoint=endpoint.pk), **options)
-
-
-def workers(run: Run, count: int, policy: RetryPolicy = SOON) -> list[threading.Thread]:
-    """Pumps in threads of their own, each with its own connections and slots."""
-
-    def work(owner: str) -> None:
-        pump.work(owner, stop=threading.Event(), only=run.pk, policy=policy)
-        connections.close_all()
-
-    threads = [threading.Thread(target=work, args=(f"test:{n}:1",)) for n in range(1, count + 1)]
-    for thread in threads:
-        thread.start()
-    return threads
-
-
-def worked_by(run: Run, count: int) -> Run:
-    for thread in workers(run, count):
-        thread.join(PATIENCE)
-    return Run.objects.get(pk=run.pk)
 
 
 def fullest(times: list[float], window: float) -> int:

@@ -96,7 +96,7 @@ def test_a_lost_broker_is_told_and_work_begins_when_it_is_back(
 def test_a_message_that_the_broker_lost_is_sent_again(processes: Processes, judge: ScriptedJudge) -> None:
     with services.redis() as broker:
         with_broker(processes, broker.url)
-        Waking.objects.create(task="judging.runs.tasks.pump", arguments="{}", queue="runs")
+        Waking.objects.create(task="judging.runs.worker.run_worker.judge_runs", arguments="{}", queue="runs")
         run = a_run(a_version(a_project(), rows=20), a_metric(judge.url))
         processes.start("worker", "--queue", "runs")
         wait_until(lambda: now(run).state == RunState.FINISHED, 60)

@@ -7,17 +7,17 @@ from itertools import chain
 
 from tools.bench.engine import figures
 from tools.bench.importing import importing_figures
-from tools.bench.jail import jail_figures
 from tools.bench.reading import reading_figures
 from tools.bench.report import report_figures
 from tools.bench.rules import rules_figures
+from tools.bench.sandbox import sandbox_figures
 from tools.bench.scale import scale_figures
 
 
 def main() -> int:
     short = 0
     for figure in chain(
-        jail_figures(),
+        sandbox_figures(),
         reading_figures(),
         importing_figures(),
         rules_figures(),

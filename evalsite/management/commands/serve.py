@@ -90,7 +90,7 @@ class Command(BaseCommand):
         self.stdout.flush()
         self.check(fail_level=checks.CRITICAL)
         # Says what the isolation of scripts lacks on this machine; the site runs all the same.
-        self.check(tags=["jail"], include_deployment_checks=True, fail_level=checks.CRITICAL)
+        self.check(tags=["sandbox"], include_deployment_checks=True, fail_level=checks.CRITICAL)
 
 
 def who_gets_in() -> str:

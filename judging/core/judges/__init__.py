@@ -1,1 +1,0 @@
-"""Asking judge models: one streaming client for OpenAI-compatible endpoints, and two doubles that answer."""

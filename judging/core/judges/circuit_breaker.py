@@ -1,19 +1,23 @@
-"""When an address counts as down: nobody asks it any more but one call from time to time, until one succeeds.
+"""A circuit breaker: while an endpoint is down, no requests are sent to it except a probe from time to time.
 
-    answers ──5 failures in a row, by whichever worker──▶ down ──a try after 1, 2, 4 … 30 s──▶ answers
-                                                           ▲────────── the try fails ───────┘
+    up ──5 failures in a row, in any worker──▶ down ──probe after 1, 2, 4 … 30 s succeeds──▶ up
 
-(The circuit breaker of M. Nygard, Release It!, with its half-open state as one try that a single worker claims.)
+The workers share the state (judging/endpoints/limiter.py); a `CircuitBreaker` is what one worker knows of it.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from dataclasses import dataclass
 
-MAX_FAILURES = 5
-LONGEST_PAUSE = 30.0
+from judging.core.judges.errors import ERROR_CODES, JudgeError
 
-# What tells of the server and not of one request. A rate limit does not: the server is there and says when.
+MAX_FAILURES = 5
+MAX_PROBE_DELAY = 30.0
+REFRESH_SECONDS = 0.25  # between two reads of the shared state
+
+# These blame the server, not the request. A rate limit does not: the server is up and says when to come back.
 DOWN_CODES = frozenset(
     {"connect", "timeout_connect", "proxy", "cut", "timeout_first_byte", "overloaded", "server_error"}
 )
@@ -21,34 +25,89 @@ DOWN_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EndpointStatus:
-    """Whether calls may start. Seconds; `down_for` None: it answers."""
+    """The shared state, in seconds. `down_for` is None while the endpoint answers."""
 
     closed_for: float
     down_for: float | None
-    try_in: float
+    probe_in: float
     problem: str
     detail: str
 
 
-def probe_delay(tries: int) -> float:
-    """Seconds until the next try, after so many that failed."""
-    return float(min(LONGEST_PAUSE, 2.0**tries))
+def probe_delay(probes: int) -> float:
+    """Seconds until the next probe, after so many failed ones."""
+    return float(min(MAX_PROBE_DELAY, 2.0**probes))
 
 
-class RetryBudget:
-    """How many retries an address may still be sent: a hundred, and one more for each reply. A server that fails more
-    often than it answers is not asked twice as much for it."""
+class CircuitBreaker:
+    """One worker's view of whether an endpoint is down."""
 
-    def __init__(self, most: float = 100.0, per_reply: float = 1.0) -> None:
-        self._most = self._left = most
-        self._per_reply = per_reply
+    def __init__(self) -> None:
+        self.outage: EndpointStatus | None = None
+        self.probes = 0
+        self.problem = ("", "")  # code and message of the last failure
+        self.unreported = 0  # failures that the other workers do not know yet
+        self._failures = 0  # in a row
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
-    def earn(self) -> None:
-        self._left = min(self._most, self._left + self._per_reply)
+    async def wait(self, max_outage: float) -> None:
+        """Returns when the endpoint is up, or when this request is the probe.
 
-    def spend(self) -> bool:
-        """Whether there is one left; then it is gone."""
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
+        Raises the JudgeError of the outage once it has lasted `max_outage` seconds.
+        """
+        while self.outage is not None:
+            left = max_outage - (self.outage.down_for or 0.0)
+            if left <= 0:
+                raise ERROR_CODES[self.outage.problem](self.outage.problem, self.outage.detail)
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await asyncio.wait_for(turn, None if left == float("inf") else left + REFRESH_SECONDS)
+            except TimeoutError:
+                continue
+            return
+
+    def succeeded(self) -> None:
+        self.unreported = 0
+        self._close()
+
+    def failed(self, error: JudgeError) -> None:
+        """Counts an error that blames the server."""
+        if error.code not in DOWN_CODES or error.retry_after is not None:
+            return
+        self.unreported += 1
+        self._failures += 1
+        self.problem = (error.code, error.message)
+        if self._failures >= MAX_FAILURES and self.outage is None:
+            self.outage = EndpointStatus(0.0, 0.0, probe_delay(0), *self.problem)
+
+    def update(self, status: EndpointStatus) -> None:
+        """Takes over the shared state, unless this worker's own failures are still missing in it."""
+        if status.down_for is not None:
+            self.outage = status
+        elif not self.unreported:
+            self._close()
+
+    @property
+    def wants_probe(self) -> bool:
+        return (
+            self.outage is not None
+            and self.outage.probe_in <= 0
+            and any(not one.done() for one in self._waiting)
+        )
+
+    def probe(self) -> None:
+        """Lets one waiting request through."""
+        self.probes += 1
+        self._release(1)
+
+    def _close(self) -> None:
+        self.outage, self.probes, self._failures = None, 0, 0
+        self._release(len(self._waiting))
+
+    def _release(self, count: int) -> None:
+        while self._waiting and count:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                count -= 1

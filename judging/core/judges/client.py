@@ -1,7 +1,6 @@
-"""Asks an OpenAI-compatible endpoint: httpx on aiohttp's transport, for a fraction of httpx's own cost.
+"""The HTTP client for OpenAI-compatible endpoints: httpx on aiohttp's transport, at a fraction of httpx's own cost.
 
-One client per process and connection (address, proxy, certificates): see `Clients`. Nothing is read from the
-environment; redirects are refused, since they would carry the key elsewhere.
+Nothing is read from the environment; redirects are refused, since they would carry the key elsewhere.
 """
 
 from __future__ import annotations
@@ -25,23 +24,20 @@ from judging.core.judges.replies import Reply
 from judging.core.judges.reply_reader import OnText, ReplyReader
 from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url
 
-# Below the 5 s after which uvicorn, and so most model servers, close a connection that rests.
+# Below the 5 s after which uvicorn, and so most model servers, close an idle connection.
 KEEP_ALIVE_SECONDS = 4.0
 MAX_ERROR_BYTES = 64 * 1024
-# Servers end the stream at once after the end mark; one that does not loses its connection, not our time.
+# Servers close the stream right after the end mark; we do not wait longer for one that does not.
 SECONDS_AFTER_DONE = 1.0
 
 
 def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
-    """A client for the endpoint of `settings`; to be opened inside the event loop and closed by the caller.
-
-    Raises Unreachable `bad_ca` or `bad_url`.
-    """
+    """To be called in the event loop and closed by the caller. Raises Unreachable `bad_ca` or `bad_url`."""
     context = _tls_context(settings)
     proxy = _proxy(settings) if settings.proxy else None
 
     def session() -> aiohttp.ClientSession:
-        # No limit here: the slots decide how many calls are in flight. No cookies: a judge keeps no memory.
+        # No limit: the endpoint client decides how many requests are in flight. No cookies: a judge has no memory.
         connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
@@ -50,7 +46,7 @@ def open_client(settings: JudgeSettings) -> httpx.AsyncClient:
 
 
 class HttpClients:
-    """The clients of one process, one for each way of connecting. `async with Clients() as clients: …`."""
+    """Of one process, one per server, proxy and certificates: `async with HttpClients() as clients: …`."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, str, str, bool], httpx.AsyncClient] = {}
@@ -78,9 +74,9 @@ class HttpClients:
 async def ask(
     client: httpx.AsyncClient, settings: JudgeSettings, request: Request, *, on_text: OnText | None = None
 ) -> Reply:
-    """Sends `request` (see `build_request`) once and reads the reply, streamed or not.
+    """Sends `request` once and reads the reply, streamed or not; `on_text` gets each piece as it arrives.
 
-    `on_text` is told each piece as it arrives. Raises JudgeError, whose message holds no secret.
+    Raises JudgeError, whose message contains no secret.
     """
     call = _Call(settings.timeouts, on_text)
     try:
@@ -91,7 +87,7 @@ async def ask(
 
 
 class _Call:
-    """One request on its way: knows its deadline, and what it was waiting for when that passed."""
+    """One request in flight, with its deadline and what it is waiting for."""
 
     def __init__(self, timeouts: Timeouts, on_text: OnText | None) -> None:
         self.timeouts = timeouts
@@ -132,7 +128,7 @@ class _Call:
             if assembly.done:
                 deadline.reschedule(now + SECONDS_AFTER_DONE)
             elif now - extended > step:
-                # Moving the deadline costs as much as reading a chunk, so it moves once a second.
+                # Moving the deadline costs as much as reading a chunk: once a second is enough.
                 self.waiting_for = "timeout_idle"
                 deadline.reschedule(min(now + self.timeouts.idle + step, self.ends))
                 extended = now
@@ -144,7 +140,7 @@ class _Call:
         return network_error(error)
 
 
-# The transport's own map calls a connection that the server closed a connect timeout, so the cause decides.
+# The cause decides: the transport maps a connection closed by the server to a connect timeout.
 _BY_CAUSE: tuple[tuple[type[BaseException], type[JudgeError], str], ...] = (
     (aiohttp.ClientConnectorCertificateError, Unreachable, "certificate"),
     (aiohttp.ClientSSLError, Unreachable, "certificate"),
@@ -163,12 +159,12 @@ _BY_CAUSE: tuple[tuple[type[BaseException], type[JudgeError], str], ...] = (
     (httpx.ProxyError, Unreachable, "proxy"),
     (httpx.ConnectTimeout, Unreachable, "timeout_connect"),
     (httpx.ConnectError, Unreachable, "connect"),
-    (UnicodeError, Unreachable, "bad_url"),  # a host name that no resolver can be asked for
+    (UnicodeError, Unreachable, "bad_url"),  # a host name that cannot be encoded
 )
 
 
 def network_error(error: BaseException) -> JudgeError:
-    """What an exception of httpx, aiohttp or the system means for a call."""
+    """The JudgeError for an exception of httpx, aiohttp or the system."""
     cause = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
     for kind, branch, code in _BY_CAUSE:
         if isinstance(cause, kind):
@@ -186,7 +182,7 @@ async def _start_of(response: httpx.Response) -> bytes:
 
 
 def request_headers(settings: JudgeSettings) -> httpx.Headers:
-    """What each request carries. Raises Unreachable `bad_header` for what no header can hold."""
+    """Of every request. Raises Unreachable `bad_header` for text that no header can contain."""
     return _headers(settings.api_key, tuple(settings.headers.items()))
 
 
@@ -197,7 +193,7 @@ def _http_request(client: httpx.AsyncClient, settings: JudgeSettings, request: R
         _parsed_url(settings.url),
         headers=request_headers(settings),
         content=_encoded(request),
-        # httpx's `pool` is aiohttp's whole way to a connection: looking up the name, connecting, TLS.
+        # httpx's `pool` is all that aiohttp does for a connection: DNS, connecting, TLS.
         timeout=httpx.Timeout(None, connect=timeouts.connect, pool=timeouts.connect),
     )
 
@@ -205,7 +201,7 @@ def _http_request(client: httpx.AsyncClient, settings: JudgeSettings, request: R
 def _encoded(request: Request) -> bytes:
     try:
         return msgspec.json.encode(request)
-    except UnicodeEncodeError:  # half a surrogate pair in the judged text; JSON can carry it escaped
+    except UnicodeEncodeError:  # half a surrogate pair in the text: JSON can carry it escaped
         return json.dumps(request).encode()
 
 
@@ -230,7 +226,7 @@ def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
 
 
 def _proxy(settings: JudgeSettings) -> httpx.Proxy:
-    """The proxy; its password travels as a header, since aiohttp's own way for it is on its way out."""
+    """The proxy, with its password as a header: aiohttp's own argument for it is deprecated."""
     try:
         proxy = httpx.Proxy(settings.proxy)
     except (ValueError, httpx.InvalidURL) as error:

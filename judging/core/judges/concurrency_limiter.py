@@ -1,7 +1,7 @@
-"""Slots: how many calls a worker may have in flight at one address, and whose turn it is.
+"""How many requests one worker may have in flight at an endpoint, and whose turn it is.
 
-How many that is, is agreed between the workers (judging/endpoints/limiter.py) by two rules that stand here:
-`adapted` says how many calls at a time the server bears, `fair_shares` divides them among those who want them.
+The workers agree on the number (judging/endpoints/limiter.py) by two rules: `adapted_slots` says how many requests the
+server can take at once, `fair_shares` divides them among the workers.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
-COOLDOWN_SECONDS = 1.0  # all calls in flight tell of the same overload
+COOLDOWN_SECONDS = 1.0  # all requests in flight report the same overload
 
 
-def adapted_slots(slots: float, ceiling: int, *, successes: int = 0, overloaded: bool = False) -> float:
-    """Calls at a time after a while with `successes`, or after an overload: additive rise (one more for each round
-    that went well), multiplicative fall (half), as TCP finds its rate (Chiu & Jain 1989)."""
+def adapted_slots(slots: float, maximum: int, *, successes: int = 0, overloaded: bool = False) -> float:
+    """The new number of concurrent requests: one more per round without errors, half after an overload.
+
+    Additive increase, multiplicative decrease, as TCP finds its rate (Chiu & Jain 1989).
+    """
     if overloaded:
-        return max(1.0, min(slots, ceiling) / 2)
-    return min(float(ceiling), slots + successes / max(1.0, slots))
+        return max(1.0, min(slots, maximum) / 2)
+    return min(float(maximum), slots + successes / max(1.0, slots))
 
 
 def fair_shares(slots: int, wanted: Mapping[str, int]) -> dict[str, int]:
-    """Max-min fair whole shares: who wants little gets it, the others divide the rest evenly, the first get more."""
+    """Max-min fair whole shares: small demands are met, the others divide the rest evenly, the first get more."""
     shares: dict[str, int] = {}
     left = slots
     for place, (owner, wants) in enumerate(sorted(wanted.items(), key=lambda one: (one[1], one[0]))):
@@ -34,7 +36,7 @@ def fair_shares(slots: int, wanted: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(slots=True)
 class LimiterEvents:
-    """What has happened since the workers were told last."""
+    """What happened since the last report to the other workers."""
 
     successes: int = 0
     overloads: int = 0
@@ -42,11 +44,10 @@ class LimiterEvents:
 
 
 class ConcurrencyLimiter:
-    """For the event loop of one worker: `await enter(group)` … `leave(group)`.
+    """For the event loop of one worker: `await acquire(group)` … `release(group)`.
 
-    What becomes free goes to parties (projects) alike, and to the groups (runs) of one that wait by their weights: who
-    starts ten runs gets no more than who starts one. An overload halves the share at once, before the workers have
-    agreed again.
+    Free slots go evenly to parties (projects), and within a party to groups (runs) by weight: whoever starts ten runs
+    gets no more than whoever starts one. An overload halves the share at once, before the workers agree again.
     """
 
     def __init__(self, share: int = 64, *, clock: Callable[[], float] | None = None) -> None:
@@ -61,11 +62,11 @@ class ConcurrencyLimiter:
         self._parties: dict[Hashable, Hashable] = {}
         self._timer: asyncio.TimerHandle | None = None
         self.in_flight = 0
-        self.news = LimiterEvents()
+        self.events = LimiterEvents()
 
     @property
     def share(self) -> int:
-        """How many calls may be in flight here; 0 while other workers have all."""
+        """How many requests may be in flight in this worker; 0 while other workers hold all slots."""
         return self._share
 
     @share.setter
@@ -78,38 +79,38 @@ class ConcurrencyLimiter:
         return sum(len(turns) for turns in self._waiting.values())
 
     def succeeded(self) -> None:
-        self.news.successes += 1
+        self.events.successes += 1
 
     def overloaded(self, retry_after: float | None = None) -> None:
-        """Halves the share; with `retry_after` seconds nothing new starts before they have passed."""
+        """Halves the share; nothing starts for `retry_after` seconds."""
         now = self._now()
         if now - self._halved_at >= COOLDOWN_SECONDS:
             self._halved_at = now
             self._share = max(1, self._share // 2)
-            self.news.overloads += 1
+            self.events.overloads += 1
         if retry_after:
-            self.news.retry_after = max(self.news.retry_after, retry_after)
+            self.events.retry_after = max(self.events.retry_after, retry_after)
             self.close_for(retry_after)
 
     def close_for(self, seconds: float) -> None:
-        """Nothing new starts before `seconds` have passed."""
+        """Nothing starts for `seconds`."""
         self._closed_until = max(self._closed_until, self._now() + seconds)
         self._wake()
 
     def closed_for(self) -> float:
-        """Seconds until something may start."""
+        """Seconds until a request may start."""
         return max(0.0, self._closed_until - self._now())
 
-    def take_news(self) -> LimiterEvents:
-        news, self.news = self.news, LimiterEvents()
-        return news
+    def take_events(self) -> LimiterEvents:
+        events, self.events = self.events, LimiterEvents()
+        return events
 
     @property
     def free(self) -> bool:
-        """Whether a call could start now."""
+        """Whether a request may start now."""
         return self.in_flight < self._share and self._now() >= self._closed_until
 
-    async def enter(self, group: Hashable = "", weight: float = 1.0, party: Hashable = "") -> None:
+    async def acquire(self, group: Hashable = "", weight: float = 1.0, party: Hashable = "") -> None:
         """Returns when it is this group's turn and a slot is free."""
         self._weights[group], self._parties[group] = weight, party
         if self.free and not self._waiting:
@@ -121,10 +122,19 @@ class ConcurrencyLimiter:
         try:
             await turn
         except asyncio.CancelledError:
-            self._left(turn, group)
+            self._cancelled(turn, group)
             raise
 
-    def leave(self, group: Hashable = "") -> None:
+    async def try_acquire(self, max_wait: float) -> bool:
+        """Whether a slot became free within `max_wait` seconds; then it is taken."""
+        try:
+            async with asyncio.timeout(max_wait):
+                await self.acquire()
+        except TimeoutError:
+            return False
+        return True
+
+    def release(self, group: Hashable = "") -> None:
         self.in_flight -= 1
         for held, key in ((self._held, group), (self._held_by, self._parties[group])):
             held[key] -= 1
@@ -137,10 +147,10 @@ class ConcurrencyLimiter:
         self._held[group] += 1
         self._held_by[self._parties[group]] += 1
 
-    def _left(self, turn: asyncio.Future[None], group: Hashable) -> None:
-        """A waiter was cancelled, perhaps after its turn had come: then the slot goes to the next."""
+    def _cancelled(self, turn: asyncio.Future[None], group: Hashable) -> None:
+        """A waiter was cancelled; if it had its slot already, the next one gets it."""
         if turn.done() and not turn.cancelled():
-            self.leave(group)
+            self.release(group)
 
     def _wake(self) -> None:
         while self._waiting and self.free:
@@ -155,7 +165,7 @@ class ConcurrencyLimiter:
             self._wake_later()
 
     def _next(self) -> Hashable:
-        """Of the party that has least in flight the group that has least for its weight."""
+        """The group with least in flight for its weight, of the party with least in flight."""
         if len(self._waiting) == 1:
             return next(iter(self._waiting))
         least = min(self._held_by[self._parties[group]] for group in self._waiting)

@@ -1,9 +1,8 @@
-"""The demo judge: an OpenAI-compatible server without any model behind it, so that the product can be tried at once.
+"""The demo judge: an OpenAI-compatible server without a model, so that the product can be tried at once.
 
-It compares characters. Of the built-in prompts it reads the reference and the answer, counts how many of the
-reference's neighbouring character pairs occur in the answer, and says in every reply that it is no language
-model. Where it has nothing to compare with it gives the middle of the scale and says that this means nothing;
-where the prompt asks for no verdict it gives none. The same prompt always gets the same reply.
+It compares characters: from the built-in prompts it reads the reference and the answer, and counts how many of the
+reference's neighbouring character pairs occur in the answer. Every reply says that it is not a language model. Without
+a reference it gives the middle of the scale. The same prompt always gets the same reply.
 
     python -m judging.core.judges.demo --host 127.0.0.1 --port 8001
 """
@@ -42,7 +41,7 @@ _SCALE = re.compile(r"(\d{1,6})\s*(?:（[^）]{0,60}）|\([^)]{0,80}\))?\s*(?:-|
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What the demo judge makes out in a prompt; `asks` is score, comparison or nothing."""
+    """What the demo judge finds in a prompt; `asks` is score, comparison or nothing."""
 
     chinese: bool
     asks: str
@@ -53,7 +52,7 @@ class Prompt:
 
 
 def read_prompt(text: str) -> Prompt:
-    """The fenced parts by the lengths that the fences tell, so that an answer cannot imitate a fence."""
+    """Reads the fenced parts by the lengths in the fences, so that an answer cannot imitate a fence."""
     parts: dict[str, str] = {}
     around: list[str] = []
     position = 0
@@ -65,12 +64,12 @@ def read_prompt(text: str) -> Prompt:
         if name and size:
             parts.setdefault(name, text[fence.end() : position])
     said = "".join([*around, text[position:]])
-    # What stands behind the last fence is the prompt's own; a question before it may name any numbers.
-    told = text[position:] if around else said
-    low, high = _scale(told)
+    # The instructions are behind the last fence; a question before it may contain any numbers.
+    instructions = text[position:] if around else said
+    low, high = _scale(instructions)
     asks = "comparison" if "[[A>B]]" in said else "score" if "[[" in said or not around else "nothing"
     return Prompt(
-        chinese=bool(re.search(r"[\u4e00-\u9fff]", told)),
+        chinese=bool(re.search(r"[\u4e00-\u9fff]", instructions)),
         asks=asks,
         low=low,
         high=high,
@@ -103,7 +102,7 @@ def _pairs(text: str) -> Counter[str]:
 
 
 def demo_reply(request: Received) -> Answer:
-    """The demo judge's answer to one request for chat completions. Having no tokens, it tells estimated ones."""
+    """The answer to one request for chat completions, with estimated tokens."""
     prompt = read_prompt(request.prompt)
     compared = None
     if prompt.reference is not None and prompt.answer is not None and _pairs(prompt.reference):
@@ -142,19 +141,19 @@ def _score_line(prompt: Prompt, score: int) -> str:
 
 def _without_reference(prompt: Prompt) -> str:
     if prompt.chinese:
-        told = "我不是语言模型：这个演示裁判只比较字符，而这里没有可以对照的参考答案。"
+        text = "我不是语言模型：这个演示裁判只比较字符，而这里没有可以对照的参考答案。"
         middling = "因此给出居中的结果，它不说明回答的好坏。"
     else:
-        told = (
+        text = (
             "I am no language model: this demo judge only compares characters, "
             "and there is no reference here to compare with."
         )
         middling = " So it gives the middle, which says nothing about the answer."
     if prompt.asks == "nothing":
-        return told
+        return text
     middle = (prompt.low + prompt.high) // 2
     verdict = "[[A=B]]" if prompt.asks == "comparison" else _score_line(prompt, middle)
-    return f"{told}{middling}\n\n{verdict}"
+    return f"{text}{middling}\n\n{verdict}"
 
 
 def _reasoning(prompt: Prompt, compared: tuple[int, int] | None) -> str:
@@ -165,14 +164,12 @@ def _reasoning(prompt: Prompt, compared: tuple[int, int] | None) -> str:
 
 
 def demo_server() -> Server:
-    """The demo judge to be started in an event loop; it keeps nothing of what it is asked."""
+    """To be started in an event loop; it keeps no requests."""
     return Server(script=demo_reply, models=(MODEL,), keep=False)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description="A judge without a model: it compares characters, and says so."
-    )
+    parser = argparse.ArgumentParser(description="A judge without a model: it compares characters.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8001)
     options = parser.parse_args(arguments)

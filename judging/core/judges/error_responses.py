@@ -1,7 +1,7 @@
-"""A server's refusal (status, headers, body) → the JudgeError that it means.
+"""A server's error response (status, headers, body) → the JudgeError that it means.
 
-Services agree on the statuses only roughly, so the body's words decide within a status. Wordings are those of
-OpenAI, Azure, vLLM, SGLang, DeepSeek, DashScope and the gateways in front of them.
+Services agree on the statuses only roughly, so within a status the wording decides. The wordings are those of OpenAI,
+Azure, vLLM, SGLang, DeepSeek, DashScope and the gateways in front of them.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from typing import Any
 import msgspec
 
 from judging.core.judges.errors import ERROR_CODES, JudgeError
-from judging.core.judges.settings import OUR_PARAMETERS
 
 MAX_MESSAGE = 500
 
 _BY_STATUS = {
     401: "bad_key",
+    402: "quota",
     403: "forbidden",
     404: "not_found",
     408: "overloaded",
     409: "overloaded",
     413: "context_too_long",
+    422: "bad_request",
     425: "overloaded",
     429: "rate_limited",
     503: "overloaded",
@@ -34,62 +35,41 @@ _BY_STATUS = {
 }
 
 
-def _words(*alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(alternatives), re.IGNORECASE | re.DOTALL)
-
-
-_BY_WORDS = (
-    (
-        "quota",
-        _words(
-            "insufficient_quota",
-            "insufficient.balance",
-            "exceeded your current quota",
-            "arrearage",
-            "余额不足",
-            "欠费",
+# A code, the statuses of the table above within which its wording counts, and the wording. Within 400 and statuses
+# that the table lacks, each of them counts.
+_BY_WORDING = tuple(
+    (code, statuses, re.compile(pattern, re.IGNORECASE | re.DOTALL))
+    for code, statuses, pattern in (
+        (
+            "quota",
+            {402, 403, 429},
+            r"insufficient_quota|insufficient.balance|exceeded your current quota|arrearage|余额不足|欠费",
         ),
-    ),
-    (
-        "content_filter",
-        _words("content.?filter", "content management policy", "data_?inspection_?failed", "敏感"),
-    ),
-    (
-        "context_too_long",
-        _words(
-            "context.?length",
-            "context.?window",
-            "maximum input",
-            r"(input|prompt|request|message)\S* (is|are|was) (too long|longer)",
+        (
+            "content_filter",
+            {403, 422},
+            r"content.?filter|content management policy|data_?inspection_?failed|敏感",
         ),
-    ),
-    (
-        "bad_key",
-        _words(
-            "invalid_api_key",
-            r"(invalid|incorrect|wrong|missing|expired)\W+(\w+\W+)?api.?key",
-            r"api.?key\W+(\w+\W+){0,3}(invalid|incorrect)",
+        (
+            "context_too_long",
+            {422},
+            r"context.?length|context.?window|maximum input"
+            r"|(input|prompt|request|message)\S* (is|are|was) (too long|longer)",
         ),
-    ),
-    (
-        "unknown_model",
-        _words(
-            "model_not_found",
-            r"model\b.{0,120}?(does not exist|doesn't exist|not found|not exist|is not available)",
-            "(unknown|invalid|no such) model",
-            "模型不存在",
+        (
+            "bad_key",
+            set[int](),
+            r"invalid_api_key|(invalid|incorrect|wrong|missing|expired)\W+(\w+\W+)?api.?key"
+            r"|api.?key\W+(\w+\W+){0,3}(invalid|incorrect)",
         ),
-    ),
+        (
+            "unknown_model",
+            {403, 404, 422},
+            r"model_not_found|(unknown|invalid|no such) model|模型不存在"
+            r"|model\b.{0,120}?(does not exist|doesn't exist|not found|not exist|is not available)",
+        ),
+    )
 )
-_WORDS_BY_STATUS = {
-    400: {"content_filter", "context_too_long", "bad_key", "unknown_model", "quota"},
-    402: {"quota"},
-    403: {"quota", "content_filter", "unknown_model"},
-    404: {"unknown_model"},
-    413: set[str](),
-    422: {"content_filter", "context_too_long", "unknown_model"},
-    429: {"quota"},
-}
 _UNSUPPORTED = re.compile(
     r"un(supported|recognized|known|expected)|not (\w+ )?(support|permit|allow|recogni[sz]|accept)"
     r"|extra (inputs?|fields?|forbidden)|extra_forbidden|invalid (param|arg|field)|only the default|不支持",
@@ -100,54 +80,50 @@ _UNSUPPORTED = re.compile(
 def error_for_status(
     status: int, headers: Mapping[str, str], body: bytes, now: datetime | None = None
 ) -> JudgeError:
-    """The error that a response of status 3xx–5xx means; `body` may be cut or empty."""
+    """The error of a response with status 3xx-5xx; `body` may be cut or empty."""
     text = body.decode("utf-8", "replace")
+    if 300 <= status < 400:
+        return _error("redirected", headers.get("location", ""), status)
     retry_after = retry_after_seconds(headers, now)
-    code = "redirected" if 300 <= status < 400 else _code(status, text)
+    code = _code(status, text)
     if code == "quota" and retry_after is not None:
-        # Some call the calls of a minute a quota too, and then say when it will be filled again.
+        # Some services call the calls per minute a quota too, and then say when it is filled again.
         code = "rate_limited"
-    refused = refused_parameters(text) if code == "bad_request" else frozenset()
-    return ERROR_CODES["refused_parameter" if refused else code](
-        "refused_parameter" if refused else code,
-        headers.get("location", "") if code == "redirected" else server_words(text),
-        status=status,
-        retry_after=retry_after,
-        refused=refused,
-    )
+    return _error(code, text, status, retry_after)
 
 
 def error_in_body(error: Any, status: int) -> JudgeError:
-    """The error that a server told in the body of an answer whose status said that all was well."""
-    told = _told_status(error)
+    """The error in the body of a response whose status was OK."""
     text = json.dumps(error, ensure_ascii=False).encode("utf-8", "replace").decode()
-    code = _code(told, text)
+    return _error(_code(_status_in(error), text), text, status)
+
+
+def _error(code: str, text: str, status: int, retry_after: float | None = None) -> JudgeError:
     refused = refused_parameters(text) if code == "bad_request" else frozenset()
     code = "refused_parameter" if refused else code
-    return ERROR_CODES[code](code, server_words(text), status=status, refused=refused)
+    message = text if code == "redirected" else server_words(text)
+    return ERROR_CODES[code](code, message, status=status, retry_after=retry_after, refused=refused)
 
 
 def refused_parameters(text: str) -> frozenset[str]:
-    """Which of the parameters that we may take back a 400's words name as refused.
+    """Which parameters that we may leave out an error text refuses.
 
-    What we added by ourselves is refused wherever it is named. What the user chose is refused only where the
-    words say so: "temperature must be below 2" speaks of its value.
+    What we added ourselves is refused wherever it is named. What the user chose only where the text says so:
+    "temperature must be below 2" is about its value.
     """
-    ours = [name for name in OUR_PARAMETERS[:2] if name in text]
+    ours = frozenset(name for name in ("separate_reasoning", "stream_options") if name in text)
     if ours:
-        return frozenset(ours)
+        return ours
     unsupported = _UNSUPPORTED.search(text) is not None
     if unsupported and re.search(r"\bstream(ing)?\b", text, re.I):
         return frozenset({"stream"})
     if "max_completion_tokens" in text and "max_tokens" in text:
         return frozenset({"max_tokens"})
-    if unsupported and "temperature" in text:
-        return frozenset({"temperature"})
-    return frozenset()
+    return frozenset({"temperature"}) if unsupported and "temperature" in text else frozenset()
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """How long the server asks to wait: milliseconds, seconds or an HTTP date; None when it does not say."""
+    """How long the server asks to wait, in milliseconds, seconds or as an HTTP date."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -159,7 +135,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime | None = None)
 
 
 def server_words(text: str) -> str:
-    """The human part of an error body, on one line, cut."""
+    """The human part of an error body, on one line, shortened."""
     try:
         found = _message(msgspec.json.decode(text))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -174,20 +150,16 @@ def redacted(message: str, secrets: tuple[str, ...]) -> str:
 
 
 def _code(status: int, text: str) -> str:
-    allowed = _WORDS_BY_STATUS.get(status)
-    if allowed is None and status in _BY_STATUS:
-        return _BY_STATUS[status]
+    known = _BY_STATUS.get(status)
     if status < 500:
-        for code, words in _BY_WORDS:
-            if code in (allowed if allowed is not None else _WORDS_BY_STATUS[400]) and words.search(text):
+        for code, statuses, wording in _BY_WORDING:
+            if (known is None or status in statuses) and wording.search(text):
                 return code
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
-    return "quota" if status == 402 else "server_error" if status >= 500 else "bad_request"
+    return known or ("server_error" if status >= 500 else "bad_request")
 
 
-def _told_status(error: Any) -> int:
-    """The status that an error object tells of itself; 500 when it tells none that we know."""
+def _status_in(error: Any) -> int:
+    """The status that an error object gives; 500 if none."""
     if not isinstance(error, dict):
         return 500
     nested = error.get("error")

@@ -1,37 +1,28 @@
-"""What can go wrong between a question and its reply.
+"""Why a call to a model gave no usable reply.
 
 JudgeError            code, retry, retry_after, status, message, refused, reply
-├── Unreachable       no connection came about
-│                     bad_url  bad_header  bad_ca  connect  proxy  certificate  timeout_connect
-├── Interrupted       the connection was there, the reply did not come whole
-│                     timeout_first_byte  timeout_idle  timeout_whole  cut
-├── Refused           the server will not answer this request, ever
-│                     bad_key  forbidden  quota  unknown_model  not_found  redirected  bad_request
-│                     refused_parameter  context_too_long  content_filter
-├── Busy              the server would answer, later
-│                     rate_limited  overloaded  server_error
-├── Unusable          there is a reply, but nothing to read in it
-│                     empty_reply  truncated  bad_reply  too_long
-└── Held              we did not send it: the endpoint's limits, or a server that is being left alone (trials only:
-                      a run's requests wait)
-                      held_slots  held_pace  held_closed  held_down
+├── Unreachable       no connection
+├── Interrupted       connected, but the reply did not arrive complete
+├── Refused           the server will never answer this request
+├── Busy              the server would answer later
+├── Unusable          a reply without anything to parse
+└── Held              not sent: the endpoint's limits, or a server that is down (manual calls only: runs wait)
 
-The class says who is to act (network, owner of the settings, nobody, author of the prompt); the code says
-what happened; `retry` says whether the same request may succeed if it is sent again unchanged.
+The class says who can act (network, owner of the settings, nobody, author of the prompt), the code what happened, and
+`retry` whether the same request may succeed if it is sent again unchanged.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from judging.core.judges.replies import Reply
+from judging.core.judges.replies import Reply
 
 
 class JudgeError(Exception):
-    """A call that gave no usable reply; `message` is the server's own words, cut, without the key."""
+    """`message` is the server's own text, shortened, without the key."""
 
-    codes: ClassVar[dict[str, bool]] = {}
+    codes: ClassVar[dict[str, bool]] = {}  # and whether to retry
 
     def __init__(
         self,
@@ -56,86 +47,52 @@ class JudgeError(Exception):
         return f"{self.code}: {self.message}" if self.message else self.code
 
 
+def _codes(*, final: str = "", retry: str = "") -> dict[str, bool]:
+    return {**dict.fromkeys(final.split(), False), **dict.fromkeys(retry.split(), True)}
+
+
 class Unreachable(JudgeError):
-    codes: ClassVar[dict[str, bool]] = {
-        "bad_url": False,
-        "bad_header": False,
-        "bad_ca": False,
-        "certificate": False,
-        "connect": True,
-        "proxy": True,
-        "timeout_connect": True,
-    }
+    codes = _codes(final="bad_url bad_header bad_ca certificate", retry="connect proxy timeout_connect")
 
 
 class Interrupted(JudgeError):
     # A reply that took longer than a whole call may last would most likely take as long again.
-    codes: ClassVar[dict[str, bool]] = {
-        "timeout_first_byte": True,
-        "timeout_idle": True,
-        "timeout_whole": False,
-        "cut": True,
-    }
+    codes = _codes(final="timeout_whole", retry="timeout_first_byte timeout_idle cut")
 
 
 class Refused(JudgeError):
-    codes: ClassVar[dict[str, bool]] = {
-        "bad_key": False,
-        "forbidden": False,
-        "quota": False,
-        "unknown_model": False,
-        "not_found": False,
-        "redirected": False,
-        "bad_request": False,
-        "refused_parameter": False,
-        "context_too_long": False,
-        "content_filter": False,
-    }
+    codes = _codes(
+        final="bad_key forbidden quota unknown_model not_found redirected"
+        " bad_request refused_parameter context_too_long content_filter"
+    )
 
 
 class Busy(JudgeError):
-    codes: ClassVar[dict[str, bool]] = {"rate_limited": True, "overloaded": True, "server_error": True}
+    codes = _codes(retry="rate_limited overloaded server_error")
 
 
 class Unusable(JudgeError):
     # An empty reply is a reply: it was paid for, and asking until something comes would choose among replies.
-    codes: ClassVar[dict[str, bool]] = {
-        "empty_reply": False,
-        "truncated": False,
-        "too_long": False,
-        "bad_reply": True,
-    }
+    codes = _codes(final="empty_reply truncated too_long", retry="bad_reply")
 
 
 class Held(JudgeError):
-    codes: ClassVar[dict[str, bool]] = {
-        "held_slots": False,
-        "held_pace": False,
-        "held_closed": False,
-        "held_down": False,
-    }
+    codes = _codes(final="held_slots held_pace held_closed held_down")
 
 
 BRANCHES: tuple[type[JudgeError], ...] = (Unreachable, Interrupted, Refused, Busy, Unusable, Held)
 ERROR_CODES: dict[str, type[JudgeError]] = {code: branch for branch in BRANCHES for code in branch.codes}
 
-# What the owner of the settings must put right: no request of any item would fare better until then.
+# The owner of the endpoint must fix these: until then every request would fail.
 SETTING_CODES = frozenset(
-    {
-        "bad_url",
-        "bad_header",
-        "bad_ca",
-        "certificate",
-        "bad_key",
-        "forbidden",
-        "quota",
-        "unknown_model",
-        "not_found",
-    }
-    | {"redirected"}
-)
-# These may tell of a single prompt too: they count as long as the endpoint has never answered.
+    {"bad_url", "bad_header", "bad_ca", "certificate", "bad_key", "forbidden", "quota"}
+) | {
+    "unknown_model",
+    "not_found",
+    "redirected",
+}
+# These may be about a single prompt: they count as long as the endpoint has never answered.
 MAYBE_SETTING_CODES = frozenset({"bad_request", "refused_parameter", "bad_reply"})
 
-# The codes that say "slow down" to whoever holds the slots.
+# "Slow down", for the concurrency limiter.
 LIMIT_CODES = frozenset({"rate_limited", "overloaded"})

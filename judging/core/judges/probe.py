@@ -1,4 +1,4 @@
-"""«Test connection»: one short question that finds out what an endpoint can do and what it refuses."""
+"""The connection test: one short question that finds out what an endpoint supports."""
 
 from __future__ import annotations
 
@@ -9,79 +9,74 @@ import msgspec
 
 from judging.core.judges.client import open_client, request_headers
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.replies import Reply
-from judging.core.judges.retry import NO_GUARD, Guard, RetryPolicy, ask_with_retries
+from judging.core.judges.retry import NO_GUARD, AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, build_request, models_url
 
 QUESTION = "Reply with the single word OK."
-MAX_MODELS = 500
+MAX_MODELS = 200
 MAX_LIST_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What came of it. `ok` means that the endpoint answers, if need be without what it `refuses`."""
+    """`ok`: the endpoint answers, at least without what it `refuses`; else `code` and `detail` say why not.
 
-    ok: bool
-    error: JudgeError | None
-    refuses: frozenset[str]
-    streams: bool
-    reasoning: bool
-    usage: bool
-    model: str | None
-    seconds: float
-    models: tuple[str, ...]
-
-
-async def probe(settings: JudgeSettings, watch: Guard = NO_GUARD) -> Probe:
-    """Asks the endpoint of `settings` one short question, and for its list of models. Raises nothing of its own.
-
-    What the settings say to be refused is tried again: a server may have learnt since.
+    `waited` is how long the test waited for its turn, `seconds` how long the reply took.
     """
-    fresh = replace(
-        settings, refuses=frozenset(), params={"temperature": 0, "max_tokens": 256, **settings.params}
-    )
+
+    ok: bool = False
+    code: str = ""
+    detail: str = ""
+    refuses: tuple[str, ...] = ()
+    streams: bool = False
+    reasoning: bool = False
+    usage: bool = False
+    model: str = ""
+    seconds: float = 0.0
+    models: tuple[str, ...] = ()
+    waited: float = 0.0
+
+
+async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
+    """Sends a short question, and asks for the list of models. Raises nothing of its own.
+
+    What the settings say to be refused is tried again: the server may have been updated.
+    """
+    params = {"temperature": 0, "max_tokens": 256, **settings.params}
+    fresh = replace(settings, refuses=frozenset(), params=params)
     try:
         client = open_client(fresh)
     except JudgeError as error:
-        return _result(None, error, frozenset(), 0.0, ())
+        return Probe(code=error.code, detail=error.message)
     async with client:
         asked = await ask_with_retries(
-            client, fresh, build_request(fresh, QUESTION), policy=RetryPolicy(tries=2), watch=watch
+            client, fresh, build_request(fresh, QUESTION), policy=RetryPolicy(tries=2), guard=guard
         )
-        models = await _models(client, fresh) if _was_answered(asked.error) else ()
-    seconds = asked.calls[-1].seconds if asked.calls else 0.0
-    return _result(asked.reply, asked.error, asked.refuses, seconds, models)
+        answered = asked.error is None or asked.error.status is not None
+        models = await _models(client, fresh) if answered else ()
+    return _result(asked, models)
 
 
-def _result(
-    reply: Reply | None,
-    error: JudgeError | None,
-    refuses: frozenset[str],
-    seconds: float,
-    models: tuple[str, ...],
-) -> Probe:
-    # A reasoning model may spend all of the short question's tokens on thinking: it is there all the same.
-    ok = error is None or error.code == "truncated"
+def _result(asked: AskResult, models: tuple[str, ...]) -> Probe:
+    reply, error = asked.reply, asked.error
+    # A reasoning model may spend all tokens of the short question on thinking: that is an answer.
+    error = None if error is not None and error.code == "truncated" else error
     return Probe(
-        ok=ok,
-        error=None if ok else error,
-        refuses=refuses,
+        ok=error is None,
+        code=error.code if error else "",
+        detail=error.message if error else "",
+        refuses=tuple(sorted(asked.refuses)),
         streams=reply is not None and reply.streamed,
         reasoning=reply is not None and bool(reply.reasoning_content),
         usage=reply is not None and reply.usage.completion_tokens is not None,
-        model=reply.model if reply else None,
-        seconds=seconds,
+        model=(reply.model if reply else "") or "",
+        seconds=round(asked.calls[-1].seconds, 3) if asked.calls else 0.0,
         models=models,
     )
 
 
-def _was_answered(error: JudgeError | None) -> bool:
-    return error is None or error.status is not None
-
-
 async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[str, ...]:
-    """The names that the endpoint lists, () where it lists none: few gateways do."""
+    """() where the endpoint has no such list, as most gateways."""
     try:
         async with client.stream(
             "GET", models_url(settings.url), headers=request_headers(settings), timeout=5.0

@@ -1,9 +1,9 @@
-"""Requests and tokens a minute: when the next call may start, agreed between all workers.
+"""A rate limiter for requests and tokens per minute, shared by all workers.
 
-The generic cell rate algorithm in its form of a virtual schedule (ITU-T I.371, annex A): a theoretical arrival time
-moves on by each call's spacing, and a call starts no earlier. It is kept in one place for all
-(judging/endpoints/limiter.py) and moved on for several calls at once; each worker starts its calls at
-the times that it was given. There is no burst, so that no minute, wherever it begins, holds more than the limit.
+The generic cell rate algorithm in its virtual scheduling form (ITU-T I.371, annex A): each call moves a theoretical
+arrival time on by its spacing, and no call starts before it. The arrival times live in the database
+(judging/endpoints/limiter.py); a worker reserves several starts at once. There are no bursts, so no minute, wherever
+it begins, exceeds the limit.
 """
 
 from __future__ import annotations
@@ -14,19 +14,28 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+import msgspec
+
+from judging.core.judges.replies import Reply
+from judging.core.judges.settings import Request
+
 MINUTE = 60.0
-# Part of a limit that is used. n calls that are 60 s / (0.97 n) apart stay n in any minute even if one of them
+# Share of a limit that is used. n calls that are 60 s / (0.97 n) apart stay n in any minute even if one of them
 # arrives 1.8 s late, however many n is.
 USED = 0.97
 HORIZON_SECONDS = 0.5  # how far ahead calls are reserved
-FADING = 0.9995  # of the largest call that is remembered, a call
-PATIENCE_SECONDS = 1.0  # before reserving is tried again where it failed
-TOO_LATE_SECONDS = 1.0  # a start that was missed by more is lost, lest it push two together
+DECAY = 0.9995  # of the remembered largest call, per call
+RETRY_SECONDS = 1.0  # after a reservation failed
+TOO_LATE_SECONDS = 1.0  # a start that is missed by more is dropped, so that two calls do not start together
+NO_LIMIT = 1e12
+
+Spacing = tuple[float, float]
+"""Seconds that a call keeps for itself: as a request, and by its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """Of one address; None: as many as come."""
+    """Of one endpoint, per minute; None is unlimited."""
 
     requests: int | None = None
     tokens: int | None = None
@@ -34,29 +43,25 @@ class RateLimits:
     def __bool__(self) -> bool:
         return self.requests is not None or self.tokens is not None
 
-    @property
-    def request_spacing(self) -> float:
-        """Seconds between two calls."""
-        return MINUTE / (USED * self.requests) if self.requests else 0.0
+    def spacing(self, tokens: float, largest: float) -> Spacing:
+        """Of a call with so many tokens, among calls of `largest` at most.
 
-    def token_spacing(self, tokens: float, largest: float) -> float:
-        """Seconds that a call of so many tokens keeps for itself, among calls of `largest` at most.
-
-        A minute holds what is spaced within it and one call more, so the largest is left out of the rate. A call
-        beyond the whole limit has as many minutes as it takes.
+        A minute holds what is spaced within it and one call more, so the largest is left out of the token rate. A call
+        above the whole limit takes as many minutes as it needs.
         """
+        request = MINUTE / (USED * self.requests) if self.requests else 0.0
         if not self.tokens:
-            return 0.0
+            return request, 0.0
         if tokens >= self.tokens:
-            return MINUTE * tokens / self.tokens
+            return request, MINUTE * tokens / self.tokens
         rest = USED * self.tokens - largest
-        return MINUTE if tokens >= rest else MINUTE * tokens / rest
+        return request, MINUTE if tokens >= rest else MINUTE * tokens / rest
 
 
-def starts(
-    now: float, requests_from: float, tokens_from: float, spacings: Sequence[tuple[float, float]]
+def start_times(
+    now: float, requests_from: float, tokens_from: float, spacings: Sequence[Spacing]
 ) -> list[float]:
-    """Seconds from `now` until each call may start, given its (request, token) spacing and where both begin."""
+    """Seconds from `now` until each call may start, given where both schedules begin."""
     found = []
     for request, token in spacings:
         found.append(max(requests_from, tokens_from) - now)
@@ -64,62 +69,109 @@ def starts(
     return found
 
 
+class RateLimited(Exception):
+    """The next start is further away than the caller wants to wait."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What a call was expected to cost: `size` in bytes, and tokens."""
+
+    size: int
+    tokens: float
+
+
 class TokenEstimator:
-    """How many tokens a call will cost, learnt from those before; set right when its reply tells."""
+    """How many tokens a call will cost, learned from earlier replies."""
 
     def __init__(self) -> None:
         self.per_byte = 1 / 3  # a token is about four letters of English, one or two bytes of Chinese
-        self.written: float | None = None
+        self.output: float | None = None
 
-    def of(self, size: int, max_tokens: int | None) -> float:
-        """Of a request of `size` bytes; before any reply, half a thousand written at most."""
-        written = self.written if self.written is not None else min(max_tokens or 512, 512)
-        return size * self.per_byte + written
+    def estimate(self, request: Request) -> Reservation:
+        size = len(msgspec.json.encode(request["messages"]))
+        limit = request.get("max_tokens") or request.get("max_completion_tokens")
+        output = self.output
+        if output is None:
+            output = min(limit, 512) if isinstance(limit, int) else 512
+        return Reservation(size, size * self.per_byte + output)
 
-    def learn(self, size: int, read: int | None, written: int | None) -> None:
+    def learn(self, size: int, input_tokens: int | None, output_tokens: int | None) -> None:
         """Running means over about the last twenty replies."""
-        if read and size:
-            self.per_byte += (read / size - self.per_byte) / (5 if self.written is None else 20)
-        if written is not None:
-            self.written = written if self.written is None else self.written + (written - self.written) / 20
+        if input_tokens and size:
+            self.per_byte += (input_tokens / size - self.per_byte) / (5 if self.output is None else 20)
+        if output_tokens is not None:
+            output = float(output_tokens)
+            self.output = output if self.output is None else self.output + (output - self.output) / 20
 
 
-Reserve = Callable[[list[float], float], Awaitable[list[float]]]
+Reserve = Callable[[list[Spacing], float, float], Awaitable[list[float]]]
+"""Given the spacings of the next calls, the seconds by which earlier tokens were estimated wrong, and how long the
+caller would wait at most: the seconds until each call may start. Raises RateLimited beyond that."""
 
 
 class RateLimiter:
-    """Lets one worker's calls start when it is their time. `reserve` is told the tokens of the calls that wait, and
-    by how many seconds the tokens of earlier ones were guessed wrong; it answers with the seconds until each may start.
-    What it raises is waited out."""
+    """Starts one worker's calls at the times that `reserve` gives them."""
 
     def __init__(self, reserve: Reserve, limits: RateLimits = RateLimits()) -> None:
         self.limits = limits
+        self.estimator = TokenEstimator()
+        self.owed = 0.0  # seconds by which settled calls were estimated wrong
         self._reserve = reserve
         self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
         self._worker: asyncio.Task[None] | None = None
-        self._promised = 0  # starts that are reserved and have not come yet
+        self._reserved = 0  # starts that have not come yet
         self._last_start = 0.0
-        self._owed = 0.0
         self._largest = 0.0
 
-    async def turn(self, tokens: float) -> None:
-        """Returns when a call of about so many tokens may start."""
-        if not self.limits:
+    async def acquire(self, request: Request) -> Reservation | None:
+        """Returns when `request` may start; None where nothing is limited."""
+        reservation = self._estimated(request)
+        if reservation is not None:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((turn, reservation.tokens))
+            if self._worker is None or self._worker.done():
+                self._worker = asyncio.create_task(self._work())
+            await turn
+        return reservation
+
+    async def try_acquire(self, request: Request, max_wait: float) -> tuple[Reservation | None, float]:
+        """Reserves the start of one call, and returns it with the seconds until then.
+
+        Raises RateLimited, and reserves nothing, if that is more than `max_wait`.
+        """
+        reservation = self._estimated(request)
+        if reservation is None:
+            return None, 0.0
+        (wait,) = await self._reserve([self._spacing(reservation.tokens)], 0.0, max_wait)
+        return reservation, max(0.0, wait)
+
+    def settle(self, reservation: Reservation, reply: Reply | None) -> None:
+        """Corrects a reservation to what the call cost: nothing if refused, the estimate if the reply does not say."""
+        if reply is None:
+            self._correct(reservation.tokens, 0.0)
             return
-        self._largest = max(tokens, self._largest * FADING)
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((turn, tokens))
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
-        await turn
+        read, written = reply.usage.prompt_tokens, reply.usage.completion_tokens
+        self.estimator.learn(reservation.size, read, written)
+        if read is not None and written is not None:
+            self._correct(reservation.tokens, read + written)
 
-    def spacing(self, tokens: float) -> tuple[float, float]:
-        """Seconds that a call keeps for itself, as a request and by its tokens."""
-        return self.limits.request_spacing, self.limits.token_spacing(tokens, self._largest)
+    def _estimated(self, request: Request) -> Reservation | None:
+        if not self.limits:
+            return None
+        reservation = self.estimator.estimate(request)
+        self._largest = max(reservation.tokens, self._largest * DECAY)
+        return reservation
 
-    def correct(self, told: float, used: float) -> None:
-        """A call used so many tokens, where `turn` was told another number."""
-        self._owed += self.spacing(used)[1] - self.spacing(told)[1]
+    def _spacing(self, tokens: float) -> Spacing:
+        return self.limits.spacing(tokens, self._largest)
+
+    def _correct(self, estimated: float, used: float) -> None:
+        self.owed += self._spacing(used)[1] - self._spacing(estimated)[1]
 
     async def _work(self) -> None:
         now = asyncio.get_running_loop().time
@@ -129,40 +181,41 @@ class RateLimiter:
             if not costs:
                 await asyncio.sleep(max(0.002, self._last_start - now()))
                 continue
-            owed, self._owed = self._owed, 0.0
+            owed, self.owed = self.owed, 0.0
             try:
-                waits = await self._reserve(costs, owed)
+                waits = await self._reserve([self._spacing(cost) for cost in costs], owed, NO_LIMIT)
             except Exception:
-                self._owed += owed
-                await asyncio.sleep(PATIENCE_SECONDS)
+                # A database that is down is waited for: the run worker reports it.
+                self.owed += owed
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
-            self._promise([now() + wait for wait in waits], costs)
+            self._schedule([now() + wait for wait in waits], costs)
             await asyncio.sleep(max(0.0, waits[-1] - HORIZON_SECONDS / 2))
 
     def _next_costs(self) -> list[float]:
-        """Of the waiting calls that no start is reserved for: those of the next half second, one at least."""
+        """Of the waiting calls without a reserved start: those of the next half second, at least one."""
         costs: list[float] = []
         ahead = 0.0
-        for _, tokens in islice(self._waiting, self._promised, None):
-            ahead += max(self.spacing(tokens))
+        for _, tokens in islice(self._waiting, self._reserved, None):
+            ahead += max(self._spacing(tokens))
             if costs and ahead > HORIZON_SECONDS:
                 break
             costs.append(tokens)
         return costs
 
-    def _promise(self, starts: list[float], costs: list[float]) -> None:
-        for due, cost in zip(starts, costs, strict=True):
-            self._promised += 1
+    def _schedule(self, start_times: list[float], costs: list[float]) -> None:
+        for due, cost in zip(start_times, costs, strict=True):
+            self._reserved += 1
             asyncio.get_running_loop().call_at(due, self._start, due, cost)
-        self._last_start = starts[-1]
+        self._last_start = start_times[-1]
 
     def _start(self, due: float, tokens: float) -> None:
-        self._promised -= 1
+        self._reserved -= 1
         if asyncio.get_running_loop().time() - due > TOO_LATE_SECONDS:
             return
         while self._waiting:
             turn, wanted = self._waiting.popleft()
             if not turn.done():
-                self.correct(tokens, wanted)
+                self._correct(tokens, wanted)
                 turn.set_result(None)
                 return

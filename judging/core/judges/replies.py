@@ -14,7 +14,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a judge model said. `finish_reason` "length" means that it was cut by its own token limit."""
+    """`finish_reason` "length" means that it was cut by its token limit."""
 
     content: str
     reasoning_content: str | None

@@ -1,6 +1,6 @@
-"""Bytes of an answer → a Reply: server-sent events as they arrive, or one JSON document.
+"""Bytes of a response → a Reply: server-sent events as they arrive, or one JSON document.
 
-This is the hot path of a run: one typed decode per event, everything unusual behind an exception.
+The hot path of a run: one typed decode per event, everything unusual behind an exception.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 
 
 class ReplyReader:
-    """Collects one reply: `feed` bytes as they come, `finish` at the end of the stream."""
+    """Collects one reply: `feed` bytes as they arrive, `finish` at the end of the stream."""
 
     def __init__(self, status: int = 200, on_text: OnText | None = None) -> None:
         self.status = status
-        self.done = False  # the end mark was read: what follows does not matter
+        self.done = False  # the end mark was read
         self.size = 0  # characters of text so far
         self._on_text = on_text
         self._content: list[str] = []
@@ -67,15 +67,15 @@ class ReplyReader:
         self._finish_reason: str | None = None
         self._usage: Any = None
         self._model: str | None = None
-        self._is_document: bool | None = None  # one JSON document, no events; None until the first byte
-        self._tail = b""  # bytes of a line that has not ended yet
-        self._held = b""  # lines of an event that is no JSON yet
+        self._is_document: bool | None = None  # or events; None until the first byte
+        self._tail = b""  # of a line that has not ended yet
+        self._held = b""  # lines of an event that is not JSON yet
         self._bytes = 0
         self._understood = False
         self._odd = False
 
     def feed(self, data: bytes) -> None:
-        """Takes the next bytes. Raises JudgeError for an error told in the stream or a reply too long."""
+        """Raises JudgeError for an error in the stream, or a reply that is too long."""
         self._bytes += len(data)
         if self._tail:
             data = self._tail + data
@@ -92,7 +92,7 @@ class ReplyReader:
             raise Unusable("too_long", status=self.status)
 
     def finish(self, seconds: float, first_token_seconds: float | None) -> Reply:
-        """The reply. Raises Interrupted `cut` where the end is missing, Unusable where nothing is said."""
+        """Raises Interrupted `cut` if the end is missing, Unusable if there is nothing to read."""
         if self._is_document:
             self._read(self._tail)
         elif not self.done:
@@ -102,12 +102,12 @@ class ReplyReader:
         if self._held or not self._understood:
             raise Unusable("bad_reply", _shown(self._held or self._tail), status=self.status)
         reply = Reply(
-            content=self._mended("".join(self._content)),
-            reasoning_content=self._mended("".join(self._reasoning)) or None,
+            content=self._joined("".join(self._content)),
+            reasoning_content=self._joined("".join(self._reasoning)) or None,
             tool_calls=self._calls() or None,
-            finish_reason=self._mended(self._finish_reason or "") or None,
+            finish_reason=self._joined(self._finish_reason or "") or None,
             usage=_usage(self._usage),
-            model=self._mended(self._model or "") or None,
+            model=self._joined(self._model or "") or None,
             seconds=seconds,
             first_token_seconds=first_token_seconds,
             status=self.status,
@@ -138,7 +138,7 @@ class ReplyReader:
             self._take(chunk, payload)
 
     def _read_odd(self, payload: bytes) -> None:
-        """The end mark, half a surrogate pair, an event written over several lines, or nonsense."""
+        """The end mark, half a surrogate pair, an event over several lines, or nonsense."""
         if payload.strip() == b"[DONE]":
             self.done = True
             return
@@ -173,7 +173,7 @@ class ReplyReader:
             return
         self._understood = True
         for choice in chunk.choices:
-            # Another index is another answer, asked for with n > 1: a judge has one voice.
+            # Another index is another answer, requested with n > 1: only the first counts.
             if not choice.index:
                 self._take_choice(choice)
 
@@ -207,15 +207,15 @@ class ReplyReader:
 
     def _calls(self) -> list[Any]:
         calls = _merged(self._tool_calls)
-        return json.loads(self._mended(json.dumps(calls, ensure_ascii=False))) if self._odd else calls
+        return json.loads(self._joined(json.dumps(calls, ensure_ascii=False))) if self._odd else calls
 
-    def _mended(self, text: str) -> str:
-        # Halves of a surrogate pair that came in two events meet here; a half left alone is no character.
+    def _joined(self, text: str) -> str:
+        # Halves of a surrogate pair may arrive in two events; a single half is not a character.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if self._odd else text
 
 
 def _plain(content: str | list[Any]) -> str:
-    """The text of content that may come as parts: [{"type": "text", "text": "…"}]."""
+    """The text of content that may be a list of parts: [{"type": "text", "text": "…"}]."""
     if isinstance(content, str):
         return content
     texts = [part.get("text") if isinstance(part, dict) else part for part in content]
@@ -223,7 +223,7 @@ def _plain(content: str | list[Any]) -> str:
 
 
 def _merged(pieces: list[Any]) -> list[Any]:
-    """Tool calls put together again: the pieces of one call share its `index`, its arguments are appended."""
+    """Tool calls from their pieces: those of one call share its `index`, and its arguments are appended."""
     calls: dict[Any, Any] = {}
     for number, piece in enumerate(pieces):
         if not isinstance(piece, dict):

@@ -1,4 +1,4 @@
-"""Asks until there is a reply or no hope: retries with jitter, `Retry-After`, refused parameters left out."""
+"""Sends a request until it is answered or hopeless: retries with jitter, `Retry-After`, refused parameters left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judging.core.judges.replies import Reply
 from judging.core.judges.reply_reader import OnText
 from judging.core.judges.settings import JudgeSettings, Request, without
 
-# What is left out, one after the other, where a server says no without saying to what: the least usual first.
+# Left out, one after the other, where a server refuses without saying what: the least usual first.
 _SUSPECTS: tuple[frozenset[str], ...] = (
     frozenset({"separate_reasoning"}),
     frozenset({"stream_options"}),
@@ -29,23 +29,21 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Guard(Protocol):
-    """Who has a say before and after each HTTP try: limits, budgets, a run that was paused."""
+    """Decides before and after each try: limits, budgets, a run that was paused."""
 
     async def before(self, request: Request) -> None:
-        """Returns when the try may start. May raise JudgeError, which ends the asking, or anything of its own."""
+        """Returns when the try may start. May raise JudgeError, which ends the request, or anything of its own."""
         ...
 
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:
-        """How the try ended; both None if it was cancelled. Called once for each `before` that returned."""
+        """How the try ended; both are None if it was cancelled. Called once for each `before` that returned."""
         ...
 
-    def may_retry(self) -> bool:
-        """Whether one more try of the same request is granted."""
-        ...
+    def may_retry(self) -> bool: ...
 
 
 class NoGuard:
-    """The watch of a single question: everything may start at once."""
+    """Everything may start at once."""
 
     async def before(self, request: Request) -> None:
         return None
@@ -62,12 +60,12 @@ NO_GUARD = NoGuard()
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long one request is tried. Seconds; `tries` counts those of the same request.
+    """`tries` counts those of the same request; times are in seconds.
 
-    `down_seconds`: how long requests wait for a server that is down before they fail too.
-    `suspect_parameters`: look for what a server refuses without naming it. Switch it off once the endpoint
-    has answered such a request, or each bad prompt costs four calls more.
-    `hopeless`: so many requests of a run in a row that failed for the endpoint's settings pause it; None: never.
+    `max_outage_seconds`: how long requests wait for a server that is down before they fail too.
+    `suspect_parameters`: find out what a server refuses without naming it. Switch it off once the endpoint has
+    answered such a request, or each bad prompt costs four calls more.
+    `max_consecutive_failures`: so many requests in a row that failed for the endpoint's settings pause a run.
     """
 
     tries: int = 5
@@ -76,13 +74,13 @@ class RetryPolicy:
     longest_retry_after: float = 120.0
     total_seconds: float = 1800.0
     suspect_parameters: bool = True
-    down_seconds: float = float("inf")
+    max_outage_seconds: float = float("inf")
     max_consecutive_failures: int | None = 10
 
 
 @dataclass(frozen=True, slots=True)
 class RequestAttempt:
-    """One HTTP try; `waited` is how long we rested after it, seconds."""
+    """One HTTP try; `waited` is the pause after it, in seconds."""
 
     started_unix: float
     seconds: float
@@ -94,9 +92,9 @@ class RequestAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AskResult:
-    """How it ended. An unusable reply (`empty_reply`, `truncated`) is there beside its error.
+    """How a request ended. An unusable reply (`empty_reply`, `truncated`) is there beside its error.
 
-    `request` is as last sent; `refuses` is what was newly learnt that the server refuses, to be remembered.
+    `request` is as last sent; `refuses` is what the server was newly found to refuse.
     """
 
     reply: Reply | None
@@ -114,19 +112,19 @@ async def ask_with_retries(
     policy: RetryPolicy = RetryPolicy(),
     sleep: Sleep = asyncio.sleep,
     random: Random | None = None,
-    watch: Guard = NO_GUARD,
+    guard: Guard = NO_GUARD,
     on_text: OnText | None = None,
 ) -> AskResult:
-    """The reply to `request`, or the error that it ended with; raises only cancellation and what `watch` raises."""
-    asking = _Asking(policy, random or Random(), watch, request)
+    """Raises only cancellation, and what `guard` raises besides JudgeError."""
+    asking = _Retries(policy, random or Random(), guard, request)
     while True:
         try:
-            await watch.before(asking.request)
+            await guard.before(asking.request)
         except JudgeError as error:
             return asking.ended(None, error)
         started = time.time(), time.perf_counter()
         try:
-            reply = await _watched(client, settings, asking.request, watch, on_text)
+            reply = await _guarded(client, settings, asking.request, guard, on_text)
         except JudgeError as error:
             wait = asking.failed(error, *started)
             if wait is None:
@@ -138,10 +136,10 @@ async def ask_with_retries(
             return asking.ended(reply, None)
 
 
-async def _watched(
-    client: httpx.AsyncClient, settings: JudgeSettings, request: Request, watch: Guard, on_text: OnText | None
+async def _guarded(
+    client: httpx.AsyncClient, settings: JudgeSettings, request: Request, guard: Guard, on_text: OnText | None
 ) -> Reply:
-    """One try, whose end is told to `watch` however it comes."""
+    """One try, whose end `guard` gets however it comes."""
     reply, failure = None, None
     try:
         reply = await ask(client, settings, request, on_text=on_text)
@@ -149,17 +147,17 @@ async def _watched(
         failure = error
         raise
     finally:
-        watch.after(reply, failure)
+        guard.after(reply, failure)
     return reply
 
 
-class _Asking:
-    """The decisions between the calls for one request."""
+class _Retries:
+    """The decisions between the tries of one request."""
 
-    def __init__(self, policy: RetryPolicy, random: Random, watch: Guard, request: Request) -> None:
+    def __init__(self, policy: RetryPolicy, random: Random, guard: Guard, request: Request) -> None:
         self.policy = policy
         self.random = random
-        self.watch = watch
+        self.guard = guard
         self.original = self.request = request
         self.calls: list[RequestAttempt] = []
         self.tries = 0
@@ -169,7 +167,7 @@ class _Asking:
         self.first_refusal: JudgeError | None = None
 
     def failed(self, error: JudgeError, started_unix: float, started: float) -> float | None:
-        """Seconds to wait before the next call, whose request may be another; None to give up."""
+        """Seconds until the next try, whose request may be another; None to give up."""
         wait = 0.0 if self._adapted(error) else self._wait(error)
         self.note(started_unix, started, error.status, error, wait or 0.0)
         return wait
@@ -188,14 +186,14 @@ class _Asking:
 
     def ended(self, reply: Reply | None, error: JudgeError | None) -> AskResult:
         answered = error is None or error.reply is not None
-        # What a search without success left out was not what was wrong.
+        # What a search without success left out was not the cause.
         learnt = self.named | (self.suspected if answered else frozenset())
         if error is not None and error.status in (400, 422) and self.first_refusal is not None:
             error = self.first_refusal
         return AskResult(reply, error, tuple(self.calls), self.request, learnt)
 
     def _adapted(self, error: JudgeError) -> bool:
-        """Whether there is another request to try: without what is refused, or may be."""
+        """Whether there is another request to try, without what is refused or may be."""
         fresh = error.refused - self.named
         if fresh:
             self.named |= fresh
@@ -214,16 +212,35 @@ class _Asking:
 
     def _wait(self, error: JudgeError) -> float | None:
         self.tries += 1
-        if not error.retry or self.tries >= self.policy.tries or not self.watch.may_retry():
+        if not error.retry or self.tries >= self.policy.tries or not self.guard.may_retry():
             return None
         wait = self._pause(error.retry_after)
         spent = sum(call.seconds + call.waited for call in self.calls)
         return wait if spent + wait <= self.policy.total_seconds else None
 
     def _pause(self, retry_after: float | None) -> float:
-        """Full jitter: any time up to the doubling bound, and never before the server's own time."""
+        """Full jitter: any time up to the doubling bound, but not before the server's own time."""
         bound = min(self.policy.longest_wait, self.policy.base_seconds * 2.0 ** (self.tries - 1))
         jitter = self.random.uniform(0.0, bound)
         if retry_after is None:
             return jitter
         return min(retry_after, self.policy.longest_retry_after) + min(jitter, self.policy.base_seconds)
+
+
+class RetryBudget:
+    """The retries left to an endpoint: a hundred, and one more per reply. A server that fails more often than it
+    answers does not get twice the load for it."""
+
+    def __init__(self, most: float = 100.0, per_reply: float = 1.0) -> None:
+        self._most = self._left = most
+        self._per_reply = per_reply
+
+    def earn(self) -> None:
+        self._left = min(self._most, self._left + self._per_reply)
+
+    def spend(self) -> bool:
+        """Takes one; whether there was one left."""
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

@@ -1,6 +1,6 @@
-"""The scripted judge: an OpenAI-compatible server that says what it is told to, faults included.
+"""The scripted judge: an OpenAI-compatible server whose answers and faults are given by a script.
 
-For tests, demonstrations and load: nothing is patched anywhere, the client talks to a real socket.
+For tests, demos and load tests: the client talks to a real socket, nothing is patched.
 
     with ScriptedJudge(reply="Score: [[7]]") as judge:
         ...                      # judge.url, judge.requests
@@ -33,7 +33,7 @@ MODEL = "scripted-judge"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server does with one request. A `body` is sent as it is, in place of the content."""
+    """What the server does with one request. A `body` is sent as it is, instead of the content."""
 
     content: str | None = ""
     reasoning: str | None = None
@@ -49,7 +49,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Received:
-    """One request as it arrived; the body is decoded only where someone looks."""
+    """One request as it arrived; the body is decoded when it is used."""
 
     method: str
     path: str
@@ -73,7 +73,7 @@ Script = Callable[[Received], Answer | str]
 
 
 def refusal(status: int, message: str, *, retry_after: str | None = None, **fields: Any) -> Answer:
-    """An error status with the body that OpenAI gives it."""
+    """An error response as OpenAI sends it."""
     body = msgspec.json.encode({"error": {"message": message, **fields}})
     headers = (("content-type", "application/json"),)
     return Answer(
@@ -98,23 +98,23 @@ def empty() -> Answer:
 
 
 def cut() -> Answer:
-    """The connection closes before a byte is answered."""
+    """The connection closes before the first byte of the answer."""
     return Answer(fault="cut")
 
 
 def half_stream(content: str = "Score: [[7]]") -> Answer:
-    """The reply breaks off in its middle."""
+    """The connection closes in the middle of the reply."""
     return Answer(content=content, fault="half_stream")
 
 
 def hang() -> Answer:
-    """Nothing is ever answered."""
+    """There is never an answer."""
     return Answer(fault="hang")
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Seconds before the answer: fixed (sigma 0) or log-normal about `median`, the same for the same seed."""
+    """Seconds before the answer: fixed (sigma 0) or log-normal around `median`, the same for the same seed."""
 
     median: float = 0.0
     sigma: float = 0.0
@@ -195,7 +195,7 @@ class Server:
             return await _half(request, answer)
         if answer.body is not None or answer.status != 200:
             return _plain(answer)
-        # The member's bytes are looked for: decoding each body would cost a load test too much.
+        # A search in the bytes: decoding each body would cost a load test too much.
         if b'"stream":true' in received.raw or b'"stream": true' in received.raw:
             return web.Response(body=streamed(answer), headers={"content-type": "text/event-stream"})
         return web.Response(body=document(answer), headers={"content-type": "application/json"})
@@ -304,21 +304,23 @@ async def _half(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
     await response.write(events[: len(events) // 2])
-    # What was written must leave before the connection is torn down under it.
+    # What was written must be sent before the connection is aborted.
     await asyncio.sleep(0.05)
     _aborted(request)
     return response
 
 
 def _aborted(request: web.BaseRequest) -> web.Response:
-    """Tears the connection down; the response is for aiohttp, nobody receives it."""
+    """Aborts the connection; the response is only for aiohttp."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="An OpenAI-compatible server that always says the same.")
+    parser = argparse.ArgumentParser(
+        description="An OpenAI-compatible server that always gives the same reply."
+    )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8001)
     parser.add_argument("--reply", default="Score: [[7]]")

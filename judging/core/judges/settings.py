@@ -1,4 +1,4 @@
-"""How one judge model is reached and what is sent to it. No network here."""
+"""How a model is reached and what is sent to it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,12 @@ from judging.core.judges.errors import Unreachable
 
 Request = dict[str, Any]
 
-# What we add or adapt by ourselves, and may therefore take back when a server refuses it.
-OUR_PARAMETERS = ("separate_reasoning", "stream_options", "stream")
-ADAPTABLE = frozenset({*OUR_PARAMETERS, "temperature", "max_tokens"})
-
 _VERSION = re.compile(r"v\d+[a-z0-9]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `first_byte` counts from when `connect` would be over, `idle` between two pieces of a reply."""
+    """Seconds. `first_byte` counts from the end of `connect`, `idle` between two pieces of a reply."""
 
     connect: float = 10.0
     first_byte: float = 300.0
@@ -33,7 +29,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """One endpoint, model and way of asking. `refuses` names what the server was found not to take."""
+    """One endpoint, model and its parameters. `refuses`: parameters that the server was found to refuse."""
 
     url: str
     model: str
@@ -48,14 +44,14 @@ class JudgeSettings:
     timeouts: Timeouts = Timeouts()
 
     def secrets(self) -> tuple[str, ...]:
-        """Strings that must never be stored or shown: the key, header values, the proxy's password."""
+        """What must never be stored or shown: the key, header values, the proxy's password."""
         password = urlsplit(self.proxy).password if "@" in self.proxy else None
         found = (self.api_key.strip(), *self.headers.values(), password or "")
         return tuple(secret for secret in found if len(secret) >= 4)
 
 
 def build_request(settings: JudgeSettings, prompt: str) -> Request:
-    """The JSON body that asks `prompt`; without what the server refuses.
+    """The JSON body for `prompt`, without what the server refuses.
 
     A generation parameter may switch off `stream` or `separate_reasoning`, but not replace model or messages.
     """
@@ -68,7 +64,7 @@ def build_request(settings: JudgeSettings, prompt: str) -> Request:
 def request_of(
     settings: JudgeSettings, messages: Sequence[Mapping[str, Any]], params: Mapping[str, Any]
 ) -> Request:
-    """The JSON body that sends `messages` as they are; without what the server refuses."""
+    """The JSON body for `messages`, without what the server refuses."""
     request: Request = {
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -81,7 +77,7 @@ def request_of(
 
 
 def without(request: Request, refuses: frozenset[str]) -> Request:
-    """The request less what is refused; a refused `max_tokens` becomes `max_completion_tokens`."""
+    """The request without what is refused; a refused `max_tokens` becomes `max_completion_tokens`."""
     kept = {name: value for name, value in request.items() if name not in refuses}
     if "max_tokens" in refuses and "max_tokens" in request:
         kept.setdefault("max_completion_tokens", request["max_tokens"])
@@ -93,21 +89,21 @@ def without(request: Request, refuses: frozenset[str]) -> Request:
 
 @lru_cache(maxsize=256)
 def chat_url(url: str) -> str:
-    """The address of chat completions, given with or without scheme, `/v1` and `/chat/completions`.
+    """The address of chat completions, from one with or without scheme, `/v1` and `/chat/completions`.
 
-    Raises Unreachable `bad_url` for what is no http(s) address or carries a password.
+    Raises Unreachable `bad_url` if it is not an http(s) address, or contains a password.
     """
     parts = _split(url)
     path = parts.path.rstrip("/")
     if not path.endswith("/chat/completions"):
-        # Some services count their own versions (/api/v3, /v1beta/openai): nothing is put before those.
+        # Some services count their own versions (/api/v3, /v1beta/openai): those stay as they are.
         versioned = any(_VERSION.fullmatch(segment) for segment in path.split("/"))
         path += "/chat/completions" if versioned else "/v1/chat/completions"
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
 
 def models_url(url: str) -> str:
-    """The address that lists models, beside the one that `chat_url` gives."""
+    """The address that lists the models."""
     return chat_url(url).replace("/chat/completions", "/models")
 
 
@@ -126,7 +122,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _guessed_scheme(address: str) -> str:
-    """Bare `host:port`, addresses and one-word hosts are one's own network; other bare names are services."""
+    """`host:port`, IP addresses and one-word hosts are local; other names without a scheme are services."""
     host = address.split("/", 1)[0]
     if ":" in host or "." not in host:
         return "http"

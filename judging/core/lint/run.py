@@ -2,34 +2,38 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from datasets.core.variables import is_reference
-from judging.core.jail.job import Failure
-from judging.core.jail.pool import Jail
 from judging.core.lint.findings import Code, Finding, Lint, Longest, Met, Rows
-from judging.core.lint.known import LATE, KnownNames
+from judging.core.lint.known_names import LATE, KnownNames
 from judging.core.prompts import NameAt, Names, Rendered, RenderItem, names_of, render
+from judging.core.sandbox.job import Failure
+from judging.core.sandbox.pool import Sandbox
+from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.core.tokens import estimated_tokens
 
-Subject = tuple[int, RenderItem | Failure]
+Subject = tuple[int, RenderItem | Failure]  # a row's line, and what the template sees of one of its answers
+Answer = tuple[
+    int, dict[str, Any], dict[str, Any] | None
+]  # a row's line, its data, one of its answers or None
 _BATCH = 500
 _REFERENCE = ("data", "ref_answer")
 
 
-def lint(jail: Jail, template: str, subjects: Iterable[Subject]) -> Lint:
+def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
     """What is wrong with a template, over all subjects: a row's line with what a render of it sees.
 
     A row's subjects (its answers) follow each other; a Failure stands for a preprocess that failed. Memory does not
-    grow with their number. JailRefused, JailBroken as ``Jail.run``.
+    grow with their number. SandboxRefused, SandboxBroken as ``Sandbox.run``.
     """
-    names, broken = names_of(jail, template)
+    names, broken = names_of(sandbox, template)
     if broken:
         return Lint((Met(broken.line, broken.message).finding(_code(broken)),))
     linting = _Linting(names)
     for batch in _batches(subjects):
         items = [item for _, item in batch if isinstance(item, RenderItem)]
-        rendered = iter(render(jail, template, items, "lenient"))
+        rendered = iter(render(sandbox, template, items, "lenient"))
         for line, item in batch:
             if isinstance(item, Failure):
                 linting.add_failed_script(line, item)
@@ -143,3 +147,26 @@ def _tells(note: NameAt, item: RenderItem) -> bool:
     root = _root(note.name)
     has_no_value_yet = root in LATE or (root == "response" and item.response is None)
     return note.name not in ("", "data", "response") and not has_no_value_yet
+
+
+def subjects(sandbox: Sandbox, answers: Iterable[Answer], script: str | None) -> Iterator[Subject]:
+    """What the template sees of each answer, after the preprocess script if there is one."""
+    rest = iter(answers)
+    if not script:
+        for line, data, response in rest:
+            yield line, RenderItem(data, response)
+        return
+    while batch := list(islice(rest, _BATCH)):
+        ran = run_preprocess(sandbox, script, [(data, response or {}) for _line, data, response in batch])
+        for (line, data, response), outcome in zip(batch, ran, strict=True):
+            yield line, _after(outcome, data, response)
+
+
+def _after(
+    outcome: ScriptOutcome, data: dict[str, Any], response: dict[str, Any] | None
+) -> RenderItem | Failure:
+    if outcome.failure:
+        return outcome.failure
+    added = outcome.changed["response"]
+    seen = response if response is None and not added else (response or {}) | added
+    return RenderItem(data | outcome.changed["data"], seen, outcome.result)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from judging.core.rules import words
-from judging.core.rules.arguments import read_format, read_format_argument, read_length
-from judging.core.rules.fields import path_of
-from judging.core.rules.functions import BY_WORD, FUNCTIONS, OPTIONAL, Function
+from judging.core.rules import keywords
+from judging.core.rules.formats import path_of
+from judging.core.rules.functions import BY_WORD, FUNCTIONS
 from judging.core.rules.parse import parse
 from judging.core.rules.program import (
+    OPTIONAL,
     Argument,
     Block,
     Code,
     Entry,
     Field,
     Format,
+    Function,
     Place,
     Problem,
     Program,
@@ -26,10 +27,11 @@ from judging.core.rules.program import (
     Word,
 )
 from judging.core.rules.python_blocks import PythonProblem, scoring_function
+from judging.core.rules.write import read_format, read_format_argument, read_length
 
 _MEAN = "mean"
 _MOST_GUESSES = 100  # looking for the word that was meant is slow beside everything else
-_LABEL_KINDS = {"rule": words.RULE_LABEL, "code": words.CODE_LABEL}
+_LABEL_KINDS = {"rule": keywords.RULE_LABEL, "code": keywords.CODE_LABEL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,15 @@ def language_of(sheet: Sheet) -> str:
     """The language that the program's own words are written in: `zh`, `en`, or '' where there are none."""
     entries = (*sheet.entries, *sheet.misplaced)
     functions = [function.name for function in FUNCTIONS]
-    written: list[tuple[str, list[words.Pair]]] = []
+    written: list[tuple[str, list[keywords.Pair]]] = []
     for entry in entries:
         is_own_name = entry.name.text.startswith("@")
-        written += [(entry.name.text, list(words.OWN_NAMES))] if is_own_name else []
-        written += [(entry.function.text, [words.TEXT] if _is_setting(entry) else functions)]
-    return words.language_of(
-        (word, pairs) for word, pairs in written if word not in (*words.AGGREGATES, words.JSON, words.XML)
+        written += [(entry.name.text, list(keywords.OWN_NAMES))] if is_own_name else []
+        written += [(entry.function.text, [keywords.TEXT] if _is_setting(entry) else functions)]
+    return keywords.language_of(
+        (word, pairs)
+        for word, pairs in written
+        if word not in (*keywords.AGGREGATES, keywords.JSON, keywords.XML)
     )
 
 
@@ -98,7 +102,7 @@ class _Checker:
 
     def _near(self, word: str, known: Iterable[str]) -> str:
         self.guesses += 1
-        return words.near(word, known) if self.guesses <= _MOST_GUESSES else ""
+        return keywords.near(word, known) if self.guesses <= _MOST_GUESSES else ""
 
     # settings
 
@@ -109,15 +113,17 @@ class _Checker:
             return None
         kind, root = entry.function, entry.argument
         form = read_format(kind.text, root.text if root else "")
-        if form is None and root is not None and kind.text in words.FORMATS:
-            code = "argument_invalid" if kind.text == words.XML else "argument_unexpected"
+        if form is None and root is not None and kind.text in keywords.FORMATS:
+            code = "argument_invalid" if kind.text == keywords.XML else "argument_unexpected"
             self._note(code, root.place, function=kind.text, met=root.text, kind="root")
         elif form is None:
-            self._note("unknown_format", kind.place, met=kind.text, near=self._near(kind.text, words.FORMATS))
+            self._note(
+                "unknown_format", kind.place, met=kind.text, near=self._near(kind.text, keywords.FORMATS)
+            )
         return form
 
     def _aggregate(self) -> str:
-        entries = [entry for entry in self.sheet.entries if entry.name.text in words.AGGREGATE]
+        entries = [entry for entry in self.sheet.entries if entry.name.text in keywords.AGGREGATE]
         for again in entries[1:]:
             first = str(entries[0].name.place.line)
             self._note("duplicate_aggregate", again.name.place, name=again.name.text, first=first)
@@ -127,8 +133,8 @@ class _Checker:
 
     def _check_aggregate(self, entry: Entry) -> None:
         met, further = entry.function, entry.argument
-        if met.text not in words.AGGREGATES:
-            near = self._near(met.text, words.AGGREGATES)
+        if met.text not in keywords.AGGREGATES:
+            near = self._near(met.text, keywords.AGGREGATES)
             self._note("unknown_aggregate", met.place, met=met.text, near=near)
         elif further is not None:
             self._note("argument_unexpected", further.place, function=met.text, met=further.text)
@@ -157,7 +163,7 @@ class _Checker:
 
     def _note_unknown_function(self, entry: Entry) -> None:
         met, name = entry.function, entry.name.text
-        known = [word for pair in words.OWN_NAMES for word in pair.both()]
+        known = [word for pair in keywords.OWN_NAMES for word in pair.both()]
         # `@聚合法式:min` is a name misspelt, not a function.
         near_name = self._near(name, known) if name.startswith(("@", "＠")) and name not in known else ""
         near = "" if near_name else self._near(met.text, BY_WORD)
@@ -196,7 +202,7 @@ class _Checker:
         if not lines and not self.sheet.misplaced and not _has_bad_lines(self.sheet):
             place = self.sheet.format.name.place if self.sheet.format else self.sheet.header_end
             self._note("no_rules", place)
-        whole = [entry.name.text in words.WHOLE for entry in lines]
+        whole = [entry.name.text in keywords.WHOLE for entry in lines]
         if True in whole and False in whole:
             odd = lines[whole.index(not whole[0])].name
             self._note("mixed_fields", odd.place, name=odd.text)
@@ -217,7 +223,7 @@ class _Checker:
                 self._note("block_duplicate", block.label.place, label=label, first=first)
                 continue
             self.blocks[label] = block
-            if label.startswith(words.CODE_LABEL.both()) or label in called:
+            if label.startswith(keywords.CODE_LABEL.both()) or label in called:
                 self._check_python(block)
 
     def _check_python(self, block: Block) -> None:
@@ -243,7 +249,7 @@ class _Checker:
 
 
 def _is_setting(entry: Entry) -> bool:
-    return entry.name.text in words.FORMAT or entry.name.text in words.AGGREGATE
+    return entry.name.text in keywords.FORMAT or entry.name.text in keywords.AGGREGATE
 
 
 def _has_bad_lines(sheet: Sheet) -> bool:
@@ -255,8 +261,8 @@ def _behind(word: Word) -> Place:
 
 
 def _field(name: Word) -> Field:
-    if name.text in words.ALL:
+    if name.text in keywords.ALL:
         return Field("all", written=name.text)
-    if name.text in words.WHOLE:
+    if name.text in keywords.WHOLE:
         return Field("whole", written=name.text)
     return Field("named", name.text, path_of(name.text), name.text)

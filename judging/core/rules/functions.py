@@ -1,57 +1,150 @@
-"""The table of scoring functions. Adding one is one entry here and its sentence in the shell (held by a test)."""
+"""The scoring functions, their table, and the aggregates. docs: CONTRIBUTING.md, "A rule function"."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
 
-from judging.core.rules import scoring
-from judging.core.rules.scoring import Scored
-from judging.core.rules.values import Value
-from judging.core.rules.words import Pair
+from judging.core.rules.formats import NotInFormat, read_fields
+from judging.core.rules.keywords import Pair
+from judging.core.rules.program import BEST, WORST, Format, Function, Length, Reason, Scored
+from judging.core.rules.values import Value, identity, same, text_of
 
-ArgumentKind = Literal["none", "length", "format", "constant", "replacement", "rule", "code"]
-OPTIONAL: frozenset[ArgumentKind] = frozenset({"none", "replacement"})
-
-Scorer = Callable[[Value, Value, Any], Scored]
+_EQUAL, _DIFFERENT = Scored(BEST, Reason("equal")), Scored(WORST, Reason("different"))
+_FORMAT_HELD = Scored(BEST, Reason("format_held"))
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """One function. `code` is also the name of its help; `by` says who scores: we, the judge model, a Python block.
+def exact_match(answer: Value, reference: Value, _argument: None) -> Scored:
+    """5 if equal by value."""
+    return _EQUAL if same(answer, reference) else _DIFFERENT
 
-    `score` takes the answer's value, the reference's (None where it is not needed), the argument.
+
+def length(answer: Value, _reference: Value, limit: Length) -> Scored:
+    """5 if the text, white space at its ends left out, has a length within the limit (code points)."""
+    count = len(text_of(answer).strip())
+    params = {"length": str(count), "low": str(limit.low), "high": str(limit.high)}
+    if limit.low <= count <= limit.high:
+        return Scored(BEST, Reason("length_within", params))
+    return Scored(WORST, Reason("length_beyond", params))
+
+
+def has_format(answer: Value, _reference: Value, form: Format) -> Scored:
+    """5 if the field's text has the format."""
+    try:
+        read_fields(form, text_of(answer))
+    except NotInFormat as error:
+        return Scored(WORST, Reason(error.reason, error.params))
+    return _FORMAT_HELD
+
+
+def equals(answer: Value, _reference: Value, constant: str) -> Scored:
+    """5 if the field's text is the constant."""
+    same_text = text_of(answer) == constant
+    return Scored(BEST if same_text else WORST, _compared(same_text, constant))
+
+
+def not_equals(answer: Value, _reference: Value, constant: str) -> Scored:
+    """5 if the field's text is not the constant."""
+    same_text = text_of(answer) == constant
+    return Scored(WORST if same_text else BEST, _compared(same_text, constant))
+
+
+def _compared(same_text: bool, constant: str) -> Reason:
+    return Reason("is_constant" if same_text else "is_not_constant", {"constant": constant})
+
+
+def contained_in(answer: Value, reference: Value, argument: str | None) -> Scored:
+    """5 if the answer is a part of the reference, in whose place an argument may stand."""
+    if is_part(answer, reference):
+        return _compared_with("part_of", BEST, argument)
+    return _compared_with("not_part_of", WORST, argument)
+
+
+def contains(answer: Value, reference: Value, argument: str | None) -> Scored:
+    """5 if the reference, in whose place an argument may stand, is a part of the answer."""
+    if is_part(reference, answer):
+        return _compared_with("holds", BEST, argument)
+    return _compared_with("does_not_hold", WORST, argument)
+
+
+def _compared_with(what: str, score: int, argument: str | None) -> Scored:
+    if argument is None:
+        return Scored(score, Reason(f"{what}_reference"))
+    return Scored(score, Reason(f"{what}_argument", {"argument": argument}))
+
+
+def is_part(part: Value, whole: Value) -> bool:
+    """Substring; of lists every element; of objects every pair; other values must be equal.
+
+    A single value beside a list counts as a list of one.
     """
+    if isinstance(part, list) or isinstance(whole, list):
+        return set(map(identity, _as_list(part))) <= set(map(identity, _as_list(whole)))
+    if isinstance(part, str) and isinstance(whole, str):
+        return part in whole
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(key in whole and same(value, whole[key]) for key, value in part.items())
+    return same(part, whole)
 
-    code: str
-    name: Pair
-    argument: ArgumentKind
-    needs_reference: bool
-    by: Literal["machine", "judge", "code"]
-    score: Scorer | None = None
+
+def _as_list(value: Value) -> list[Value]:
+    return value if isinstance(value, list) else [value]
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function("exact_match", Pair("精确匹配", "exact_match"), "none", True, "machine", scoring.exact_match),
+    Function("exact_match", Pair("精确匹配", "exact_match"), "none", True, "machine", exact_match),
     Function("fuzzy_match", Pair("模糊匹配", "fuzzy_match"), "none", True, "judge"),
-    Function("length", Pair("字数限制", "length"), "length", False, "machine", scoring.length),
-    Function("format", Pair("格式限制", "format"), "format", False, "machine", scoring.has_format),
-    Function("equals", Pair("常量等于", "equals"), "constant", False, "machine", scoring.equals),
-    Function(
-        "not_equals", Pair("常量不等于", "not_equals"), "constant", False, "machine", scoring.not_equals
-    ),
+    Function("length", Pair("字数限制", "length"), "length", False, "machine", length),
+    Function("format", Pair("格式限制", "format"), "format", False, "machine", has_format),
+    Function("equals", Pair("常量等于", "equals"), "constant", False, "machine", equals),
+    Function("not_equals", Pair("常量不等于", "not_equals"), "constant", False, "machine", not_equals),
     Function(
         "contained_in",
         Pair("精确存在于", "contained_in"),
         "replacement",
         True,
         "machine",
-        scoring.contained_in,
+        contained_in,
     ),
-    Function("contains", Pair("精确全包括", "contains"), "replacement", True, "machine", scoring.contains),
+    Function("contains", Pair("精确全包括", "contains"), "replacement", True, "machine", contains),
     Function("rule", Pair("自然语言规则", "rule"), "rule", True, "judge"),
     Function("python", Pair("Python代码", "python"), "code", True, "code"),
 )
 
 BY_WORD: dict[str, Function] = {word: function for function in FUNCTIONS for word in function.name.both()}
+
+
+Score = int | float
+
+
+def aggregate(name: str, scores: Sequence[Score]) -> Score:
+    """min, max, mean, median or mode (the lowest of those that tie) of at least one score."""
+    return _AGGREGATES[name](scores)
+
+
+def _mean(scores: Sequence[Score]) -> Score:
+    mean = math.fsum(scores) / len(scores)
+    # Rounding must not carry it past the scores themselves.
+    return min(max(mean, min(scores)), max(scores))
+
+
+def _median(scores: Sequence[Score]) -> Score:
+    ordered = sorted(scores)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else _mean(ordered[middle - 1 : middle + 1])
+
+
+def _mode(scores: Sequence[Score]) -> Score:
+    counts = Counter(scores)
+    most = max(counts.values())
+    return min(score for score, count in counts.items() if count == most)
+
+
+_AGGREGATES: dict[str, Callable[[Sequence[Score]], Score]] = {
+    "min": min,
+    "max": max,
+    "mean": _mean,
+    "median": _median,
+    "mode": _mode,
+}

@@ -7,20 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judging.core.rules.conclude import conclude
-from judging.core.rules.formats import NotInFormat, check_depth
-from judging.core.rules.plan import (
+from judging.core.rules.evaluate import (
     ANSWER_LACKS,
     FIELD_MISSING,
     PENDING,
     REFERENCE_FORMAT,
-    Call,
     Evaluation,
     Line,
+    conclude,
     plan,
 )
-from judging.core.rules.program import Code, Program, Rule
-from judging.core.rules.scoring import BEST, Reason, Scored
+from judging.core.rules.formats import NotInFormat, check_depth
+from judging.core.rules.program import BEST, Call, Code, Program, Reason, Rule, Scored
 from judging.core.rules.values import Number, Value, from_python, text_of
 
 BREAKS_RULE, OTHER_TYPE = "reference.breaks_rule", "reference.other_type"
@@ -41,7 +39,7 @@ class Complaint:
 
 
 @dataclass(slots=True)
-class Minded:
+class ReferenceFinding:
     """A complaint of some rows: how many, the first of their lines, and the reason of the very first."""
 
     code: str
@@ -58,12 +56,12 @@ class Minded:
 
 
 @dataclass(frozen=True, slots=True)
-class Lint:
+class ReferenceLint:
     """Of `rows` references `minded` have a complaint; complaints by line of the program, the most frequent first."""
 
     rows: int
     minded: int
-    complaints: list[Minded]
+    complaints: list[ReferenceFinding]
 
 
 class References:
@@ -74,8 +72,8 @@ class References:
         self._lines = {rule.target.name: rule.place.line for rule in reversed(program.rules)}
         self._all = next((rule.place.line for rule in program.rules if rule.target.kind == "all"), 0)
         self._rows = self._minded = 0
-        self._found: dict[tuple[int, str, str], Minded] = {}
-        self._kinds: dict[tuple[str, str], Minded] = {}
+        self._found: dict[tuple[int, str, str], ReferenceFinding] = {}
+        self._kinds: dict[tuple[str, str], ReferenceFinding] = {}
         self._faultless: Counter[Kinds] = (
             Counter()
         )  # rows without another complaint, by the kinds of their fields
@@ -91,7 +89,7 @@ class References:
             else:
                 self._note(row, one, ())
 
-    def found(self) -> Lint:
+    def found(self) -> ReferenceLint:
         """What was minded so far."""
         usual = self._usual()
         odd = [
@@ -103,7 +101,7 @@ class References:
             if any(usual[name] != kind for name, kind in kinds)
         )
         every = [*self._found.values(), *odd]
-        return Lint(self._rows, minded, sorted(every, key=lambda one: (one.line, -one.rows)))
+        return ReferenceLint(self._rows, minded, sorted(every, key=lambda one: (one.line, -one.rows)))
 
     def _scored(self, evaluations: list[Evaluation]) -> Any:
         """The lines of each evaluation, Python blocks run: many calls of a block together."""
@@ -124,10 +122,12 @@ class References:
         self._rows += 1
         for one in complaints:
             key = (one.line, one.name, one.code)
-            self._found.setdefault(key, Minded(one.code, one.line, one.name, one.reason)).add(row)
+            self._found.setdefault(key, ReferenceFinding(one.code, one.line, one.name, one.reason)).add(row)
         for name, kind in kinds:
             line = self._lines.get(name, self._all)
-            self._kinds.setdefault((name, kind), Minded(OTHER_TYPE, line, name, Reason(OTHER_TYPE))).add(row)
+            self._kinds.setdefault(
+                (name, kind), ReferenceFinding(OTHER_TYPE, line, name, Reason(OTHER_TYPE))
+            ).add(row)
         if complaints:
             self._minded += 1
         else:
@@ -141,10 +141,10 @@ class References:
                 usual[name] = one.rows, kind
         return {name: kind for name, (_rows, kind) in usual.items()}
 
-    def _odd(self, name: str, kind: str, usual: str) -> Minded:
+    def _odd(self, name: str, kind: str, usual: str) -> ReferenceFinding:
         one = self._kinds[name, kind]
         reason = Reason(OTHER_TYPE, {"name": name, "met": kind, "usual": usual})
-        return Minded(OTHER_TYPE, one.line, name, reason, one.rows, one.first)
+        return ReferenceFinding(OTHER_TYPE, one.line, name, reason, one.rows, one.first)
 
 
 def check_reference(program: Program, reference: Any) -> list[Complaint]:

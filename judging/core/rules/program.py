@@ -5,11 +5,14 @@ Places and the words as written do not count when two programs are compared.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from judging.core.rules.functions import Function
+import msgspec
+
+from judging.core.rules.keywords import Pair
+from judging.core.rules.values import Value
 
 WARNINGS = frozenset({"label_unused"})
 
@@ -124,6 +127,23 @@ class Code:
 
 
 Argument = str | Length | Format | RuleText | Code | None
+ArgumentKind = Literal["none", "length", "format", "constant", "replacement", "rule", "code"]
+OPTIONAL: frozenset[ArgumentKind] = frozenset({"none", "replacement"})
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function. `code` is also the name of its help; `by` says who scores: we, the judge model, a Python block.
+
+    `score` takes the answer's value, the reference's (None where it is not needed), the argument.
+    """
+
+    code: str
+    name: Pair
+    argument: ArgumentKind
+    needs_reference: bool
+    by: Literal["machine", "judge", "code"]
+    score: Callable[[Value, Value, Any], Scored] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +181,32 @@ class Program:
     def needs_judge(self) -> bool:
         """Whether a line has to be asked of a judge model."""
         return any(rule.function.by == "judge" for rule in self.rules)
+
+
+# --- what a line gives -----------------------------------------------------------------------------------------
+
+BEST, WORST = 5, 1
+
+
+# Several for every answer: such a struct is made in a quarter of a dataclass's time, and it is in no cycle.
+class Reason(msgspec.Struct, frozen=True, gc=False):
+    """Why a line has its score, or none: a code, and what the sentence about it needs to know."""
+
+    code: str
+    params: dict[str, str] = {}
+
+
+class Scored(msgspec.Struct, frozen=True, gc=False):
+    """A line's score, 1 to 5, with its reason."""
+
+    score: int | float
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a Python block to be run in the sandbox. `arguments`: JSON text of its two parameters."""
+
+    line: int
+    code: Code
+    arguments: str

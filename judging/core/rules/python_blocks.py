@@ -1,7 +1,8 @@
-"""Which function of a Python block scores, found in its syntax tree; nothing of the block is compiled or run here.
+"""Python blocks: which function of a block scores, and running it in the sandbox.
 
-Compiling would find every error of syntax, but a hostile block can make it take minutes (each `finally` is compiled
-twice, nested ones twice as often again); what stands where it may not is found in the tree instead.
+The function is found in the block's syntax tree; checking compiles and runs nothing. Compiling would find every error
+of syntax, but a hostile block can make it take minutes (each `finally` is compiled twice, nested ones twice as often
+again); what stands where Python does not allow it is found in the tree instead.
 """
 
 from __future__ import annotations
@@ -9,9 +10,38 @@ from __future__ import annotations
 import ast
 import symtable
 import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from judging.core.rules.python_places import misplaced
+from judging.core.rules.program import BEST, WORST, Call, Code, Reason, Scored
+from judging.core.sandbox.job import Failure
+from judging.core.sandbox.pool import Sandbox
+from judging.core.scripts import ScriptOutcome, run_preprocess
+
+FAILED, NO_SCORE = "code.failed", "code.result"
+
+# The block keeps its own names: it is run in a module of its own. These lines come after as many empty ones as the
+# block has lines, so that the number of a line tells whose it is.
+_AROUND = """\
+import decimal
+import fractions
+import json
+_own = {{"__name__": __name__, "__builtins__": __builtins__}}
+exec(compile({source!r}, "<script>", "exec", dont_inherit=True), _own)
+_score = _own[{function!r}]
+def preprocess(data, resp):
+    score = _score(**json.loads(data["arguments"]))
+    if isinstance(score, bool):
+        return "bool " + repr(score)
+    if isinstance(score, (int, float, fractions.Fraction, decimal.Decimal)) and {low} <= score <= {high}:
+        return int(score) if score == int(score) and not isinstance(score, float) else float(score)
+    shown = repr(score).encode("utf-8", "replace").decode().replace(chr(0), "?")
+    return f"{{type(score).__name__}} {{shown[:200]}}"
+"""
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_ASYNC = (ast.AsyncFor, ast.AsyncWith, ast.Await)
 
 REFERENCE, ANSWER = "ref_answer", "model_answer"
 
@@ -71,3 +101,88 @@ def _required(arguments: ast.arguments) -> list[str]:
     needed = positional[: len(positional) - len(arguments.defaults)]
     pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     return needed + [one.arg for one, default in pairs if default is None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What a node stands in."""
+
+    function: bool = False
+    asynchronous: bool = False
+    loop: bool = False
+
+
+def misplaced(tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+    """Each misplaced node in the order of the text, with Python's own words about it."""
+    waiting: list[tuple[ast.AST, _Around]] = [(tree, _Around())]
+    while waiting:
+        node, around = waiting.pop()
+        if isinstance(node, (ast.stmt, ast.expr)) and (what := _wrong(node, around)):
+            yield node, what
+        waiting += reversed(_inside(node, around))
+
+
+def _wrong(node: ast.stmt | ast.expr, around: _Around) -> str:
+    if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and not around.function:
+        return f"'{'return' if isinstance(node, ast.Return) else 'yield'}' outside function"
+    if isinstance(node, _ASYNC) and not around.asynchronous:
+        return f"'{'await' if isinstance(node, ast.Await) else 'async'}' outside async function"
+    if isinstance(node, ast.Break) and not around.loop:
+        return "'break' outside loop"
+    if isinstance(node, ast.Continue) and not around.loop:
+        return "'continue' not properly in loop"
+    return ""
+
+
+def _inside(node: ast.AST, around: _Around) -> list[tuple[ast.AST, _Around]]:
+    """The node's children, with what they stand in: only a body stands in its function, class or loop."""
+    body = _of_body(node, around)
+    found: list[tuple[ast.AST, _Around]] = []
+    for name, value in ast.iter_fields(node):
+        children = value if isinstance(value, list) else [value]
+        place = body if name == "body" else around
+        found += [(child, place) for child in children if isinstance(child, ast.AST)]
+    return found
+
+
+def _of_body(node: ast.AST, around: _Around) -> _Around:
+    if isinstance(node, _FUNCTIONS):
+        return _Around(function=True, asynchronous=isinstance(node, ast.AsyncFunctionDef))
+    if isinstance(node, ast.ClassDef):
+        return _Around()
+    return replace(around, loop=True) if isinstance(node, _LOOPS) else around
+
+
+def run_code(
+    sandbox: Sandbox, code: Code, calls: Sequence[Call], *, each_alone: bool = False
+) -> list[Scored | Reason]:
+    """For each call of this block its score, or why there is none (`code.failed`, `code.result`), in order."""
+    items = [({"arguments": call.arguments}, {"content": ""}) for call in calls]
+    outcomes = run_preprocess(sandbox, script_for(code), items, each_alone=each_alone)
+    return [_found(outcome, code) for outcome in outcomes]
+
+
+def script_for(code: Code) -> str:
+    """The script that calls the block's function by the names of its parameters."""
+    around = _AROUND.format(source=code.source, function=code.function, low=WORST, high=BEST)
+    return "\n" * _lines_in(code) + around
+
+
+def _found(outcome: ScriptOutcome, code: Code) -> Scored | Reason:
+    if outcome.failure is not None:
+        return Reason(FAILED, _told(outcome.failure, code))
+    score = outcome.result
+    if isinstance(score, (int, float)) and not isinstance(score, bool) and WORST <= score <= BEST:
+        return Scored(score, Reason("code_returned", {"label": code.label, "score": f"{score:g}"}))
+    return Reason(NO_SCORE, {"label": code.label, "met": str(score)[:200]})
+
+
+def _told(failure: Failure, code: Code) -> dict[str, str]:
+    """What Python said, and the line of the program where it happened."""
+    inside = failure.line if failure.line and failure.line <= _lines_in(code) else None
+    place = str(code.first_line + inside - 1) if inside else ""
+    return {"label": code.label, "why": failure.code, "detail": failure.message, "code_line": place}
+
+
+def _lines_in(code: Code) -> int:
+    return code.source.count("\n") + 1

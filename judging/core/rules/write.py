@@ -1,18 +1,79 @@
-"""A program → its text. Reading it again gives the same program."""
+"""A program → its text, which reads as the same program; and arguments as text, both ways."""
 
 from __future__ import annotations
 
-from judging.core.rules import words
-from judging.core.rules.arguments import write_argument, write_format
-from judging.core.rules.program import Block, Field, Program, Rule
+import re
+
+from judging.core.rules import keywords
+from judging.core.rules.program import Argument, Block, Field, Format, Length, Program, Rule
+
+# Chinese keyboards write these; they mean the same in an argument that is no free text.
+_NARROW = str.maketrans("，（）", ",()")
+_LIMIT = re.compile(r"([0-9]{1,9})")
+_RANGE = re.compile(r"\(\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)")
+# A name of XML, without the rarest characters that XML itself allows.
+_XML_NAME = re.compile(r"[^\W\d][\w.:·-]*")
+
+
+def read_length(text: str) -> Length | None:
+    """`60` (at most) or `(20, 60)`; None for anything else."""
+    plain = text.translate(_NARROW)
+    if limit := _LIMIT.fullmatch(plain):
+        return Length(0, int(limit[1]))
+    both = _RANGE.fullmatch(plain)
+    if both is None or int(both[1]) > int(both[2]):
+        return None
+    return Length(int(both[1]), int(both[2]))
+
+
+def read_format(kind: str, root: str = "") -> Format | None:
+    """`JSON`, `XML`, `XML` with a root, `字符串` or `text`; None for anything else."""
+    if kind == keywords.XML and (not root or _XML_NAME.fullmatch(root)):
+        return Format("xml", root)
+    if root:
+        return None
+    if kind == keywords.JSON:
+        return Format("json")
+    return Format("text") if kind in keywords.TEXT else None
+
+
+def read_format_argument(text: str) -> Format | None:
+    """The same, written as one argument: `XML:root`."""
+    kind, colon, root = text.replace("：", ":").partition(":")
+    return None if colon and not root.strip() else read_format(kind.strip(), root.strip())
+
+
+def write_length(length: Length) -> str:
+    """The argument of `read_length`."""
+    return str(length.high) if length.low == 0 else f"({length.low}, {length.high})"
+
+
+def write_format(form: Format, language: str) -> str:
+    """The argument of `read_format_argument`."""
+    if form.kind == "text":
+        return keywords.TEXT.in_language(language)
+    if form.kind == "json":
+        return keywords.JSON
+    return f"{keywords.XML}:{form.root}" if form.root else keywords.XML
+
+
+def write_argument(argument: Argument, language: str) -> str:
+    """An argument as it stands in a line; '' for none."""
+    if isinstance(argument, Length):
+        return write_length(argument)
+    if isinstance(argument, Format):
+        return write_format(argument, language)
+    if argument is None or isinstance(argument, str):
+        return argument or ""
+    return argument.label
 
 
 def write(program: Program, language: str = "") -> str:
     """The text in one language (`zh` or `en`), by default the one that most of its lines are written in."""
     spoken = language or language_of(program)
-    lines = [words.HEADER, *(_line(rule, spoken) for rule in program.rules)]
-    lines.append(f"{words.AGGREGATE.in_language(spoken)}:{program.aggregate}")
-    lines.append(f"{words.FORMAT.in_language(spoken)}:{write_format(program.format, spoken)}")
+    lines = [keywords.HEADER, *(_line(rule, spoken) for rule in program.rules)]
+    lines.append(f"{keywords.AGGREGATE.in_language(spoken)}:{program.aggregate}")
+    lines.append(f"{keywords.FORMAT.in_language(spoken)}:{write_format(program.format, spoken)}")
     return "\n".join([*lines, *map(_block, program.blocks)]) + "\n"
 
 
@@ -31,7 +92,7 @@ def _line(rule: Rule, language: str) -> str:
 def _name(field: Field, language: str) -> str:
     if field.kind == "named":
         return field.name
-    return (words.ALL if field.kind == "all" else words.WHOLE).in_language(language)
+    return (keywords.ALL if field.kind == "all" else keywords.WHOLE).in_language(language)
 
 
 def _block(block: Block) -> str:

@@ -16,14 +16,12 @@ from django.utils.translation import pgettext
 from datasets.core.reader import Progress, Reading, read
 from datasets.core.variables import row_and_response, row_data
 from datasets.management.commands.validate import terminal_language
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import JailRefused
 from judging.core.lint.findings import Finding, Lint
-from judging.core.lint.run import lint
-from judging.core.lint.subjects import Answer, subjects
-from judging.jails import make_jail
+from judging.core.lint.run import Answer, lint, subjects
+from judging.core.sandbox.job import SandboxError
 from judging.lint_messages import sentence
 from judging.management.commands.render import text_of
+from judging.sandboxes import make_sandbox
 
 HAS_ERRORS, WRONG_USAGE = 1, 2
 
@@ -54,13 +52,13 @@ class Command(BaseCommand):
 
 
 def linted(file: Path, source: str, script: str | None) -> Lint:
-    """CommandError (status 2) where there is nothing to lint over or the jail can't be used."""
+    """CommandError (status 2) where there is nothing to lint over or the sandbox can't be used."""
     try:
-        with read(file, digest=False, progress=progress()) as reading, make_jail() as jail:
-            return lint(jail, source, subjects(jail, answers(file, reading), script))
+        with read(file, digest=False, progress=progress()) as reading, make_sandbox() as sandbox:
+            return lint(sandbox, source, subjects(sandbox, answers(file, reading), script))
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}", returncode=WRONG_USAGE) from None
-    except (JailBroken, JailRefused) as error:
+    except SandboxError as error:
         raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from datasets.core.reader import RawRow, read
+from datasets.core.reader import read
+from datasets.core.rows import RawRow
 from datasets.core.variables import row_and_response, row_data
-from judging.core.jail.job import Failure
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import Jail, JailRefused
 from judging.core.prompts import RenderItem, render
+from judging.core.sandbox.job import Failure, SandboxError
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess
-from judging.jails import make_jail
+from judging.sandboxes import make_sandbox
 
 Pair = tuple[dict[str, Any], dict[str, Any]]
 
@@ -42,9 +42,9 @@ class Command(BaseCommand):
         script = text_of(options["preprocess"]) if options["preprocess"] else None
         pair = chosen(file, options["row"], options["model"], options["response"])
         try:
-            with make_jail() as jail:
-                document = rendered(jail, source, script, pair, scale)
-        except (JailBroken, JailRefused) as error:
+            with make_sandbox() as sandbox:
+                document = rendered(sandbox, source, script, pair, scale)
+        except SandboxError as error:
             raise CommandError(f"The sandbox can't be used: {error}", returncode=2) from None
         if options["json"]:
             self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
@@ -111,20 +111,20 @@ def answer_of(row: RawRow, model: str | None, number: int | None) -> str:
 
 
 def rendered(
-    jail: Jail, source: str, script: str | None, pair: Pair, scores: tuple[float, float]
+    sandbox: Sandbox, source: str, script: str | None, pair: Pair, scores: tuple[float, float]
 ) -> dict[str, Any]:
     """The document of ``--json``."""
     data, response = pair
     result = None
     if script is not None:
-        (ran,) = run_preprocess(jail, script, [pair])
+        (ran,) = run_preprocess(sandbox, script, [pair])
         if ran.failure:
             return {"prompt": None, "preprocess_result": None, "undefined": [], "error": told(ran.failure)}
         result = ran.result
         data |= ran.changed["data"]
         response |= ran.changed["response"]
     item = RenderItem(data, response, result, min_score=scores[0], max_score=scores[1])
-    (made,) = render(jail, source, [item])
+    (made,) = render(sandbox, source, [item])
     return {
         "prompt": made.text,
         "preprocess_result": result,

@@ -14,22 +14,27 @@ from django.utils.translation import gettext as _
 from datasets.management.commands.validate import terminal_language
 from evalsite.secrets import Undecryptable
 from evalsite.storage import data_dir
-from judging.core.jail.keeper import JailBroken
-from judging.core.jail.pool import JailRefused
 from judging.core.judges.client import HttpClients
 from judging.core.judges.retry import AskResult, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, build_request
-from judging.core.rules.asking import read_reply
+from judging.core.rules.ask import read_reply
 from judging.core.rules.check import Reading, read_program
-from judging.core.rules.code import run_code
-from judging.core.rules.conclude import NO_JUDGE, Result, conclude, needs_answers
-from judging.core.rules.plan import Evaluation, Question, plan
-from judging.core.rules.program import Problem
-from judging.core.rules.scoring import Reason, Scored
+from judging.core.rules.evaluate import (
+    NO_JUDGE,
+    Evaluation,
+    LineQuestion,
+    Result,
+    conclude,
+    needs_answers,
+    plan,
+)
+from judging.core.rules.program import Problem, Reason, Scored
+from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import from_python, json_text
-from judging.jails import make_jail
+from judging.core.sandbox.job import SandboxError
 from judging.messages import reason_sentence as judge_sentence
 from judging.rule_messages import problem_sentence, reason_sentence
+from judging.sandboxes import make_sandbox
 
 HAS_ERRORS, WRONG_USAGE = 1, 2
 
@@ -154,13 +159,13 @@ def score_document(result: Result) -> Document:
 
 
 def found_for(evaluation: Evaluation, settings: JudgeSettings | None) -> dict[int, Scored | Reason]:
-    """What the jail and the judge model say of the lines that are not scored mechanically."""
+    """What the sandbox and the judge model say of the lines that are not scored mechanically."""
     found: dict[int, Scored | Reason] = {}
     try:
-        with make_jail() as jail:
+        with make_sandbox() as sandbox:
             for call in evaluation.calls:
-                (found[call.line],) = run_code(jail, call.code, [call])
-    except (JailBroken, JailRefused) as error:
+                (found[call.line],) = run_code(sandbox, call.code, [call])
+    except SandboxError as error:
         raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
     if any(isinstance(one, Reason) for one in found.values()):
         return found  # the judge model could not save it
@@ -169,7 +174,7 @@ def found_for(evaluation: Evaluation, settings: JudgeSettings | None) -> dict[in
     return found | asyncio.run(asked(evaluation.questions, settings))
 
 
-async def asked(questions: tuple[Question, ...], settings: JudgeSettings) -> dict[int, Scored | Reason]:
+async def asked(questions: tuple[LineQuestion, ...], settings: JudgeSettings) -> dict[int, Scored | Reason]:
     """Every question to the judge model at once."""
     async with HttpClients() as clients:
         client = clients.of(settings)

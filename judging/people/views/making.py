@@ -26,7 +26,7 @@ from judging.people.models import Evaluation, Scheme
 from judging.people.offers import candidates_of, look, offers
 from judging.people.organising import evaluation_create
 from judging.people.selectors import possible_raters
-from judging.runs.once import made_once
+from judging.runs.forms import create_once
 from judging.runs.selectors import unusable_versions
 from judging.runs.services import free_name
 
@@ -157,7 +157,7 @@ def _create(request: HttpRequest, project: Project, form: EvaluationForm, criter
     """The evaluation, or None with the reason on the form. The same form sent twice makes one."""
     sent, user = form.cleaned_data, access.signed_in(request)
     mine = Evaluation.objects.filter(run__project=project, run__name=sent["name"], run__created_by=user)
-    return made_once(
+    return create_once(
         form,
         lambda: evaluation_create(
             project=project,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.verdicts import ADJUDICATOR
 from judging.core.values import ERROR, SCORED, UNPARSED
 from judging.runs.export import json_export

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.ratings import expanded
 from judging.core.results_file.records import Refused, records
 from judging.core.results_file.seen import SeenVerdicts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.functional import Promise
 
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.runs.models import Run
 from judging.runs.results_import.messages import KINDS, source_label
 from judging.runs.results_import.models import ResultsImport, ResultsImportState

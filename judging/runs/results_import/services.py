@@ -25,10 +25,10 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files
 from evalsite.tasks import workers
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.records import NotResults, Refused
 from judging.runs.models import IMPORTED, JudgementState, Run, RunState
-from judging.runs.resting import rested
+from judging.runs.stopping import run_stopped
 from judging.runs.results_import.answers import Answers
 from judging.runs.results_import.checking import Part, Summary, definitions_of, parts
 from judging.runs.results_import.models import ResultsImport, ResultsImportState
@@ -284,7 +284,7 @@ def _finish(mine: _Mine, run: Run) -> None:
         file=mine.taken.file_name,
         verdicts=mine.taken.new,
     )
-    rested(run.pk)
+    run_stopped(run.pk)
 
 
 def _failed(mine: _Mine, error: Exception) -> None:

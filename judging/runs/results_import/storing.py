@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Count, F
 
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.verdicts import Kind, Verdict, canonical
 from judging.core.values import ERROR, NO_SCORE, SCORED, UNPARSED, Outcome
 from judging.runs.export import json_export

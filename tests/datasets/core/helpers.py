@@ -7,8 +7,9 @@ from typing import Any
 
 from datasets.core.findings import Finding
 from datasets.core.limits import Limits
-from datasets.core.reader import RawRow, Summary, read
+from datasets.core.reader import Summary, read
 from datasets.core.repair.apply import WITHOUT_CHOICE, Repair, repair_file
+from datasets.core.rows import RawRow
 
 USER = {"role": "user", "content": "How many?"}
 ANSWER = {"model_name": "lark", "responses": [{"content": "Four."}]}

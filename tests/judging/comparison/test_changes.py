@@ -13,7 +13,7 @@ from django.core.management import call_command
 from datasets.models import Response, Row
 from evalsite.accounts.models import Project, User
 from judging.comparison.services import comparison_document
-from judging.core.pipeline import MetricDefinition
+from judging.core.metric_definition import MetricDefinition
 from judging.reports.services import report_document
 from judging.runs.models import Run
 from judging.runs.overrides import override_add

@@ -4,7 +4,7 @@ import jinja2
 import pytest
 
 from judging.core.builtin import BUILTINS, NAMES, builtin
-from judging.core.planted import planted_verdict
+from judging.core.injection_check import holds_verdict
 
 ENVIRONMENT = jinja2.Environment(
     undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False
@@ -92,7 +92,7 @@ def test_the_answer_stands_between_fences(name: str) -> None:
 
 @pytest.mark.parametrize("name", names_of("score", "reference"))
 def test_the_prompt_itself_holds_no_number_as_verdict(name: str) -> None:
-    assert not planted_verdict(rendered(name, ref_answer="r"))
+    assert not holds_verdict(rendered(name, ref_answer="r"))
 
 
 def test_an_unknown_name_is_an_error() -> None:

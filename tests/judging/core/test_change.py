@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from judging.core.change import SETTINGS, Change, Item, Side, change_between, changed_settings, rereads
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 
 NOTHING: frozenset[str] = frozenset()
 METRIC = MetricDefinition(

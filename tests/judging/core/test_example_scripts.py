@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from judging.core.jail.pool import Jail
 from judging.core.replies import VERDICTS
+from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
 
 HAS_REASONING = """
@@ -125,74 +125,77 @@ def postprocess(
 
 
 @pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    with Jail() as jail:
-        yield jail
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as sandbox:
+        yield sandbox
 
 
-def before(jail: Jail, script: str, content: str, **data: Any) -> ScriptOutcome:
-    (outcome,) = run_preprocess(jail, script, [(data, {"content": content})])
+def before(sandbox: Sandbox, script: str, content: str, **data: Any) -> ScriptOutcome:
+    (outcome,) = run_preprocess(sandbox, script, [(data, {"content": content})])
     assert outcome.failure is None, outcome.failure
     return outcome
 
 
-def after(jail: Jail, script: str, *replies: str) -> Any:
+def after(sandbox: Sandbox, script: str, *replies: str) -> Any:
     asked = {
         "judge_reqs": [{"messages": [{"role": "user", "content": "q"}]} for _ in replies],
         "judge_resps": [{"content": reply} for reply in replies],
         "judge_models": [{"name": "deepseek", "judge_template_content": "q"} for _ in replies],
     }
-    (outcome,) = run_postprocess(jail, script, [{**asked, "data": {}, "resp": {}}])
+    (outcome,) = run_postprocess(sandbox, script, [{**asked, "data": {}, "resp": {}}])
     assert outcome.failure is None, outcome.failure
     return outcome.result
 
 
-def test_whether_there_is_reasoning(jail: Jail) -> None:
-    assert before(jail, HAS_REASONING, "24").result is False
+def test_whether_there_is_reasoning(sandbox: Sandbox) -> None:
+    assert before(sandbox, HAS_REASONING, "24").result is False
 
 
-def test_reasoning_is_taken_out_of_the_answer(jail: Jail) -> None:
-    outcome = before(jail, WITHOUT_REASONING, "<think>hm\n</think> 24 <Think>so</Think>")
+def test_reasoning_is_taken_out_of_the_answer(sandbox: Sandbox) -> None:
+    outcome = before(sandbox, WITHOUT_REASONING, "<think>hm\n</think> 24 <Think>so</Think>")
     assert (outcome.result, outcome.changed["response"]) == ("24", {"clean": "24"})
 
 
 @pytest.mark.parametrize(("content", "changed"), [("24", {"resp": "24"}), ("", {})])
-def test_the_answer_is_put_among_the_data(content: str, changed: dict[str, str], jail: Jail) -> None:
-    outcome = before(jail, ONLY_DATA, content)
+def test_the_answer_is_put_among_the_data(content: str, changed: dict[str, str], sandbox: Sandbox) -> None:
+    outcome = before(sandbox, ONLY_DATA, content)
     assert (outcome.result, outcome.changed["data"]) == (None, changed)
 
 
-def test_a_script_that_catches_its_own_errors_has_its_lines_kept(jail: Jail) -> None:
-    outcome = before(jail, CAUGHT, "24", ref_answer="25")
+def test_a_script_that_catches_its_own_errors_has_its_lines_kept(sandbox: Sandbox) -> None:
+    outcome = before(sandbox, CAUGHT, "24", ref_answer="25")
     assert (outcome.result, outcome.printed) == (1, "[预处理脚本出错]：substring not found\n")
 
 
-def test_the_empty_pattern_of_a_script_returns_none(jail: Jail) -> None:
-    assert before(jail, DO_NOTHING, "24").result is None
+def test_the_empty_pattern_of_a_script_returns_none(sandbox: Sandbox) -> None:
+    assert before(sandbox, DO_NOTHING, "24").result is None
 
 
-def test_the_mean_of_what_judges_gave(jail: Jail) -> None:
-    assert after(jail, MEAN, "该回答得分为 4 分", "I give 3 points", "nothing") == 3.5
-    assert after(jail, MEAN, "nothing") is None
+def test_the_mean_of_what_judges_gave(sandbox: Sandbox) -> None:
+    assert after(sandbox, MEAN, "该回答得分为 4 分", "I give 3 points", "nothing") == 3.5
+    assert after(sandbox, MEAN, "nothing") is None
 
 
-def test_whether_most_judges_agree(jail: Jail) -> None:
-    assert [after(jail, MAJORITY, *said) for said in (["good", "5", "no"], ["good", "no"])] == [True, False]
+def test_whether_most_judges_agree(sandbox: Sandbox) -> None:
+    assert [after(sandbox, MAJORITY, *said) for said in (["good", "5", "no"], ["good", "no"])] == [
+        True,
+        False,
+    ]
 
 
-def test_a_script_that_only_arranges_gives_no_score(jail: Jail) -> None:
-    assert after(jail, ONLY_ARRANGES, "9") is None
+def test_a_script_that_only_arranges_gives_no_score(sandbox: Sandbox) -> None:
+    assert after(sandbox, ONLY_ARRANGES, "9") is None
 
 
-def test_the_last_judge_is_in_the_further_parameters(jail: Jail) -> None:
-    assert after(jail, LAST_ONE, "a", "b") == "deepseek: b (1)"
+def test_the_last_judge_is_in_the_further_parameters(sandbox: Sandbox) -> None:
+    assert after(sandbox, LAST_ONE, "a", "b") == "deepseek: b (1)"
 
 
 @pytest.mark.parametrize(("verdict", "score"), VERDICTS.items())
-def test_the_last_comparison_is_read(verdict: str, score: int, jail: Jail) -> None:
-    assert after(jail, COMPARISON, "[[A=B]]", f"first [[A=B]], then [[{verdict}]]") == score
+def test_the_last_comparison_is_read(verdict: str, score: int, sandbox: Sandbox) -> None:
+    assert after(sandbox, COMPARISON, "[[A=B]]", f"first [[A=B]], then [[{verdict}]]") == score
 
 
-def test_a_pattern_whose_backslashes_were_doubled_finds_nothing(jail: Jail) -> None:
+def test_a_pattern_whose_backslashes_were_doubled_finds_nothing(sandbox: Sandbox) -> None:
     doubled = re.sub(r"\\", r"\\\\\\\\", COMPARISON)
-    assert after(jail, doubled, "[[A>B]]") is None
+    assert after(sandbox, doubled, "[[A>B]]") is None

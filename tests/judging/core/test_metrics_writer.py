@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.core.builtin import BUILTINS
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.metrics_file import read_metrics_file
 from judging.core.metrics_writer import write_metrics_file
-from judging.core.pipeline import JudgeModel, MetricDefinition
 
 NOWHERE = Path("/nonexistent")
 

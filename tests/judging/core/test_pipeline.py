@@ -10,21 +10,18 @@ from typing import Any
 
 import pytest
 
-from judging.core.pipeline import (
-    AskedJudge,
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.pipeline import judge_item, read_verdicts, rounds
+from judging.core.results import (
     Context,
     Failure,
-    Heard,
     Item,
-    JudgeModel,
-    MetricDefinition,
+    JudgeCall,
+    JudgementResult,
+    PreviousReplies,
     Question,
     Ruled,
     ScriptResult,
-    Story,
-    read_verdicts,
-    rounds,
-    tell,
 )
 from judging.core.values import Outcome, Value
 
@@ -55,11 +52,11 @@ class FakeTools:
         self.seen.append(context)
         return self.prompt(judge, context)
 
-    async def ask(self, questions: Sequence[Question]) -> list[AskedJudge]:
+    async def ask(self, questions: Sequence[Question]) -> list[JudgeCall]:
         self.asked.append(list(questions))
         return [reply_to(question, self.says(question)) for question in questions]
 
-    async def apply_rules(self, context: Context, heard: Heard | None) -> Ruled:
+    async def apply_rules(self, context: Context, heard: PreviousReplies | None) -> Ruled:
         return self.rules(context)
 
     async def postprocess(self, context: Context) -> ScriptResult:
@@ -76,11 +73,11 @@ class FakeTools:
         return ()
 
 
-def reply_to(question: Question, said: Said) -> AskedJudge:
+def reply_to(question: Question, said: Said) -> JudgeCall:
     failure = said if isinstance(said, Failure) else None
     reply = None if failure else {"content": said}
     request = {"messages": [{"role": "user", "content": question.prompt}]}
-    return AskedJudge(question.judge, question.repeat, request, reply, failure, [], swapped=question.swapped)
+    return JudgeCall(question.judge, question.repeat, request, reply, failure, [], swapped=question.swapped)
 
 
 def metric(*judges: JudgeModel, **more: Any) -> MetricDefinition:
@@ -91,8 +88,10 @@ def judge(name: str = "j", **more: Any) -> JudgeModel:
     return JudgeModel(name=name, template="t", **more)
 
 
-def told(definition: MetricDefinition, tools: FakeTools, heard: Heard | None = None) -> Story:
-    return asyncio.run(tell(ITEM, definition, tools, heard))
+def told(
+    definition: MetricDefinition, tools: FakeTools, heard: PreviousReplies | None = None
+) -> JudgementResult:
+    return asyncio.run(judge_item(ITEM, definition, tools, heard))
 
 
 def by_judge(*said: Said) -> Callable[[Question], Said]:
@@ -329,20 +328,20 @@ def test_repeats_in_both_orders_are_combined_each_and_then_averaged() -> None:
 
 def test_replies_that_were_heard_before_are_read_and_nobody_is_asked() -> None:
     tools = FakeTools()
-    story = told(metric(judge()), tools, Heard((reply_to(Question(0, 0, "p"), "8"),)))
+    story = told(metric(judge()), tools, PreviousReplies((reply_to(Question(0, 0, "p"), "8"),)))
     assert (story.outcome.value, tools.asked, tools.seen) == (8, [], [])
 
 
 def test_what_preprocess_did_then_is_seen_by_postprocess_now() -> None:
     earlier = ScriptResult(1, {"data": {"n": 6}})
     tools = FakeTools(after=lambda context: ScriptResult(context.item.data["n"]))
-    heard = Heard((reply_to(Question(0, 0, "p"), "8"),), earlier)
+    heard = PreviousReplies((reply_to(Question(0, 0, "p"), "8"),), earlier)
     story = told(metric(judge(), preprocess="s", postprocess="s"), tools, heard)
     assert (story.outcome.value, story.preprocess) == (6, earlier)
 
 
 @pytest.mark.parametrize(("said", "reason"), [("I would", "cut_off"), ("7", "")])
 def test_a_reply_that_was_cut_off_before_its_score_says_so(said: str, reason: str) -> None:
-    asked = AskedJudge(0, 0, {}, {"content": said, "finish_reason": "length"}, None, [], 0.0)
+    asked = JudgeCall(0, 0, {}, {"content": said, "finish_reason": "length"}, None, [], 0.0)
     (verdict,) = asyncio.run(read_verdicts((asked,), FakeTools()))
     assert verdict.reason == reason

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from datasets.core.variables import response_data, row_data
-from judging.core.jail.modules import IMPORTABLE
-from judging.core.jail.pool import Jail
-from judging.core.jail.scripts import GIVEN
 from judging.core.prompts import RenderItem, render
+from judging.core.sandbox.allowed_imports import IMPORTABLE
+from judging.core.sandbox.pool import Sandbox
+from judging.core.sandbox.scripts import GIVEN
 from judging.core.scripts import load_failure, run_postprocess
-from judging.metrics.judge_forms import PARSERS
+from judging.metrics.editor.judge_forms import PARSERS
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = {
@@ -30,9 +30,9 @@ REPLY = {"content": "Score: [[4]]"}
 
 
 @pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    with Jail() as jail:
-        yield jail
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as sandbox:
+        yield sandbox
 
 
 def data() -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_both_pages_have_the_same_examples_and_code() -> None:
 
 
 @pytest.mark.parametrize("language", PAGES)
-def test_every_name_of_a_template_has_an_example_that_holds(language: str, jail: Jail) -> None:
+def test_every_name_of_a_template_has_an_example_that_holds(language: str, sandbox: Sandbox) -> None:
     found = examples(section(PAGES[language], 1))
     fields = {name.partition(".")[0] for name, _template, _value in found}
     assert fields == {field.name for field in dataclasses.fields(RenderItem)}
@@ -75,12 +75,12 @@ def test_every_name_of_a_template_has_an_example_that_holds(language: str, jail:
         max_score=10,
     )
     for _name, template, value in found:
-        (rendered,) = render(jail, template, [item])
+        (rendered,) = render(sandbox, template, [item])
         assert (template, rendered.text) == (template, value.replace("⏎", "\n"))
 
 
 @pytest.mark.parametrize("language", PAGES)
-def test_every_parameter_of_a_script_has_an_example_that_holds(language: str, jail: Jail) -> None:
+def test_every_parameter_of_a_script_has_an_example_that_holds(language: str, sandbox: Sandbox) -> None:
     found = examples(section(PAGES[language], 5))
     assert [name for name, _expression, _value in found] == [
         *GIVEN["preprocess"],
@@ -95,15 +95,15 @@ def test_every_parameter_of_a_script_has_an_example_that_holds(language: str, ja
     }
     for name, expression, value in found:
         source = f"def postprocess({name}):\n    return repr({expression})\n"
-        (outcome,) = run_postprocess(jail, source, [item])
+        (outcome,) = run_postprocess(sandbox, source, [item])
         assert (expression, outcome.result) == (expression, value)
 
 
 @pytest.mark.parametrize("language", PAGES)
-def test_the_scripts_on_a_page_load(language: str, jail: Jail) -> None:
+def test_the_scripts_on_a_page_load(language: str, sandbox: Sandbox) -> None:
     before, after = re.findall(r"```python\n(.*?)```", PAGES[language], re.DOTALL)
-    assert load_failure(jail, "preprocess", before) is None
-    assert load_failure(jail, "postprocess", after) is None
+    assert load_failure(sandbox, "preprocess", before) is None
+    assert load_failure(sandbox, "postprocess", after) is None
 
 
 @pytest.mark.parametrize("language", PAGES)

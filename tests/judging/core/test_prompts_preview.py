@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from judging.core.jail.job import Limits
-from judging.core.jail.pool import Jail
 from judging.core.prompts import NameAt, Piece, Preview, RenderItem, preview, render
+from judging.core.sandbox.job import Limits
+from judging.core.sandbox.pool import Sandbox
 
 ITEM = RenderItem(
     {"question": "1+1?", "messages": [{"role": "user", "content": "1+1?"}], "tags": ["a", "b"], "n": 3},
@@ -15,17 +15,17 @@ ITEM = RenderItem(
 
 
 @pytest.fixture(scope="module")
-def jail() -> Iterator[Jail]:
-    with Jail(Limits(seconds=1)) as jail:
-        yield jail
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(Limits(seconds=1)) as sandbox:
+        yield sandbox
 
 
-def seen(jail: Jail, template: str) -> Preview:
-    return preview(jail, template, ITEM)
+def seen(sandbox: Sandbox, template: str) -> Preview:
+    return preview(sandbox, template, ITEM)
 
 
-def test_substituted_parts_are_told_from_the_templates_own_text(jail: Jail) -> None:
-    assert seen(jail, "Q: {{ data.question }}\nA: {{ response.content }}!").pieces == (
+def test_substituted_parts_are_told_from_the_templates_own_text(sandbox: Sandbox) -> None:
+    assert seen(sandbox, "Q: {{ data.question }}\nA: {{ response.content }}!").pieces == (
         Piece("text", "Q: ", "", None),
         Piece("value", "1+1?", "data.question", 1),
         Piece("text", "\nA: ", "", None),
@@ -34,8 +34,8 @@ def test_substituted_parts_are_told_from_the_templates_own_text(jail: Jail) -> N
     )
 
 
-def test_undefined_and_none_are_kinds_of_their_own_with_lines(jail: Jail) -> None:
-    shown = seen(jail, "{{ data.gt }}\n{{ data.other }}")
+def test_undefined_and_none_are_kinds_of_their_own_with_lines(sandbox: Sandbox) -> None:
+    shown = seen(sandbox, "{{ data.gt }}\n{{ data.other }}")
     assert shown.pieces[0] == Piece("none", "None", "data.gt", 1)
     assert shown.pieces[2] == Piece("undefined", "", "data.other", 2)
     assert (shown.none, shown.undefined) == ((NameAt("data.gt", 1),), (NameAt("data.other", 2),))
@@ -58,22 +58,22 @@ def test_undefined_and_none_are_kinds_of_their_own_with_lines(jail: Jail) -> Non
         "{{ '\ue000\ue001' }}",
     ],
 )
-def test_joined_the_pieces_are_what_render_gives(template: str, jail: Jail) -> None:
-    (made,) = render(jail, template, [ITEM], undefined="lenient")
-    assert (made.error, seen(jail, template).text) == (None, made.text) or made.error == seen(
-        jail, template
+def test_joined_the_pieces_are_what_render_gives(template: str, sandbox: Sandbox) -> None:
+    (made,) = render(sandbox, template, [ITEM], undefined="lenient")
+    assert (made.error, seen(sandbox, template).text) == (None, made.text) or made.error == seen(
+        sandbox, template
     ).error
 
 
-def test_what_comes_before_an_error_is_still_shown(jail: Jail) -> None:
-    shown = seen(jail, "a{{ data.n }}\n{{ 1 / 0 }}")
+def test_what_comes_before_an_error_is_still_shown(sandbox: Sandbox) -> None:
+    shown = seen(sandbox, "a{{ data.n }}\n{{ 1 / 0 }}")
     assert shown.text == "a3\n"
     assert shown.error is not None
     assert shown.error.line == 2
 
 
-def test_a_syntax_error_shows_no_pieces(jail: Jail) -> None:
-    shown = seen(jail, "{{")
+def test_a_syntax_error_shows_no_pieces(sandbox: Sandbox) -> None:
+    shown = seen(sandbox, "{{")
     assert shown.pieces == ()
     assert shown.error is not None
     assert shown.error.code == "syntax"
@@ -90,5 +90,7 @@ def test_a_syntax_error_shows_no_pieces(jail: Jail) -> None:
         ("data.question.strip()", "data.question"),
     ],
 )
-def test_a_piece_is_named_by_the_first_name_in_its_expression(expression: str, name: str, jail: Jail) -> None:
-    assert seen(jail, f"{{{{ {expression} }}}}").pieces[0].name == name
+def test_a_piece_is_named_by_the_first_name_in_its_expression(
+    expression: str, name: str, sandbox: Sandbox
+) -> None:
+    assert seen(sandbox, f"{{{{ {expression} }}}}").pieces[0].name == name

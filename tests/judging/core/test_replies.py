@@ -355,10 +355,10 @@ def test_a_json_path_leads_to_the_score(path: str, reply: object, expected: obje
 
 
 def found_by(pattern: str, content: str) -> int | float | str | None:
-    """What the script for the jail finds, run here on a harmless pattern."""
+    """What the script for the sandbox finds, run here on a harmless pattern."""
     parser = make_parser({"regex": pattern}, 1, 10)
     module: dict[str, object] = {}
-    exec(parser.jail_script, module)
+    exec(parser.sandbox_script, module)
     returned = module["preprocess"](None, {"content": parser.readable(content)})  # type: ignore[operator]
     parsed = parser.conclude(returned)
     return parsed.reason if parsed.value is None else parsed.value

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from datasets.core.variables import response_data, row_data
-from judging.core.jail.pool import Jail
 from judging.core.lint.run import lint
 from judging.core.prompts import RenderItem, render
+from judging.core.sandbox.pool import Sandbox
 
 FOLDER = Path(__file__).with_name("worked")
 EXAMPLES = ["single_turn", "multi_turn"]
@@ -24,14 +24,14 @@ def worked(name: str) -> tuple[str, RenderItem]:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_worked_template_makes_exactly_its_prompt(name: str) -> None:
     template, item = worked(name)
-    with Jail() as jail:
-        (made,) = render(jail, template, [item])
+    with Sandbox() as sandbox:
+        (made,) = render(sandbox, template, [item])
     assert made.text == FOLDER.joinpath(f"{name}.txt").read_text()
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_worked_template_has_no_finding_over_its_data(name: str) -> None:
     template, item = worked(name)
-    with Jail() as jail:
-        result = lint(jail, template, [(1, item)])
+    with Sandbox() as sandbox:
+        result = lint(sandbox, template, [(1, item)])
     assert (result.errors, result.warnings) == ((), ())

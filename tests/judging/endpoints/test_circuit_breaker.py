@@ -1,4 +1,4 @@
-"""An endpoint that is down is left alone, said to be down, and asked again when it is back."""
+"""An endpoint that is down gets no requests, is shown as down, and gets requests again when it is up."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from judging.core.judges import circuit_breaker, scripted
+from judging.core.judges import scripted
 from judging.core.judges.retry import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.endpoints import limiter
 from judging.endpoints.models import EndpointLoad
-from judging.runs import pump
 from judging.runs.endpoint_outages import down_endpoints
 from judging.runs.models import Run, RunState
+from judging.runs.worker import run_worker
 from tests.judging.working import an_endpoint, run_on, workers
 from tests.make import a_project
 from tests.patience import PATIENCE, wait_until
@@ -43,16 +43,16 @@ def test_an_outage_of_seconds_costs_no_judgement_and_few_calls() -> None:
     assert len(in_the_outage) < 40
 
 
-def test_tries_that_failed_are_not_called_broken_off_when_their_worker_ends() -> None:
+def test_failed_tries_are_not_counted_as_interrupted_when_their_worker_ends() -> None:
     with ScriptedJudge(scripted.server_error()) as judge:
         run = run_on(an_endpoint(a_project(), judge.url), 20)
-        pump.work("test:1:1", stop=threading.Event(), only=run.pk, life=2)
+        run_worker.work("test:1:1", stop=threading.Event(), only=run.pk, life=2)
     run.refresh_from_db()
     assert (run.calls, run.calls_again) == (run.calls_failed, 0)
     assert run.calls > 0
 
 
-def test_all_workers_together_send_one_call_to_find_out() -> None:
+def test_all_workers_together_send_one_probe() -> None:
     with ScriptedJudge(scripted.server_error()) as judge:
         endpoint = an_endpoint(a_project(), judge.url)
         key = f"endpoint {endpoint.pk}"
@@ -61,11 +61,11 @@ def test_all_workers_together_send_one_call_to_find_out() -> None:
         assert [limiter.claim_probe(key, 1), limiter.claim_probe(key, 1)] == [True, False]
 
 
-def test_a_run_of_a_command_waits_no_longer_than_it_is_told_to() -> None:
+def test_a_run_of_a_command_waits_no_longer_than_its_policy_says() -> None:
     with ScriptedJudge(scripted.server_error()) as judge:
         run = run_on(an_endpoint(a_project(), judge.url, concurrency=8), 300)
-        policy = RetryPolicy(base_seconds=0.01, down_seconds=1.0)
-        pump.work("test:1:1", stop=threading.Event(), only=run.pk, policy=policy)
+        policy = RetryPolicy(base_seconds=0.01, max_outage_seconds=1.0)
+        run_worker.work("test:1:1", stop=threading.Event(), only=run.pk, policy=policy)
         assert len(judge.requests) < 100
     assert set(run.judgements.values_list("state", "reason")) == {("error", "server_error")}
 
@@ -76,17 +76,6 @@ def test_a_refusal_that_is_about_one_request_closes_nothing() -> None:
 
     with ScriptedJudge(choosy) as judge:
         run = run_on(an_endpoint(a_project(), judge.url), 40)
-        pump.work("test:1:1", stop=threading.Event(), only=run.pk)
+        run_worker.work("test:1:1", stop=threading.Event(), only=run.pk)
     assert EndpointLoad.objects.get().down_since == 0
     assert Run.objects.get(pk=run.pk).state == RunState.FINISHED
-
-
-def test_a_closed_endpoint_is_tried_ever_more_rarely() -> None:
-    assert [circuit_breaker.probe_delay(tries) for tries in range(7)] == [1, 2, 4, 8, 16, 30, 30]
-
-
-def test_retries_are_granted_as_long_as_half_of_the_calls_are_answered() -> None:
-    budget = circuit_breaker.RetryBudget(most=3)
-    granted = [budget.spend() for _ in range(4)]
-    budget.earn()
-    assert (granted, budget.spend(), budget.spend()) == ([True] * 3 + [False], True, False)

@@ -1,4 +1,4 @@
-"""Whom a frozen judge model may be asked with which key."""
+"""Which key a frozen judge model may be called with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from evalsite.accounts.models import Project
 from evalsite.secrets import encrypt
-from judging.core.pipeline import JudgeModel
+from judging.core.metric_definition import JudgeModel
 from judging.endpoints.client_pool import ClientPool, ModelConnection
 from judging.endpoints.models import Endpoint
 
@@ -31,37 +31,37 @@ async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
     return work(*arguments)
 
 
-def lanes() -> ClientPool:
+def pool() -> ClientPool:
     return ClientPool("test:1:1", reads=at_once, writes=at_once)
 
 
-def lane(row: Endpoint, url: str) -> ModelConnection:
-    return lanes().of(JudgeModel(name="judge", template="", endpoint=row.pk, url=url, model="m"))
+def connection(row: Endpoint, url: str) -> ModelConnection:
+    return pool().connection(JudgeModel(name="judge", template="", endpoint=row.pk, url=url, model="m"))
 
 
 def test_a_key_goes_to_the_server_that_it_is_kept_for(project: Project) -> None:
-    found = lane(endpoint(project), "http://127.0.0.1:9001/v1/chat/completions")
+    found = connection(endpoint(project), "http://127.0.0.1:9001/v1/chat/completions")
     assert (found.settings.api_key, found.failure) == (KEY, None)
 
 
 def test_a_key_does_not_go_to_the_server_of_an_older_run(project: Project) -> None:
-    found = lane(endpoint(project, "http://127.0.0.1:9001"), "http://127.0.0.1:9002/v1")
+    found = connection(endpoint(project, "http://127.0.0.1:9001"), "http://127.0.0.1:9002/v1")
     assert found.failure is not None
     assert found.failure.code == "endpoint_moved"
 
 
 def test_an_endpoint_without_secrets_may_move(project: Project) -> None:
-    assert lane(endpoint(project, key=""), "http://127.0.0.1:9002/v1").failure is None
+    assert connection(endpoint(project, key=""), "http://127.0.0.1:9002/v1").failure is None
 
 
 def test_what_a_server_refuses_is_remembered(project: Project) -> None:
-    assert lane(endpoint(project), "http://127.0.0.1:9001").settings.refuses == {"stream_options"}
+    assert connection(endpoint(project), "http://127.0.0.1:9001").settings.refuses == {"stream_options"}
 
 
 def test_a_lost_key_is_told(project: Project) -> None:
     row = endpoint(project)
     Endpoint.objects.filter(pk=row.pk).update(key_encrypted="encrypted with another key")
-    found = lane(row, "http://127.0.0.1:9001")
+    found = connection(row, "http://127.0.0.1:9001")
     assert found.failure is not None
     assert found.failure.code == "key_unreadable"
 
@@ -71,12 +71,12 @@ def test_a_key_of_the_environment_that_is_not_set_is_named(monkeypatch: pytest.M
     judge = JudgeModel(
         name="judge", template="", url="http://127.0.0.1:9001", model="m", api_key_env="NO_SUCH_KEY"
     )
-    found = lanes().of(judge)
+    found = pool().connection(judge)
     assert found.failure is not None
     assert (found.failure.code, found.failure.detail) == ("key_missing", "NO_SUCH_KEY")
 
 
 def test_slots_are_shared_by_all_who_ask_an_address(db: None) -> None:
-    found = lanes()
+    found = pool()
     one, two = (JudgeModel(name=n, template="", url="http://127.0.0.1:9001", model="m") for n in "ab")
-    assert found.of(one).client is found.of(two).client
+    assert found.connection(one).client is found.connection(two).client

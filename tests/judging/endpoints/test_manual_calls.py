@@ -1,4 +1,4 @@
-"""What people ask by hand keeps an endpoint's limits beside the runs, and counts for them."""
+"""Calls from a page keep an endpoint's limits together with the runs, and what they find out counts for runs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges import scripted
 from judging.core.judges.concurrency_limiter import LimiterEvents
+from judging.core.judges.retry import Guard
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.endpoints import limiter
-from judging.endpoints.connection_test import try_endpoint
+from judging.endpoints.connection_test import as_judge, try_endpoint
 from judging.endpoints.limiter import WorkerReport
-from judging.endpoints.manual_calls import Turn, Waiting
+from judging.endpoints.manual_calls import Emit, ManualCall, Waiting
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
-from judging.metrics import trying
 from judging.metrics.models import Metric
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import form_of
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -53,13 +54,22 @@ def busy(key: str, live: Endpoint, owner: str = "host:1:1") -> None:
     )
 
 
+def a_call(live: Endpoint, *, max_wait: float = 0.0, even_if_down: bool = False) -> ManualCall[None]:
+    """Waits for its turn and sends nothing."""
+
+    async def work(guard: Guard, _emit: Emit) -> None:
+        await guard.before({"messages": []})
+
+    return ManualCall(as_judge(live), work, max_wait=max_wait, even_if_down=even_if_down)
+
+
 def now(load: EndpointLoad, **fields: object) -> EndpointLoad:
     EndpointLoad.objects.filter(pk=load.pk).update(**fields)
     load.refresh_from_db()
     return load
 
 
-def test_a_trial_counts_into_the_requests_and_tokens_of_a_minute(
+def test_a_manual_call_counts_into_the_requests_and_tokens_per_minute(
     page: Client, metric: Metric, live: Endpoint, load: EndpointLoad
 ) -> None:
     Endpoint.objects.filter(pk=live.pk).update(requests_per_minute=1, tokens_per_minute=600)
@@ -67,18 +77,18 @@ def test_a_trial_counts_into_the_requests_and_tokens_of_a_minute(
     assert '<span class="score">7</span>' in tries(page, metric)[-1]["html"]
     load = now(load)
     assert load.requests_at >= before + 60
-    # 20 tokens, as the reply told; before it half a thousand were guessed, which is a minute
+    # 20 tokens, as the reply said; the estimate before it was half a thousand, which is a minute
     assert before < load.tokens_at < load.requests_at - 20
 
 
-def test_a_test_of_the_connection_counts_too(live: Endpoint, load: EndpointLoad) -> None:
+def test_a_connection_test_counts_too(live: Endpoint, load: EndpointLoad) -> None:
     Endpoint.objects.filter(pk=live.pk).update(requests_per_minute=6)
     before = time.time()
-    assert try_endpoint(live)["ok"]
+    assert try_endpoint(live).ok
     assert now(load).requests_at >= before + 10
 
 
-def test_a_trial_that_would_wait_for_long_is_not_sent_and_says_so(
+def test_a_manual_call_that_would_wait_for_long_is_not_sent_and_says_so(
     page: Client, metric: Metric, live: Endpoint, load: EndpointLoad, server: ScriptedJudge
 ) -> None:
     Endpoint.objects.filter(pk=live.pk).update(requests_per_minute=6)
@@ -89,7 +99,7 @@ def test_a_trial_that_would_wait_for_long_is_not_sent_and_says_so(
     assert server.requests == []
 
 
-def test_a_trial_that_waits_says_what_for(
+def test_a_manual_call_that_waits_says_what_for(
     page: Client, metric: Metric, live: Endpoint, load: EndpointLoad
 ) -> None:
     Endpoint.objects.filter(pk=live.pk).update(requests_per_minute=60)
@@ -100,39 +110,38 @@ def test_a_trial_that_waits_says_what_for(
     assert '<span class="score">7</span>' in last["html"]
 
 
-def test_a_trial_takes_one_slot_while_it_lasts(
-    page: Client, metric: Metric, key: str, live: Endpoint
-) -> None:
-    turn = Turn(key, live.pk, 16, patience=0.0)
-    assert list(turn.until_granted({"messages": []})) == []
-    assert EndpointShare.objects.get().slots == 1
-    turn.leave()
+def test_a_manual_call_holds_one_slot_while_it_lasts(live: Endpoint, load: EndpointLoad) -> None:
+    with a_call(live) as call:
+        assert list(call.events()) == []
+        assert EndpointShare.objects.get().slots == 1
     assert not EndpointShare.objects.exists()
 
 
-def test_a_trial_gives_its_slot_back(page: Client, metric: Metric) -> None:
+def test_a_manual_call_returns_its_slot(page: Client, metric: Metric) -> None:
     tries(page, metric)
     assert not EndpointShare.objects.exists()
 
 
-def test_runs_leave_a_slot_to_a_trial(key: str, live: Endpoint) -> None:
+def test_runs_leave_a_slot_to_a_manual_call(key: str, live: Endpoint) -> None:
     busy(key, live)
-    waiting = Turn(key, live.pk, 16, patience=30.0).until_granted({"messages": []})
-    assert next(waiting) == Waiting("held_slots")
-    heard = limiter.allocate([WorkerReport(key, live.pk, 16, 500, 15, LimiterEvents())], "host:1:1")[key]
-    assert heard.share == 15
-    assert list(waiting) == []
+    with a_call(live, max_wait=PATIENCE) as call:
+        waiting = call.events()
+        assert next(waiting) == Waiting("held_slots")
+        heard = limiter.allocate([WorkerReport(key, live.pk, 16, 500, 15, LimiterEvents())], "host:1:1")[key]
+        assert heard.share == 15
+        assert list(waiting) == []
+        call.result()
 
 
-def test_a_trial_gives_up_where_no_slot_becomes_free(
+def test_a_manual_call_gives_up_if_no_slot_becomes_free(
     page: Client, metric: Metric, key: str, live: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy(key, live)
-    monkeypatch.setattr(trying, "PATIENCE", 0.0)
+    monkeypatch.setattr(try_prompt, "WAIT_SECONDS", 0.0)
     assert "using all of this endpoint" in tries(page, metric)[-1]["html"]
 
 
-def test_a_trial_is_not_sent_while_the_server_asked_to_be_left_alone(
+def test_a_manual_call_is_not_sent_during_a_retry_after(
     page: Client, metric: Metric, load: EndpointLoad, server: ScriptedJudge
 ) -> None:
     now(load, closed_until=time.time() + 90)
@@ -140,7 +149,7 @@ def test_a_trial_is_not_sent_while_the_server_asked_to_be_left_alone(
     assert server.requests == []
 
 
-def test_a_trial_is_not_sent_to_an_endpoint_that_is_down(
+def test_a_manual_call_is_not_sent_to_an_endpoint_that_is_down(
     page: Client, metric: Metric, load: EndpointLoad, server: ScriptedJudge
 ) -> None:
     now(load, down_since=time.time() - 9, next_try_at=time.time() + 9, problem="server_error")
@@ -150,42 +159,41 @@ def test_a_trial_is_not_sent_to_an_endpoint_that_is_down(
     assert server.requests == []
 
 
-def test_a_test_of_the_connection_finds_out_that_an_endpoint_is_back(
-    live: Endpoint, load: EndpointLoad
-) -> None:
+def test_a_connection_test_finds_out_that_an_endpoint_is_up_again(live: Endpoint, load: EndpointLoad) -> None:
     now(load, down_since=time.time() - 9, next_try_at=time.time() + 9, failures=5)
-    assert try_endpoint(live)["ok"]
+    assert try_endpoint(live).ok
     load = now(load)
     assert (load.down_since, load.failures) == (0, 0)
 
 
-def test_a_test_needs_no_slot_of_an_endpoint_that_is_down(
+def test_a_connection_test_needs_no_slot_of_an_endpoint_that_is_down(
     key: str, live: Endpoint, load: EndpointLoad
 ) -> None:
-    busy(key, live)  # by what waits for it to come back
+    busy(key, live)  # by requests that wait for it to come back
     now(load, down_since=time.time() - 9, next_try_at=time.time() + 9)
-    turn = Turn(key, live.pk, 16, patience=0.0, anyway=True)
-    assert list(turn.until_granted({"messages": []})) == []
+    with a_call(live, even_if_down=True) as call:
+        assert list(call.events()) == []
+        call.result()
 
 
-def test_a_failure_by_hand_counts_among_those_in_a_row(
+def test_a_failed_manual_call_counts_among_the_failures_in_a_row(
     live: Endpoint, load: EndpointLoad, server: ScriptedJudge
 ) -> None:
     server.server.script = lambda _: scripted.server_error()
-    assert not try_endpoint(live)["ok"]
+    assert not try_endpoint(live).ok
     assert now(load).failures >= 1
 
 
-def test_an_overload_that_a_trial_meets_halves_the_slots_of_runs(
+def test_an_overload_in_a_manual_call_halves_the_slots_of_runs(
     live: Endpoint, load: EndpointLoad, server: ScriptedJudge
 ) -> None:
     answers = iter([scripted.rate_limited("0")])
     server.server.script = lambda _: next(answers, Answer(content="OK"))
-    assert try_endpoint(live)["ok"]
+    assert try_endpoint(live).ok
     assert now(load).slots == pytest.approx(8, abs=1)
 
 
-def test_the_page_says_that_a_test_was_held_back(
+def test_the_page_says_that_a_test_was_not_sent(
     client_of: ClientOf, alice: User, live: Endpoint, load: EndpointLoad
 ) -> None:
     now(load, closed_until=time.time() + 90)

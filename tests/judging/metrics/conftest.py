@@ -14,7 +14,7 @@ from datasets.services import dataset_upload
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import encrypt
 from judging.core.judges.scripted import ScriptedJudge
-from judging.core.pipeline import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version

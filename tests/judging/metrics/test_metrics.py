@@ -10,7 +10,8 @@ import pytest
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from judging.core.builtin import BUILTINS
-from judging.core.pipeline import AskedJudge, JudgeModel, MetricDefinition, Story, Verdict
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.results import JudgeCall, JudgementResult, Verdict
 from judging.core.values import Outcome
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
@@ -98,7 +99,7 @@ def test_editing_makes_a_new_version_and_leaves_the_old_one(
 
 def test_saving_without_a_change_makes_no_version(client_of: ClientOf, alice: User, metric: Metric) -> None:
     page = client_of(alice).post(page_of(metric), form_of(metric), follow=True)
-    assert "Nothing had changed" in page.text
+    assert "no new version was saved" in page.text
     assert newest_version(metric).number == 1
 
 
@@ -263,7 +264,7 @@ def test_saving_as_it_stands_keeps_every_judge_as_it_was(
     client_of: ClientOf, alice: User, pair: Metric
 ) -> None:
     page = client_of(alice).post(page_of(pair), typed_for(pair, [0, 1]), follow=True)
-    assert "Nothing had changed" in page.text
+    assert "no new version was saved" in page.text
 
 
 @pytest.mark.parametrize(
@@ -396,15 +397,15 @@ def test_without_a_run_there_is_nothing_to_try_on(client_of: ClientOf, alice: Us
 BOTH = "[[A>>B]]", "[[B>A]]"  # with the sides swapped the second one stands for A>B
 
 
-def twice_in_both_orders(repeats: int = 2) -> Story:
+def twice_in_both_orders(repeats: int = 2) -> JudgementResult:
     """A comparison asked twice in both orders."""
     asked, verdicts = [], []
     for repeat in range(repeats):
         for swapped in (False, True):
             reply = {"content": BOTH[swapped]}
-            asked.append(AskedJudge(0, repeat, {}, reply, None, [], swapped=swapped))
+            asked.append(JudgeCall(0, repeat, {}, reply, None, [], swapped=swapped))
             verdicts.append(Verdict(0, repeat, 1 + swapped, order="swapped" if swapped else "first"))
-    return Story(Outcome("scored", 2), tuple(asked), tuple(verdicts))
+    return JudgementResult(Outcome("scored", 2), tuple(asked), tuple(verdicts))
 
 
 def test_every_repeat_and_order_is_tried(client_of: ClientOf, alice: User, judged: Metric) -> None:

@@ -13,8 +13,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from evalsite.accounts.models import Project, User
+from judging.core.metric_definition import MetricDefinition
 from judging.core.metrics_file import read_metrics_file
-from judging.core.pipeline import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version

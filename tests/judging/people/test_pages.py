@@ -384,8 +384,8 @@ def test_a_human_evaluation_is_no_run_of_workers(
 
 
 def test_neither_pump_nor_reconciler_touches_it(project: Project, rita: User) -> None:
-    from judging.runs.active import runs_to_work_on
-    from judging.runs.reconcile import reconcile
+    from judging.runs.worker.reconcile import reconcile
+    from judging.runs.worker.run_worker import runs_to_work_on
 
     evaluation = make_evaluation(project, [rita])
     reconcile()

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from datasets.models import Version
-from judging.core.pipeline import MetricDefinition, Story
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import JudgementResult
 from judging.core.values import Outcome, Value, outcome_of_value
-from judging.runs import planning, store
+from judging.runs import planning
 from judging.runs.models import Judgement, Run
+from judging.runs.worker import store
 from tests.make import a_run
 
 OWNER = "test:1:1"
@@ -35,7 +37,9 @@ def judge_all(run: Run, says: Says, chunks: int = 1000) -> None:
         waiting = store.load(leased, run.version.format)
         found = Judgement.objects.select_related("row", "candidate", "response", "run_metric")
         judgements = found.in_bulk([one.judgement for one in waiting])
-        told = [store.Judged(one, Story(outcome(says(judgements[one.judgement])))) for one in waiting]
+        told = [
+            store.Judged(one, JudgementResult(outcome(says(judgements[one.judgement])))) for one in waiting
+        ]
         store.write(told, [leased.chunk], OWNER)
 
 

@@ -19,16 +19,16 @@ from django_tasks_db.models import DBTaskResult
 from datasets.importing import worker
 from datasets.versions import search
 from evalsite.accounts.models import Project, User
-from judging.core.pipeline import Story
+from judging.core.results import JudgementResult
 from judging.core.values import Outcome
 from judging.reports import figures
 from judging.reports.models import KeptFigures
 from judging.reports.services import report_document
-from judging.runs import planning, store
+from judging.runs import planning
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
-from judging.runs.services import run_cancel, run_pause
-from judging.runs.settling import run_settle
+from judging.runs.stopping import run_cancel, run_end_early, run_pause
+from judging.runs.worker import store
 from tests.conftest import ClientOf
 from tests.judging.reports.cast import OWNER, a_judged_run, judge_all
 from tests.make import a_metric, a_run, a_version
@@ -231,7 +231,7 @@ def test_a_large_run_that_ends_has_its_figures_worked_out_before_a_page_asks(end
     assert kept.current(ended)
 
 
-@pytest.mark.parametrize("stop", [run_pause, run_cancel, run_settle])
+@pytest.mark.parametrize("stop", [run_pause, run_cancel, run_end_early])
 def test_so_has_one_that_is_stopped_on_its_way(project: Project, stop: Callable[[Run], bool]) -> None:
     run = half_judged(project)
     assert woken() == []
@@ -245,7 +245,9 @@ def test_replies_that_come_after_the_stop_are_in_the_figures_too(project: Projec
     assert leased
     run_pause(run)
     figures.keep_wanted()
-    late = [store.Judged(one, Story(Outcome("scored", 5))) for one in store.load(leased, "judge_only")]
+    late = [
+        store.Judged(one, JudgementResult(Outcome("scored", 5))) for one in store.load(leased, "judge_only")
+    ]
     store.write(late, [leased.chunk], OWNER)
     figures.keep_wanted()
     run.refresh_from_db()

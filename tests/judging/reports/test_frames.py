@@ -9,7 +9,8 @@ import pytest
 
 from datasets.models import Response, Version
 from evalsite.accounts.models import Project, User
-from judging.core.pipeline import JudgeModel, MetricDefinition, Story, Verdict
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.results import JudgementResult, Verdict
 from judging.core.values import outcome_of_value
 from judging.people.models import Evaluation, EvaluationRater
 from judging.reports.frames import features_of_answers, run_frame
@@ -30,11 +31,11 @@ def two_judges(**changes: Any) -> MetricDefinition:
     return MetricDefinition(name="quality", judges=tuple(judges))
 
 
-def story(value: Any, *verdicts: Verdict, **more: Any) -> Story:
-    return Story(outcome_of_value(value), verdicts=verdicts, **more)
+def story(value: Any, *verdicts: Verdict, **more: Any) -> JudgementResult:
+    return JudgementResult(outcome_of_value(value), verdicts=verdicts, **more)
 
 
-def judged(project: Project, metric: MetricDefinition, told: Story, rows: int = 3) -> Run:
+def judged(project: Project, metric: MetricDefinition, told: JudgementResult, rows: int = 3) -> Run:
     return judge(a_run(a_version(project, rows=rows), metric), lambda _place: told)
 
 

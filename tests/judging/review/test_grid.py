@@ -11,9 +11,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.models import Project, User
-from judging.core.pipeline import Story
 from judging.review.grid import ROWS, GridPage, grid_page, level_of
 from judging.review.places import Place
+from judging.review.telling import Story
 from judging.runs.filters import Filters
 from judging.runs.models import Override, Run
 from tests.conftest import ClientOf

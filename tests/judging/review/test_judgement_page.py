@@ -12,13 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
-from judging.core.pipeline import Failure, ScriptResult
+from judging.core.results import Failure, ScriptResult
 from judging.people import desk
 from judging.runs import services
 from judging.runs.filters import ANYTHING
-from judging.runs.judging_again import Meant, run_judge_again
 from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import override_add
+from judging.runs.rerun.rejudge import Selection, run_rejudge
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, first_of, judge, said
 from tests.judging.people.make import give, make_evaluation
@@ -318,7 +318,7 @@ def overridden_then_asked_again(project: Project, bob: User) -> tuple[Judgement,
     """Both attempts of a judgement whose first one was overridden."""
     run = a_judged_run(project, lambda _: said(5))
     override_add(judgement=first_of(run), value=7.25, reason="It is right.", by=bob)
-    run_judge_again(run=run, meant=Meant(ANYTHING), user=None)
+    run_rejudge(run=run, meant=Selection(ANYTHING), user=None)
     judge(Run.objects.get(pk=run.pk), lambda _: said(3))
     found = run.judgements.select_related("row", "candidate", "run", "run_metric")
     return first_of(run), found.filter(current=True).order_by("position")[0]

@@ -12,10 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
-from judging.core.pipeline import Story
+from judging.core.results import JudgementResult
 from judging.review import selectors
 from judging.review.places import Place, nearest, place_from
-from judging.runs.filters import SORTS, Filters, counts_by_state, reasons
+from judging.runs.counts import counts_by_state, reasons
+from judging.runs.filters import SORTS, Filters
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
@@ -23,7 +24,7 @@ from tests.judging.judged import a_judged_run, failed, said
 pytestmark = pytest.mark.django_db
 
 
-def varied(place: int) -> Story:
+def varied(place: int) -> JudgementResult:
     """Scores that repeat, with some missing, in no order."""
     return failed() if place % 7 == 3 else said(place * 5 % 11 / 2, seconds=place * 3 % 5)
 

@@ -10,14 +10,15 @@ from django.test.utils import CaptureQueriesContext
 
 from datasets.models import Response
 from evalsite.accounts.models import Project, User
-from judging.core.pipeline import Story
+from judging.core.results import JudgementResult
 from judging.review import places, selectors
 from judging.review.places import Place, field_of, nearest
-from judging.runs import filters as filtering
-from judging.runs.filters import SORTS, Filters, counts_by_state, matching, reasons
-from judging.runs.judging_again import Meant, run_judge_again
+from judging.runs import counts
+from judging.runs.counts import counts_by_state, reasons
+from judging.runs.filters import SORTS, Filters, matching
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
+from judging.runs.rerun.rejudge import Selection, run_rejudge
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
 from tests.judging.review.test_list import address, pages, text
@@ -30,7 +31,7 @@ POSITIONS = (
 )
 
 
-def varied(place: int) -> Story:
+def varied(place: int) -> JudgementResult:
     if place % 7 == 3:
         return failed()
     flags = ("truncated",) if place % 9 == 1 else ()
@@ -47,7 +48,7 @@ def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     for place, one in enumerate(overridden):
         override_add(judgement=one, value=place * 1.25, reason="seen", by=bob)
     last = overridden[3]
-    run_judge_again(run=run, meant=Meant(Filters(), last.pk), user=None)  # overridden, and to be judged again
+    run_rejudge(run=run, meant=Selection(Filters(), last.pk), user=None)  # overridden, and to be judged again
     return Run.objects.get(pk=run.pk)
 
 
@@ -154,7 +155,7 @@ def test_on_the_way_back_to_the_beginning_the_look_goes_on_forward(
 def test_counts_beyond_some_thousand_are_told_as_at_least(
     run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filtering, "MOST_COUNTED", 20)
+    monkeypatch.setattr(counts, "MOST_COUNTED", 20)
     monkeypatch.setattr("judging.review.views.MOST_COUNTED", 20)
     states = client_of(bob).get(address(run), {"candidate": "alpha"}).context["states"]
     assert [(one["name"], one["count"]) for one in states] == [
@@ -167,7 +168,7 @@ def test_counts_beyond_some_thousand_are_told_as_at_least(
 
 def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert counts_by_state(run, Filters(q="says")) is not None
-    monkeypatch.setattr(filtering, "MOST_COUNTED", 20)
+    monkeypatch.setattr(counts, "MOST_COUNTED", 20)
     assert counts_by_state(run, Filters(q="says")) is None
 
 

@@ -14,7 +14,7 @@ from judging.reports.figures import at_once
 from judging.runs.filters import Filters, matching
 from judging.runs.models import Run
 from tests.conftest import ClientOf
-from tests.judging.runs.test_rule_runs import FUZZY, GOOD, MECHANICAL, by_rules
+from tests.judging.runs.rule_runs import FUZZY, GOOD, MECHANICAL, by_rules
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

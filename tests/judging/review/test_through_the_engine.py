@@ -11,9 +11,9 @@ from django.urls import reverse
 from evalsite.accounts.models import Project, User
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.runs import pump
 from judging.runs.export.files import jsonl_lines
 from judging.runs.models import Run
+from judging.runs.worker import run_worker
 from tests.conftest import ClientOf
 from tests.judging.judged import first_of
 from tests.make import a_metric, a_run, a_version
@@ -38,7 +38,7 @@ def answer(asked: Received) -> Answer | str:
 def run(project: Project) -> Run:
     with ScriptedJudge(reply=answer) as judge:
         run = a_run(a_version(project), a_metric(judge.url, preprocess=PREPROCESS))
-        pump.work("test:1:1", stop=threading.Event(), only=run.pk)
+        run_worker.work("test:1:1", stop=threading.Event(), only=run.pk)
     return Run.objects.get(pk=run.pk)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from decimal import Decimal
 
 import pytest
@@ -10,11 +9,11 @@ from django.core.exceptions import ValidationError
 
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.runs import pump, services
+from judging.runs import services
 from judging.runs.budget import Budget, Ledger, Spent
 from judging.runs.models import Run, RunState
-from judging.runs.services import Manner
-from tests.judging.working import SOON, an_endpoint, run_on, worked_by
+from judging.runs.services import RunOptions
+from tests.judging.working import PATIENT, an_endpoint, run_on, work, worked_by
 from tests.make import a_project
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,14 +21,9 @@ REPLY = Answer(content="[[5]]", tokens=(60, 40), delay=0.02)
 PRICES = {"price_read": Decimal("10"), "price_written": Decimal("20"), "currency": "CNY"}
 
 
-def work(run: Run) -> Run:
-    pump.work("test:1:1", stop=threading.Event(), only=run.pk, policy=SOON)
-    return Run.objects.get(pk=run.pk)
-
-
 def budgeted(judge: ScriptedJudge, budget: Budget, rows: int = 100, **endpoint: object) -> Run:
     made = an_endpoint(a_project(), judge.url, concurrency=8, **endpoint)
-    return run_on(made, rows, manner=Manner(budget))
+    return run_on(made, rows, manner=RunOptions(budget))
 
 
 def test_a_budget_of_requests_is_never_exceeded() -> None:
@@ -48,7 +42,7 @@ def test_retries_count() -> None:
         return scripted.server_error() if first else REPLY
 
     with ScriptedJudge(stumbling) as judge:
-        run = work(budgeted(judge, Budget(calls=30)))
+        run = work(budgeted(judge, Budget(calls=30)), policy=PATIENT)
         assert len(judge.requests) == run.calls == 30
 
 

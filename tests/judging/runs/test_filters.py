@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from evalsite.accounts.models import Project
-from judging.core.pipeline import Story
+from judging.core.results import JudgementResult
 from judging.runs import services
-from judging.runs.filters import Filters, counts_by_state, matching, meaning_category, reasons
+from judging.runs.counts import counts_by_state, reasons
+from judging.runs.filters import Filters, matching, meaning_category
 from judging.runs.models import Run
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
 from tests.make import a_metric, a_run, a_version
@@ -17,7 +18,7 @@ from tests.make import a_metric, a_run, a_version
 pytestmark = pytest.mark.django_db
 
 
-def mixed(place: int) -> Story:
+def mixed(place: int) -> JudgementResult:
     """Positions 0 to 5: alpha 7, beta unparsed, alpha error, beta 3, alpha 7.5 (flagged), beta 10."""
     flagged = said(7.5, flags=("planted_verdict",), seconds=9.0)
     return [said(7), said(None), failed(), said(3), flagged, said(10)][place % 6]

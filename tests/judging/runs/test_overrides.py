@@ -17,21 +17,17 @@ from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
 from judging.people import desk
 from judging.reports.services import report_document
-from judging.runs import planning, rereading, services, store
-from judging.runs.export.files import csv_lines, parquet_blocks
+from judging.runs import planning, services
+from judging.runs.counts import counts_by_state, counts_in_force, reasons
+from judging.runs.export.files import csv_lines
 from judging.runs.export.records import records
-from judging.runs.filters import (
-    ANYTHING,
-    UNSCORED,
-    Filters,
-    counts_by_state,
-    counts_in_force,
-    matching,
-    reasons,
-)
-from judging.runs.judging_again import Meant, run_judge_again
+from judging.runs.filters import ANYTHING, UNSCORED, Filters, matching
 from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw, run_lock
+from judging.runs.parquet_file import write_parquet
+from judging.runs.rerun import reparse
+from judging.runs.rerun.rejudge import Selection, run_rejudge
+from judging.runs.worker import store
 from tests.conftest import member
 from tests.judging.judged import a_judged_run, failed, first_of, judge, said
 from tests.judging.people.make import give, make_evaluation
@@ -51,7 +47,7 @@ def set_to(judgement: Judgement, value: Any, by: User, **more: Any) -> Override:
 
 
 def judge_again(run: Run) -> None:
-    run_judge_again(run=run, meant=Meant(ANYTHING), user=None)
+    run_rejudge(run=run, meant=Selection(ANYTHING), user=None)
 
 
 def current(judgement: Judgement) -> Judgement:
@@ -107,8 +103,8 @@ def test_an_override_made_while_the_item_is_judged_again_counts_for_the_new_atte
 def test_an_override_stays_in_force_when_replies_are_parsed_again(run: Run, bob: User) -> None:
     one, metric = first_of(run), run.metrics.get()
     set_to(one, 3, bob)
-    definition = rereading.definition_now(metric)
-    made = rereading.run_read_again(run=run, run_metric=metric, definition=definition, user=None)
+    definition = reparse.definition_now(metric)
+    made = reparse.run_reparse(run=run, run_metric=metric, definition=definition, user=None)
     judge(run, lambda _: said(8))
     assert (made, in_force(one)) == (ITEMS, (2, "8", "scored", "3", 3.0))
 
@@ -191,7 +187,7 @@ def varied(project: Project, bob: User) -> Run:
     of_state = {state: run.judgements.filter(state=state)[0] for state in ("scored", "unparsed", "error")}
     for value, one in enumerate(of_state.values(), 8):
         set_to(one, value, bob)
-    run_judge_again(run=run, meant=Meant(ANYTHING, of_state["scored"].pk), user=None)
+    run_rejudge(run=run, meant=Selection(ANYTHING, of_state["scored"].pk), user=None)
     return Run.objects.get(pk=run.pk)
 
 
@@ -314,7 +310,7 @@ def test_attempts_wait_for_an_override_that_is_being_made_and_take_it_along(run:
 
     def again() -> None:
         try:
-            made.append(run_judge_again(run=run, meant=Meant(ANYTHING), user=None))
+            made.append(run_rejudge(run=run, meant=Selection(ANYTHING), user=None))
         finally:
             connection.close()
 

@@ -12,7 +12,8 @@ from datasets.models import Candidate, Row, Version
 from evalsite.accounts.models import Project
 from judging.runs import planning
 from judging.runs.models import Judgement, Run, RunState
-from judging.runs.services import Manner, frozen, run_cancel, run_create, run_resume
+from judging.runs.services import RunOptions, frozen, run_create, run_resume
+from judging.runs.stopping import run_cancel
 from tests.make import a_metric, a_run, a_version
 
 URL = "http://127.0.0.1:9/v1"
@@ -83,7 +84,7 @@ def two_rows_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_rows_a_slice")
 @pytest.mark.parametrize(
-    "options", [{}, {"sample_size": 3, "seed": 7}, {"manner": Manner(stop_width=0.1), "seed": 7}]
+    "options", [{}, {"sample_size": 3, "seed": 7}, {"manner": RunOptions(stop_width=0.1), "seed": 7}]
 )
 def test_in_slices_the_plan_is_the_same(
     version: Version, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]

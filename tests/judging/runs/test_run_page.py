@@ -16,7 +16,7 @@ from evalsite.accounts.models import Project, User
 from evalsite.tasks import workers
 from judging.endpoints import limiter
 from judging.endpoints.models import Endpoint, EndpointLoad
-from judging.runs import planning, services
+from judging.runs import planning, stopping
 from judging.runs.models import Run, RunState
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
@@ -244,7 +244,7 @@ def test_cancelling_before_the_plan_leaves_a_run_that_can_be_taken_up(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     run = a_run(a_version(project), a_metric(JUDGE_URL))
-    services.run_cancel(run)
+    stopping.run_cancel(run)
     assert client_of(alice).get(address(run)).status_code == 200
 
 

@@ -12,12 +12,12 @@ from django.utils import timezone
 from evalsite.accounts.models import User
 from evalsite.models import WorkerProcess
 from evalsite.tasks import workers
-from judging import jails
-from judging.core.pipeline import JudgeModel
+from judging import sandboxes
+from judging.core.metric_definition import JudgeModel
 from judging.endpoints.limiter import endpoint_key
 from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.runs.models import Generation, Judgement, JudgeReply, Run, RunState
-from judging.runs.services import run_stop_at_budget
+from judging.runs.stopping import run_stop_at_budget
 from judging.status import selectors
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
@@ -146,7 +146,7 @@ def test_figures_are_what_prometheus_reads(olga: User, client_of: ClientOf) -> N
 
 
 def test_the_level_of_isolation_is_shown_with_when_it_was_tried(olga: User, client_of: ClientOf) -> None:
-    found = jails.status()
+    found = sandboxes.status()
     page = client_of(olga).get("/status/").text
     assert f"{found.level} / 3" in page
     assert "checked " in page

@@ -2,7 +2,9 @@
 
 from xml.etree import ElementTree
 
-from judging.core.charts import HistogramTexts, Interval, IntervalTexts, interval_chart
+from judging.core.charts import Interval
+from judging.core.charts.histograms import HistogramTexts
+from judging.core.charts.intervals import IntervalTexts, interval_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 INTERVAL_TEXTS = IntervalTexts("Title", "Description", "Score", "mean", "95 % interval", "bounds")

@@ -1,6 +1,6 @@
 import pytest
 
-from judging.core.charts import Panel, histogram_chart
+from judging.core.charts.histograms import Panel, histogram_chart
 
 from .cast import HISTOGRAM_TEXTS, drawn, of_class, texts
 

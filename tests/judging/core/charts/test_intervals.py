@@ -1,6 +1,7 @@
 import pytest
 
-from judging.core.charts import Interval, interval_chart
+from judging.core.charts import Interval
+from judging.core.charts.intervals import interval_chart
 
 from .cast import INTERVAL_TEXTS, SVG, drawn, intervals, of_class, texts
 

@@ -1,7 +1,8 @@
 import re
 from pathlib import Path
 
-from judging.core.charts import Interval, Panel, histogram_chart
+from judging.core.charts import Interval
+from judging.core.charts.histograms import Panel, histogram_chart
 
 from .cast import HISTOGRAM_TEXTS, drawn, intervals
 

@@ -44,7 +44,7 @@ class Pauses(list[float]):
 
 
 def ask_with_patience(
-    url: str, pauses: Pauses | None = None, watch: Any = NO_GUARD, **policy: Any
+    url: str, pauses: Pauses | None = None, guard: Any = NO_GUARD, **policy: Any
 ) -> AskResult:
     settings = settings_for(url, params={"temperature": 0, "max_tokens": 9}, timeouts=PATIENT)
 
@@ -57,7 +57,7 @@ def ask_with_patience(
                 policy=RetryPolicy(**policy),
                 sleep=Pauses() if pauses is None else pauses,
                 random=Random(1),
-                watch=watch,
+                guard=guard,
             )
 
     return asyncio.run(patiently())

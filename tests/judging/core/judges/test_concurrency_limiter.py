@@ -59,7 +59,7 @@ def test_the_calls_of_one_overload_halve_the_share_once() -> None:
         slots.overloaded()
     clock.now += 1.0
     slots.overloaded()
-    assert (slots.share, slots.take_news().overloads) == (2, 2)
+    assert (slots.share, slots.take_events().overloads) == (2, 2)
 
 
 def test_nothing_starts_before_the_servers_own_time() -> None:
@@ -75,7 +75,7 @@ def test_nothing_starts_before_the_servers_own_time() -> None:
 def test_news_is_told_once() -> None:
     slots = ConcurrencyLimiter(8, clock=Clock())
     slots.succeeded()
-    assert (slots.take_news().successes, slots.take_news().successes) == (1, 0)
+    assert (slots.take_events().successes, slots.take_events().successes) == (1, 0)
 
 
 def test_no_more_are_in_flight_than_the_share() -> None:
@@ -84,10 +84,10 @@ def test_no_more_are_in_flight_than_the_share() -> None:
 
         async def one() -> None:
             nonlocal most
-            await slots.enter()
+            await slots.acquire()
             most = max(most, slots.in_flight)
             await asyncio.sleep(0.001)
-            slots.leave()
+            slots.release()
 
         await asyncio.gather(*(one() for _ in range(20)))
         assert (most, slots.in_flight) == (3, 0)
@@ -99,7 +99,7 @@ def test_who_waits_is_woken_when_the_time_has_passed() -> None:
     async def wait() -> None:
         slots = ConcurrencyLimiter(2)
         slots.overloaded(retry_after=0.02)
-        await slots.enter()
+        await slots.acquire()
         assert slots.in_flight == 1
 
     in_loop(wait)
@@ -108,7 +108,7 @@ def test_who_waits_is_woken_when_the_time_has_passed() -> None:
 def test_who_waits_without_a_share_is_woken_by_one() -> None:
     async def wait() -> None:
         slots = ConcurrencyLimiter(0)
-        waiting = asyncio.ensure_future(slots.enter())
+        waiting = asyncio.ensure_future(slots.acquire())
         await asyncio.sleep(0)
         slots.share = 1
         await waiting
@@ -120,13 +120,13 @@ def test_who_waits_without_a_share_is_woken_by_one() -> None:
 def test_a_waiter_that_leaves_takes_no_slot_with_it() -> None:
     async def leave() -> None:
         slots = ConcurrencyLimiter(1)
-        await slots.enter()
-        waiting = asyncio.ensure_future(slots.enter())
+        await slots.acquire()
+        waiting = asyncio.ensure_future(slots.acquire())
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        slots.leave()
-        await slots.enter()
+        slots.release()
+        await slots.acquire()
         assert slots.in_flight == 1
 
     in_loop(leave)
@@ -135,10 +135,10 @@ def test_a_waiter_that_leaves_takes_no_slot_with_it() -> None:
 def test_a_waiter_that_leaves_when_its_turn_has_come_hands_it_on() -> None:
     async def leave() -> None:
         slots = ConcurrencyLimiter(1)
-        await slots.enter()
-        waiting = asyncio.ensure_future(slots.enter())
+        await slots.acquire()
+        waiting = asyncio.ensure_future(slots.acquire())
         await asyncio.sleep(0)
-        slots.leave()
+        slots.release()
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         assert slots.in_flight == 0
@@ -151,7 +151,7 @@ def test_runs_that_wait_share_what_becomes_free_by_weight() -> None:
         slots, started = ConcurrencyLimiter(12), dict.fromkeys("lh", 0)
 
         async def one(run: str, weight: float) -> None:
-            await slots.enter(run, weight)
+            await slots.acquire(run, weight)
             started[run] += 1
             await asyncio.sleep(9)
 
@@ -169,3 +169,11 @@ def test_runs_that_wait_share_what_becomes_free_by_weight() -> None:
             task.cancel()
 
     in_loop(share)
+
+
+def test_a_slot_is_not_waited_for_longer_than_asked() -> None:
+    async def work() -> list[bool]:
+        limiter = ConcurrencyLimiter(1)
+        return [await limiter.try_acquire(0.0), await limiter.try_acquire(0.01)]
+
+    assert asyncio.run(work()) == [True, False]

@@ -14,19 +14,19 @@ def test_a_sound_endpoint_shows_all_that_it_can() -> None:
     with ScriptedJudge(Answer(content="OK", reasoning="hm"), models=("b", "a")) as judge:
         found = probed(judge.url)
     assert (found.ok, found.streams, found.reasoning, found.usage) == (True, True, True, True)
-    assert (found.models, found.refuses, found.error) == (("a", "b"), frozenset(), None)
+    assert (found.models, found.refuses, found.code) == (("a", "b"), (), "")
 
 
 def test_what_is_refused_is_found_out() -> None:
     refuses = frozenset({"temperature", "max_tokens", "separate_reasoning", "stream_options"})
     with ScriptedJudge("OK", refuses=refuses) as judge:
-        assert probed(judge.url).refuses == refuses
+        assert set(probed(judge.url).refuses) == refuses
 
 
 def test_an_endpoint_that_does_not_stream_is_found_out() -> None:
     with ScriptedJudge("OK", refuses=frozenset({"stream"})) as judge:
         found = probed(judge.url)
-    assert (found.ok, found.streams, found.refuses) == (True, False, {"stream"})
+    assert (found.ok, found.streams, found.refuses) == (True, False, ("stream",))
 
 
 def test_what_was_refused_once_is_tried_again() -> None:
@@ -37,24 +37,22 @@ def test_what_was_refused_once_is_tried_again() -> None:
 def test_a_model_that_spent_its_tokens_on_thinking_is_there() -> None:
     with ScriptedJudge(Answer(reasoning="hm", finish_reason="length")) as judge:
         found = probed(judge.url)
-    assert (found.ok, found.reasoning, found.error) == (True, True, None)
+    assert (found.ok, found.reasoning, found.code) == (True, True, "")
 
 
 def test_a_wrong_key_is_an_error() -> None:
     with ScriptedJudge(api_key="another") as judge:
         found = probed(judge.url)
-    assert (found.ok, found.error and found.error.code, found.models) == (False, "bad_key", ())
+    assert (found.ok, found.code, found.models) == (False, "bad_key", ())
 
 
 def test_a_wrong_address_is_an_error() -> None:
     found = probed("ftp://h")
-    assert (found.ok, found.error and found.error.code) == (False, "bad_url")
+    assert (found.ok, found.code) == (False, "bad_url")
 
 
 def test_a_wrong_certificate_authority_is_an_error() -> None:
-    found = probed("https://h", ca_pem="x")
-    assert found.error is not None
-    assert found.error.code == "bad_ca"
+    assert probed("https://h", ca_pem="x").code == "bad_ca"
 
 
 def test_a_failing_endpoint_is_tried_twice() -> None:

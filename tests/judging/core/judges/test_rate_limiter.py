@@ -8,7 +8,15 @@ import time
 
 import pytest
 
-from judging.core.judges.rate_limiter import RateLimiter, RateLimits, TokenEstimator, starts
+from judging.core.judges.rate_limiter import (
+    RateLimited,
+    RateLimiter,
+    RateLimits,
+    Spacing,
+    TokenEstimator,
+    start_times,
+)
+from judging.core.judges.settings import Request
 from tests.patience import PATIENCE
 
 
@@ -26,8 +34,8 @@ def most_in_a_minute(times: list[float], costs: list[float]) -> float:
 
 def schedule(limits: RateLimits, costs: list[float]) -> list[float]:
     largest = max(costs)
-    spacings = [(limits.request_spacing, limits.token_spacing(cost, largest)) for cost in costs]
-    return starts(0.0, 0.0, 0.0, spacings)
+    spacings = [limits.spacing(cost, largest) for cost in costs]
+    return start_times(0.0, 0.0, 0.0, spacings)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 60, 100, 5000])
@@ -60,7 +68,7 @@ def test_nine_tenths_of_the_tokens_are_used_where_calls_are_small() -> None:
 
 
 def test_a_call_beyond_the_whole_limit_takes_the_minutes_that_it_is_worth() -> None:
-    assert RateLimits(tokens=100).token_spacing(250, 250) == 150.0
+    assert RateLimits(tokens=100).spacing(250, 250) == (0.0, 150.0)
 
 
 def test_the_stricter_of_two_limits_holds() -> None:
@@ -68,33 +76,39 @@ def test_the_stricter_of_two_limits_holds() -> None:
     assert times[1] - times[0] == pytest.approx(60 * 100 / (5820 - 100))
 
 
+def request_of_size(size: int, **params: int) -> Request:
+    """Whose messages take so many bytes."""
+    return {"messages": "x" * (size - 2), **params}
+
+
 def test_what_calls_cost_is_learnt_from_replies() -> None:
-    guess = TokenEstimator()
+    estimator = TokenEstimator()
     for _ in range(100):
-        guess.learn(size=1000, read=500, written=80)
-    assert guess.of(2000, None) == pytest.approx(1080, rel=0.02)
+        estimator.learn(size=1000, input_tokens=500, output_tokens=80)
+    estimate = estimator.estimate(request_of_size(2000))
+    assert estimate.tokens == pytest.approx(1080, rel=0.02)
 
 
 def test_before_any_reply_the_limit_of_the_request_is_the_guess() -> None:
-    assert TokenEstimator().of(300, 50) == pytest.approx(150)
+    assert TokenEstimator().estimate(request_of_size(300, max_tokens=50)).tokens == pytest.approx(150)
 
 
 def paced(limits: RateLimits, calls: int, *, leaving: int = 0) -> list[float]:
     """When calls started that all waited at once, the first `leaving` of which left soon."""
     spacings: list[float] = []
 
-    async def reserve(costs: list[float], owed: float) -> list[float]:
+    async def reserve(wanted: list[Spacing], owed: float, within: float) -> list[float]:
         at = time.monotonic()
         first = max(at, spacings[-1] if spacings else 0.0)
-        found = starts(at, first, 0.0, [(limits.request_spacing, 0.0)] * len(costs))
-        spacings.append(first + limits.request_spacing * len(costs))
+        found = start_times(at, first, 0.0, wanted)
+        spacings.append(first + sum(request for request, _ in wanted))
         return found
 
     async def all_of_them() -> list[float]:
-        pace, times = RateLimiter(reserve, limits), []
+        limiter, times = RateLimiter(reserve, limits), []
 
         async def one() -> None:
-            await pace.turn(1.0)
+            await limiter.acquire(request_of_size(9))
             times.append(time.monotonic())
 
         tasks = [asyncio.create_task(one()) for _ in range(calls)]
@@ -111,7 +125,7 @@ def paced(limits: RateLimits, calls: int, *, leaving: int = 0) -> list[float]:
 def test_calls_start_at_the_times_that_were_reserved() -> None:
     times = paced(RateLimits(requests=6000), 100)
     assert len(times) == 100
-    assert times[-1] - times[0] >= 0.95 * 99 * RateLimits(requests=6000).request_spacing
+    assert times[-1] - times[0] >= 0.95 * 99 * RateLimits(requests=6000).spacing(0, 0)[0]
 
 
 def test_calls_that_leave_do_not_hold_up_the_others() -> None:
@@ -121,14 +135,36 @@ def test_calls_that_leave_do_not_hold_up_the_others() -> None:
 def test_a_failure_to_reserve_is_tried_again() -> None:
     failed: list[bool] = []
 
-    async def reserve(costs: list[float], owed: float) -> list[float]:
+    async def reserve(wanted: list[Spacing], owed: float, within: float) -> list[float]:
         if not failed:
             failed.append(True)
             raise OSError
-        return [0.0] * len(costs)
+        return [0.0] * len(wanted)
 
     async def one() -> None:
-        await RateLimiter(reserve, RateLimits(requests=60)).turn(1.0)
+        await RateLimiter(reserve, RateLimits(requests=60)).acquire(request_of_size(9))
 
     asyncio.run(asyncio.wait_for(one(), PATIENCE))
     assert failed
+
+
+def test_a_single_call_that_would_wait_for_long_is_not_reserved() -> None:
+    async def reserve(wanted: list[Spacing], owed: float, within: float) -> list[float]:
+        raise RateLimited(300.0)
+
+    with pytest.raises(RateLimited):
+        asyncio.run(RateLimiter(reserve, RateLimits(requests=1)).try_acquire(request_of_size(9), 5.0))
+
+
+def test_a_refused_call_gives_its_tokens_back() -> None:
+    async def reserve(wanted: list[Spacing], owed: float, within: float) -> list[float]:
+        return [0.0] * len(wanted)
+
+    async def work() -> float:
+        limiter = RateLimiter(reserve, RateLimits(tokens=6000))
+        reservation = await limiter.acquire(request_of_size(300, max_tokens=100))
+        assert reservation is not None
+        limiter.settle(reservation, None)
+        return limiter.owed
+
+    assert asyncio.run(asyncio.wait_for(work(), PATIENCE)) < 0

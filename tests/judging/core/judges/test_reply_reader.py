@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from judging.core.judges import replies
+from judging.core.judges import reply_reader
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.replies import Reply
 from judging.core.judges.reply_reader import ReplyReader
@@ -165,7 +165,7 @@ def test_deep_nonsense_is_a_bad_reply() -> None:
 
 def test_a_reply_without_end_is_too_long() -> None:
     piece = event({"content": "x" * 100_000})
-    assert code_of(*[piece] * (replies.MAX_TEXT // 100_000 + 1)) == "too_long"
+    assert code_of(*[piece] * (reply_reader.MAX_TEXT // 100_000 + 1)) == "too_long"
 
 
 def test_a_line_without_end_is_too_long() -> None:

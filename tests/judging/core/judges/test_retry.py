@@ -2,7 +2,7 @@ import pytest
 
 from judging.core.judges.errors import JudgeError, Unreachable
 from judging.core.judges.replies import Reply
-from judging.core.judges.retry import NoGuard
+from judging.core.judges.retry import NoGuard, RetryBudget
 from judging.core.judges.scripted import (
     Answer,
     ScriptedJudge,
@@ -94,16 +94,16 @@ class Witness(NoGuard):
         return self.retries >= 0
 
 
-def test_a_watch_hears_how_each_try_ended() -> None:
-    watch = Witness()
+def test_a_guard_hears_how_each_try_ended() -> None:
+    guard = Witness()
     with ScriptedJudge([rate_limited("2"), refusal(503, "busy"), server_error(), "[[7]]"]) as judge:
-        ask_with_patience(judge.url, watch=watch)
-    assert watch.heard == ["rate_limited", "overloaded", "server_error", "replied"]
+        ask_with_patience(judge.url, guard=guard)
+    assert guard.heard == ["rate_limited", "overloaded", "server_error", "replied"]
 
 
 def test_without_a_retry_left_the_first_error_is_the_last() -> None:
     with ScriptedJudge(server_error()) as judge:
-        asked = ask_with_patience(judge.url, watch=Witness(retries=1))
+        asked = ask_with_patience(judge.url, guard=Witness(retries=1))
     assert len(asked.calls) == 2
 
 
@@ -112,9 +112,9 @@ class Closed(NoGuard):
         raise Unreachable("connect", "down")
 
 
-def test_a_watch_may_end_the_asking_before_it_begins() -> None:
+def test_a_guard_may_end_the_asking_before_it_begins() -> None:
     with ScriptedJudge("[[7]]") as judge:
-        asked = ask_with_patience(judge.url, watch=Closed())
+        asked = ask_with_patience(judge.url, guard=Closed())
         assert judge.requests == []
     assert asked.error is not None
     assert (asked.error.code, asked.calls) == ("connect", ())
@@ -183,3 +183,10 @@ def test_a_limit_met_while_searching_is_waited_out() -> None:
     with ScriptedJudge(replies) as judge:
         asked = ask_with_patience(judge.url)
     assert (asked.error, asked.refuses) == (None, {"separate_reasoning"})
+
+
+def test_retries_are_granted_as_long_as_half_of_the_calls_are_answered() -> None:
+    budget = RetryBudget(most=3)
+    granted = [budget.spend() for _ in range(4)]
+    budget.earn()
+    assert (granted, budget.spend(), budget.spend()) == ([True] * 3 + [False], True, False)

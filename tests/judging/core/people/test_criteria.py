@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import (
     BOTH_BAD,
     GSB,
@@ -22,7 +23,6 @@ from judging.core.people.criteria import (
     problem_of,
     turned,
 )
-from judging.core.pipeline import MetricDefinition
 
 FIVE = Criterion(name="quality")
 

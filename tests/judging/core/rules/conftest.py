@@ -2,11 +2,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from judging.core.jail.job import Limits
-from judging.core.jail.pool import Jail
+from judging.core.sandbox.job import Limits
+from judging.core.sandbox.pool import Sandbox
 
 
 @pytest.fixture(scope="session")
-def jail() -> Iterator[Jail]:
-    with Jail(Limits(seconds=0.5, memory_mb=128, output_kb=64)) as jail:
-        yield jail
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(Limits(seconds=0.5, memory_mb=128, output_kb=64)) as sandbox:
+        yield sandbox

@@ -3,8 +3,7 @@
 from typing import Any
 
 from judging.core.rules.check import read_program
-from judging.core.rules.conclude import Result, conclude
-from judging.core.rules.plan import Evaluation, plan
+from judging.core.rules.evaluate import Evaluation, Result, conclude, plan
 from judging.core.rules.program import Program
 
 

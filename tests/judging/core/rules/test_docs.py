@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from judging.core.rules import words
-from judging.core.rules.functions import FUNCTIONS, Function
+from judging.core.rules import keywords
+from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.program import Function
 from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS
 from tests.judging.core.rules.programs import codes
 
@@ -34,7 +35,7 @@ def test_a_function_stands_in_the_table_with_its_argument_and_help(function: Fun
 
 @pytest.mark.parametrize("language", PAGES)
 def test_every_error_and_every_setting_is_named(language: str) -> None:
-    settings = [pair.in_language(language) for pair in words.OWN_NAMES]
+    settings = [pair.in_language(language) for pair in keywords.OWN_NAMES]
     errors = {code.split(".")[0] for code in PROBLEMS}
     assert [name for name in (*settings, *errors) if f"`{name}" not in PAGES[language]] == []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from judging.core.rules.functions import BY_WORD, FUNCTIONS
-from judging.core.rules.scoring import Reason
+from judging.core.rules.program import Reason
 from tests.judging.core.rules.programs import one_score, result, scores, with_lines
 
 EQUAL = [

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from judging.core.jail.pool import Jail
-from judging.core.rules.code import run_code
-from judging.core.rules.lint import Lint, References, check_reference
+from judging.core.rules.lint import ReferenceLint, References, check_reference
+from judging.core.rules.python_blocks import run_code
+from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.rules.programs import program, with_lines
 
 TEXT = with_lines("a:精确匹配", "b:字数限制:3", "c:常量等于:x", "a:模糊匹配")
@@ -58,8 +58,8 @@ def test_too_deep_a_reference_does_not_parse() -> None:
     assert complaints(TEXT, deep) == [("reference.format", 2, "reference.format")]
 
 
-def lint_of(text: str, *references: Any, jail: Jail | None = None) -> Lint:
-    looking = References(program(text), partial(run_code, jail) if jail else None)
+def lint_of(text: str, *references: Any, sandbox: Sandbox | None = None) -> ReferenceLint:
+    looking = References(program(text), partial(run_code, sandbox) if sandbox else None)
     looking.add(list(enumerate(references, 1)))
     return looking.found()
 
@@ -96,9 +96,9 @@ def test_repeated_elements_are_another_type_than_a_single_one() -> None:
     assert found.complaints[0].reason.params == {"name": "a", "met": "list", "usual": "text"}
 
 
-def test_python_blocks_score_the_reference_against_itself(jail: Jail) -> None:
+def test_python_blocks_score_the_reference_against_itself(sandbox: Sandbox) -> None:
     block = "\n<代码1>\ndef f(ref_answer, model_answer):\n    return 5 if ref_answer else 1 / 0\n</代码1>"
     text = with_lines("a:Python代码:代码1") + block
-    (minded,) = lint_of(text, {"a": 1}, {"a": 0}, jail=jail).complaints
+    (minded,) = lint_of(text, {"a": 1}, {"a": 0}, sandbox=sandbox).complaints
     assert (minded.code, minded.reason.code, minded.first) == ("reference.breaks_rule", "code.failed", [2])
     assert lint_of(text, {"a": 0}).complaints == []

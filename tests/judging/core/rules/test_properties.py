@@ -7,26 +7,22 @@ from typing import Literal
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from judging.core.rules import words
-from judging.core.rules.aggregate import aggregate
-from judging.core.rules.arguments import read_length, write_argument, write_length
+from judging.core.rules import keywords
 from judging.core.rules.check import read_program
-from judging.core.rules.conclude import conclude
-from judging.core.rules.functions import FUNCTIONS
-from judging.core.rules.plan import plan
+from judging.core.rules.evaluate import conclude, plan
+from judging.core.rules.functions import FUNCTIONS, aggregate, is_part
 from judging.core.rules.program import Length
-from judging.core.rules.scoring import is_part
 from judging.core.rules.values import Number, from_python, identity, json_text, same
-from judging.core.rules.write import write
+from judging.core.rules.write import read_length, write, write_argument, write_length
 
 # Other processes may have the processors.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-NAMES = [word for pair in words.OWN_NAMES for word in pair.both()]
+NAMES = [word for pair in keywords.OWN_NAMES for word in pair.both()]
 FUNCTION_NAMES = [word for function in FUNCTIONS for word in function.name.both()]
 SIGNS = ["# DSL", ":", "：", "\n", "\r\n", "\r", " ", "\ufeff", "\x0b", "<", ">", "a", "60", "(1，2)", "min"]
 TAGS = ["<规则1>", "</规则1>", "<code1>", "</code1>", "def f(ref_answer, model_answer):"]
-PIECES = st.sampled_from([*NAMES, *FUNCTION_NAMES, *SIGNS, *TAGS, *words.FORMATS])
+PIECES = st.sampled_from([*NAMES, *FUNCTION_NAMES, *SIGNS, *TAGS, *keywords.FORMATS])
 NEARLY_PROGRAMS = st.lists(PIECES, max_size=40).map("".join)
 HALVES: tuple[Literal["Cs"]] = ("Cs",)
 PLAIN = st.text(st.characters(exclude_characters=":：<>\n\r@", exclude_categories=HALVES), min_size=1).filter(
@@ -55,10 +51,10 @@ def programs(draw: st.DrawFn) -> str:
             "rule": "规则1",
             "code": "code 1",
         }.get(function.argument, "")
-        name = draw(PLAIN | st.sampled_from(words.ALL.both()))
+        name = draw(PLAIN | st.sampled_from(keywords.ALL.both()))
         lines.append(":".join(filter(None, [name, draw(st.sampled_from(function.name.both())), argument])))
     block = draw(st.text(st.characters(exclude_characters="<", exclude_categories=HALVES)))
-    aggregates = draw(st.sampled_from(["", *(f"@aggregate:{name}\n" for name in words.AGGREGATES)]))
+    aggregates = draw(st.sampled_from(["", *(f"@aggregate:{name}\n" for name in keywords.AGGREGATES)]))
     form = draw(st.sampled_from(["JSON", "XML", "XML:根"]))
     code = "<code 1>\ndef f(ref_answer, model_answer): return 1\n</code 1>"
     head = "\n".join(["# DSL", *lines])
@@ -111,7 +107,7 @@ def test_a_length_is_read_as_it_was_written(one: int, other: int) -> None:
 
 
 @patient
-@given(st.sampled_from(words.AGGREGATES), SCORES)
+@given(st.sampled_from(keywords.AGGREGATES), SCORES)
 def test_an_aggregate_lies_between_the_lowest_and_the_highest(name: str, scores: list[float]) -> None:
     assert min(scores) <= aggregate(name, scores) <= max(scores)
 

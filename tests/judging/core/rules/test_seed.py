@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from judging.core.jail.pool import Jail
-from judging.core.rules.asking import read_reply
+from judging.core.rules.ask import read_reply
 from judging.core.rules.check import read_program
-from judging.core.rules.code import run_code
-from judging.core.rules.conclude import Result, conclude
-from judging.core.rules.plan import plan
-from judging.core.rules.scoring import Reason, Scored
+from judging.core.rules.evaluate import Result, conclude, plan
+from judging.core.rules.program import Reason, Scored
+from judging.core.rules.python_blocks import run_code
+from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.rules.programs import program
 
 LONG = "一部融合了未来科技和人类情感的科幻巨作,充满视觉震撼和深刻反思的暑期档大片"
@@ -206,13 +205,13 @@ def test_the_first_example_takes_the_lowest_of_its_lines() -> None:
 
 
 @pytest.mark.parametrize("text", [TEMPLATE, in_english(TEMPLATE)])
-def test_the_template_of_the_seed_runs_with_all_its_blocks(text: str, jail: Jail) -> None:
+def test_the_template_of_the_seed_runs_with_all_its_blocks(text: str, sandbox: Sandbox) -> None:
     answer = (
         '{"字段名1": "a", "字段名2": "abc", "字段名3": "x", "字段名4": "b", "字段名5": "7", "字段名6": "c"}'
     )
     reference = '{"字段名1": "a", "字段名3": "y", "字段名4": "b", "字段名5": "6", "字段名6": "c"}'
     evaluation = plan(program(text), answer, reference)
-    found = {call.line: run_code(jail, call.code, [call])[0] for call in evaluation.calls}
+    found = {call.line: run_code(sandbox, call.code, [call])[0] for call in evaluation.calls}
     found |= {question.line: read_reply("评分:[[2]]") for question in evaluation.questions}
     told = conclude(evaluation, found)
     assert ([line.score for line in told.lines], told.score) == ([5, 5, 1, 2, 1, 2], 1)

@@ -15,7 +15,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.accounts.models import Project
-from judging.core.pipeline import Failure, ScriptResult
+from judging.core.results import Failure, ScriptResult
 from judging.runs import services
 from judging.runs.export.files import RECORD_BYTES, csv_lines, jsonl_lines, write_lines
 from judging.runs.export.records import records

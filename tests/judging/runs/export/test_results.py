@@ -11,8 +11,8 @@ import pytest
 
 from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion
-from judging.core.pipeline import JudgeModel, MetricDefinition
-from judging.core.story import AskedJudge, ScriptResult, Story, Verdict
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.results import JudgeCall, ScriptResult, JudgementResult, Verdict
 from judging.core.values import Outcome
 from judging.people import exporting
 from judging.people.adjudicating import adjudicate
@@ -68,10 +68,10 @@ def two_judges(**more: Any) -> MetricDefinition:
     return MetricDefinition(name="quality", judges=judges, **more)
 
 
-def both_said(first: int, second: int | None) -> Story:
+def both_said(first: int, second: int | None) -> JudgementResult:
     """What two judges say; the second perhaps nothing that can be read."""
     asked = tuple(
-        AskedJudge(judge, 0, {}, {"content": f"I say {value}."}, None, [], 0.5)
+        JudgeCall(judge, 0, {}, {"content": f"I say {value}."}, None, [], 0.5)
         for judge, value in enumerate((first, second))
     )
     verdicts = tuple(
@@ -79,7 +79,7 @@ def both_said(first: int, second: int | None) -> Story:
         for judge, value in enumerate((first, second))
     )
     mean = (first + second) / 2 if second is not None else first
-    return Story(Outcome("scored", mean), asked, verdicts, seconds=1.0)
+    return JudgementResult(Outcome("scored", mean), asked, verdicts, seconds=1.0)
 
 
 def test_a_judge_s_verdict_is_a_line(project: Project) -> None:
@@ -130,7 +130,7 @@ def test_several_judges_read_back_to_the_same_report(project: Project, tmp_path:
 def test_a_script_s_word_after_judges_reads_back_to_the_same_report(project: Project, tmp_path: Path) -> None:
     metric = a_metric(JUDGE_URL, postprocess="def postprocess(**kwargs): return 1")
     story = said(7, postprocess=ScriptResult(1))
-    scripted = Story(Outcome("scored", 1), story.asked, story.verdicts, None, ScriptResult(1))
+    scripted = JudgementResult(Outcome("scored", 1), story.asked, story.verdicts, None, ScriptResult(1))
     run = a_judged_run(project, lambda place: scripted if place % 3 else failed(), rows=5, metric=metric)
     assert figures(read_back(run, tmp_path)) == figures(run)
 

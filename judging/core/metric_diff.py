@@ -1,0 +1,149 @@
+"""Two versions of a metric side by side: which settings differ, and how its texts differ line by line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+
+Kind = Literal["same", "gone", "new", "skipped"]
+MOST_COMPARISONS = 4_000_000  # of a line with a line; longer texts are shown as replaced as a whole
+CONTEXT = 3  # unchanged lines shown around a change
+
+_METRIC_SETTINGS = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum")
+_JUDGE_SETTINGS = ("endpoint", "url", "model", "api_key_env", "params", "parse", "repeats", "both_orders")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting's value before and after, as text; `name` is that of the definition's field."""
+
+    name: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text with its numbers there (None where it is not); of `skipped`, how many are left out."""
+
+    kind: Kind
+    text: str = ""
+    before: int | None = None
+    after: int | None = None
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """How a text differs; `name` is that of the definition's field."""
+
+    name: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What differs in the metric (`judge` None) or in one judge model, which may be `gone` or `new` as a whole."""
+
+    judge: str | None
+    kind: Kind
+    settings: tuple[Setting, ...] = ()
+    texts: tuple[TextChange, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        return self.kind != "same" or bool(self.settings or self.texts)
+
+
+def difference(before: MetricDefinition, after: MetricDefinition) -> tuple[Part, ...]:
+    """The parts that differ: the metric first, then its judge models in their new order, then those that are gone."""
+    whole = _part(None, before, after, _METRIC_SETTINGS, ("preprocess", "rules", "postprocess"))
+    return tuple(part for part in (whole, *_judges(before.judges, after.judges)) if part.differs)
+
+
+def _judges(before: tuple[JudgeModel, ...], after: tuple[JudgeModel, ...]) -> Iterator[Part]:
+    old = dict(_known(before))
+    for key, judge in _known(after):
+        earlier = old.pop(key, None)
+        if earlier is None:
+            yield _part(judge.name, JudgeModel(name="", template=""), judge, _JUDGE_SETTINGS, _TEXTS, "new")
+        else:
+            yield _part(judge.name, earlier, judge, _JUDGE_SETTINGS, _TEXTS)
+    for judge in old.values():
+        yield _part(judge.name, judge, JudgeModel(name="", template=""), _JUDGE_SETTINGS, _TEXTS, "gone")
+
+
+_TEXTS = ("system_prompt", "template")
+
+
+def _known(judges: tuple[JudgeModel, ...]) -> Iterator[tuple[tuple[str, int], JudgeModel]]:
+    """Judge models by name, and by how many of that name came before."""
+    seen: dict[str, int] = {}
+    for judge in judges:
+        seen[judge.name] = seen.get(judge.name, 0) + 1
+        yield (judge.name, seen[judge.name]), judge
+
+
+def _part(
+    name: str | None,
+    before: Any,
+    after: Any,
+    settings: tuple[str, ...],
+    texts: tuple[str, ...],
+    kind: Kind = "same",
+) -> Part:
+    changed = tuple(
+        Setting(one, getattr(before, one), getattr(after, one))
+        for one in settings
+        if getattr(before, one) != getattr(after, one)
+    )
+    changed_texts = tuple(
+        TextChange(one, tuple(lines_of(old, new)))
+        for one in texts
+        if (old := getattr(before, one) or "") != (new := getattr(after, one) or "")
+    )
+    return Part(name, kind, changed, changed_texts)
+
+
+def lines_of(before: str, after: str) -> Iterator[Line]:
+    """The changed lines with a few around them; what lies between is told by its number of lines."""
+    old, new = before.split("\n") if before else [], after.split("\n") if after else []
+    if len(old) * len(new) > MOST_COMPARISONS:
+        opcodes: list[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
+    else:
+        opcodes = list(SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
+    for place, (tag, old_from, old_to, new_from, new_to) in enumerate(opcodes):
+        if tag == "equal":
+            head = CONTEXT if place else 0
+            tail = CONTEXT if place < len(opcodes) - 1 else 0
+            yield from _unchanged(old, old_from, old_to, new_from - old_from, head, tail)
+            continue
+        for number in range(old_from, old_to):
+            yield Line("gone", old[number], before=number + 1)
+        for number in range(new_from, new_to):
+            yield Line("new", new[number], after=number + 1)
+
+
+def _unchanged(old: list[str], start: int, end: int, shift: int, head: int, tail: int) -> Iterator[Line]:
+    if end - start <= head + tail + 1:
+        head, tail = end - start, 0
+    for number in range(start, start + head):
+        yield Line("same", old[number], number + 1, number + 1 + shift)
+    if end - start > head + tail:
+        yield Line("skipped", skipped=end - start - head - tail)
+    for number in range(end - tail, end):
+        yield Line("same", old[number], number + 1, number + 1 + shift)
+
+
+def as_text(value: Any) -> str:
+    """A setting's value for people; '' for none."""
+    if value is None or value in ("", {}):
+        return ""
+    if isinstance(value, float) and value == int(value):
+        return str(int(value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

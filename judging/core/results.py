@@ -1,0 +1,185 @@
+"""What is judged, what was asked and read, the result of a judgement, and the effects that judging needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from judging.core.values import Outcome, Value
+
+Order = Literal["first", "swapped", "both"]
+
+FORMAT_FAILED = "format_failed"  # flag: the answer lacks the format that a rule program wants
+TRUNCATED = "truncated"  # flag: a judge's reply ended with its limit of tokens
+ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What is judged: the row as templates see it and one response to it. `exact`: the row's reference with its
+    numbers as they are written, for a rule program; without it they are what Python makes of them."""
+
+    data: dict[str, Any]
+    response: dict[str, Any]
+    exact: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a step gave nothing: a code from a bounded list, and words."""
+
+    code: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptResult:
+    """What a script returned, the fields that it changed, what it printed."""
+
+    result: Value | None = None
+    changed: dict[str, dict[str, Any]] = field(default_factory=dict)
+    printed: str = ""
+    failure: Failure | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A prompt for a judge model of the metric; `swapped`: it shows the two sides exchanged."""
+
+    judge: int
+    repeat: int
+    prompt: str
+    swapped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCall:
+    """A judge model's request and what came back. `calls` holds every HTTP try, as JSON-able dicts.
+
+    A reply that cannot be used (empty, cut off before a word) stands beside its failure. `digest` names a request that
+    need not be asked again; `copied`: it was not, the reply is an earlier one's.
+    """
+
+    judge: int
+    repeat: int
+    request: dict[str, Any]
+    reply: dict[str, Any] | None
+    failure: Failure | None
+    calls: list[dict[str, Any]]
+    seconds: float = 0.0
+    first_token_seconds: float | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    endpoint: int | None = None
+    swapped: bool = False
+    digest: str = ""
+    copied: bool = False
+
+    @property
+    def place(self) -> tuple[int, int, bool]:
+        """What it is sorted by and known by."""
+        return self.judge, self.repeat, self.swapped
+
+    def as_seen(self) -> dict[str, Any]:
+        """As templates and postprocess see it in `judge_resps`."""
+        if self.failure is not None:
+            return {"content": None, "error": f"{self.failure.code}: {self.failure.detail}".rstrip(": ")}
+        return self.reply or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was read from one judge's reply; of order `both`, what its verdicts in both orders come to.
+
+    The value of a swapped one is turned back: it is as if it had been asked in the first order.
+    """
+
+    judge: int
+    repeat: int
+    value: Value | None
+    reason: str = ""
+    order: Order = "first"
+    flip: bool = False
+
+
+class RuledLine(msgspec.Struct, frozen=True, gc=False):
+    """A line of a rule program on one field: the line in the program, its score with the reason, the field's value
+    as JSON text (None where the answer lacks it), perhaps cut."""
+
+    line: int
+    score: int | float | None
+    field: str
+    function: str
+    reason: str
+    params: dict[str, str]
+    answer: str | None
+
+
+class Ruled(msgspec.Struct, frozen=True):
+    """What a rule program says of an answer. `failure`: why it lacks the program's format; then there are no lines."""
+
+    outcome: Outcome
+    lines: tuple[RuledLine, ...] = ()
+    failure: dict[str, Any] | None = None
+    asked: tuple[JudgeCall, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+
+class JudgementResult(msgspec.Struct, frozen=True):
+    """An outcome with everything that led to it."""
+
+    outcome: Outcome
+    asked: tuple[JudgeCall, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    preprocess: ScriptResult | None = None
+    postprocess: ScriptResult | None = None
+    flags: tuple[str, ...] = ()
+    seconds: float = 0.0
+    rules: Ruled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a template or a script may see of an item so far."""
+
+    item: Item
+    preprocess_result: Value | None = None
+    asked: tuple[JudgeCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousReplies:
+    """What an earlier attempt has stored, to be parsed again: its judges' replies and what its preprocess did."""
+
+    asked: tuple[JudgeCall, ...]
+    preprocess: ScriptResult | None = None
+
+
+class Effects(Protocol):
+    """The effects that a judgement needs. Implementations may batch what many judgements want at once."""
+
+    async def preprocess(self, context: Context) -> ScriptResult: ...
+
+    async def builds_on_others(self) -> tuple[bool, ...]:
+        """Of each judge model, whether its template refers to what earlier ones were asked or said."""
+        ...
+
+    async def render(self, judge: int, context: Context) -> str | Failure: ...
+
+    async def ask(self, questions: Sequence[Question]) -> list[JudgeCall]:
+        """All of them at the same time; one answer each, in order."""
+        ...
+
+    async def apply_rules(self, context: Context, previous: PreviousReplies | None) -> Ruled:
+        """The metric's rule program on an item."""
+        ...
+
+    async def postprocess(self, context: Context) -> ScriptResult: ...
+
+    async def read(self, judge: int, content: str) -> tuple[Value | None, str]: ...
+
+    def flags(self, item: Item) -> tuple[str, ...]: ...

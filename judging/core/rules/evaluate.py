@@ -1,0 +1,335 @@
+"""A program on one answer: mechanical lines are scored at once, the rest become questions and calls; then the result.
+
+    evaluation = plan(program, answer, reference)
+    found = {line: …}      what ask.read_reply and python_blocks.run_code say of questions and calls, by line
+    result = conclude(evaluation, found)
+
+`judge_by_rules` does all of it for one item of a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from datasets.core.variables import reference_in
+from judging.core.results import Item, JudgeCall, Question, Ruled, RuledLine, Verdict
+from judging.core.rules.ask import prompt_for, read_asked
+from judging.core.rules.formats import (
+    MISSING,
+    Fields,
+    FieldValue,
+    NotInFormat,
+    check_depth,
+    look_up,
+    read_fields,
+)
+from judging.core.rules.functions import aggregate
+from judging.core.rules.program import WORST, Call, Code, Field, Format, Program, Reason, Rule, Scored
+from judging.core.rules.values import Value, from_python, json_text, text_of
+from judging.core.values import Outcome
+
+FIELD_MISSING, REFERENCE_FORMAT = "reference.field_missing", "reference.format"
+ANSWER_LACKS = "field_missing"  # a reason with a score, 1
+_IN_THE_LINE = ("json_met", "json_wanted")  # the line's own sentence says these
+NOT_ASKED, NO_JUDGE = "not_asked", "judge.missing"
+PENDING = Reason("pending")
+
+Run = Callable[[Call], Awaitable[Scored | Reason]]
+# One reply a question, in order; None where what was said before is read again, and this was not asked then.
+Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall | None]]]
+LineResults = dict[int, Scored | Reason]
+
+JUDGE = 0  # a rule metric has one judge model; a question's `repeat` is the index of its line
+MOST_VALUE = 4000  # characters of a field's value that are kept beside its score
+
+
+@dataclass(frozen=True, slots=True)
+class LineQuestion:
+    """A question for the judge model. `line` is an index of the evaluation's lines."""
+
+    line: int
+    prompt: str
+
+
+class Line(msgspec.Struct, frozen=True, gc=False):
+    """A rule applied to one field. Without a score: `reason.code` is `pending`, or an error of the row.
+
+    `answer` and `reference` are the values that were looked at, None where there is none or none was needed.
+    """
+
+    rule: Rule
+    name: str
+    score: int | float | None
+    reason: Reason
+    answer: Value = None
+    reference: Value = None
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """`failure` says why the answer lacks the format; then there are no lines. Requests stand in the lines' order."""
+
+    program: Program
+    lines: tuple[Line, ...] = ()
+    failure: Reason | None = None
+    questions: tuple[LineQuestion, ...] = ()
+    calls: tuple[Call, ...] = ()
+
+
+def plan(program: Program, answer: str, reference: Any) -> Evaluation:
+    """Scores the mechanical lines. `reference`: a text, a decoded JSON value, or None. Raises nothing."""
+    try:
+        answered = _Side(read_fields(program.format, answer), answer)
+    except NotInFormat as error:
+        return Evaluation(program, failure=Reason(error.reason, error.params))
+    planner = _Planner(answered, _Reference(program.format, reference))
+    for rule in program.rules:
+        planner.add(rule)
+    return planner.evaluation(program)
+
+
+class _Side(msgspec.Struct, frozen=True):
+    """The answer, or the reference: its fields, and all of it."""
+
+    fields: Fields
+    whole: Value
+
+    def value_of(self, target: Field, name: str) -> FieldValue:
+        return text_of(self.whole) if target.kind == "whole" else look_up(self.fields, name, target.path)
+
+
+class _RowError(Exception):
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.code)
+        self.reason = reason
+
+
+class _Reference:
+    """The reference, read when a line first needs it."""
+
+    def __init__(self, form: Format, given: Any) -> None:
+        self._form = form
+        self._given = given
+        self._side: _Side | None = None
+
+    def side(self, name: str) -> _Side:
+        """Raises _RowError where there is none or it has not the format."""
+        if self._given is None:
+            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "none"}))
+        if self._side is None:
+            try:
+                self._side = _side_of(self._form, self._given)
+            except NotInFormat as error:
+                raise _RowError(Reason(REFERENCE_FORMAT, {"why": error.reason, **error.params})) from None
+        return self._side
+
+    def names(self, rule: Rule) -> list[str]:
+        """The fields that `@全部字段` stands for."""
+        shown = rule.target.written
+        names = list(self.side(shown).fields)
+        if not names:
+            raise _RowError(Reason(FIELD_MISSING, {"name": shown, "why": "empty"}))
+        return names
+
+    def value(self, target: Field, name: str) -> Value:
+        value = self.side(name).value_of(target, name)
+        if value is MISSING:
+            raise _RowError(Reason(FIELD_MISSING, {"name": name, "why": "lacks"}))
+        return value
+
+
+def _side_of(form: Format, given: Any) -> _Side:
+    if isinstance(given, str):
+        return _Side(read_fields(form, given), given)
+    if form.kind == "xml":
+        raise NotInFormat("not_xml", line="1", column="1")
+    check_depth(given)
+    value = from_python(given)
+    if form.kind == "text":
+        return _Side({}, value)
+    if not isinstance(value, dict):
+        raise NotInFormat("not_object")
+    return _Side(value, value)
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Collects lines, and the requests of those that others score."""
+
+    answer: _Side
+    reference: _Reference
+    lines: list[Line] = field(default_factory=list)
+    questions: list[LineQuestion] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+
+    def add(self, rule: Rule) -> None:
+        if rule.target.kind != "all":
+            return self._add_line(rule, rule.target.written)
+        try:
+            names = self.reference.names(rule)
+        except _RowError as error:
+            self.lines.append(Line(rule, rule.target.written, None, error.reason))
+            return None
+        for name in names:
+            self._add_line(rule, name)
+        return None
+
+    def evaluation(self, program: Program) -> Evaluation:
+        return Evaluation(program, tuple(self.lines), None, tuple(self.questions), tuple(self.calls))
+
+    def _add_line(self, rule: Rule, name: str) -> None:
+        answer, wanted = self.answer.value_of(rule.target, name), None
+        if rule.needs_reference:
+            try:
+                wanted = self.reference.value(rule.target, name)
+            except _RowError as error:
+                shown = None if answer is MISSING else answer
+                self.lines.append(Line(rule, name, None, error.reason, shown))
+                return
+        elif rule.function.needs_reference:
+            wanted = str(rule.argument)
+        if answer is MISSING:
+            missing = Reason(ANSWER_LACKS, {"name": name})
+            self.lines.append(Line(rule, name, WORST, missing, None, wanted))
+        else:
+            self._add_scored(rule, name, answer, wanted)
+
+    def _add_scored(self, rule: Rule, name: str, answer: Value, reference: Value) -> None:
+        if rule.function.score is not None:
+            scored: Scored = rule.function.score(answer, reference, rule.argument)
+            self.lines.append(Line(rule, name, scored.score, scored.reason, answer, reference))
+            return
+        index = len(self.lines)
+        self.lines.append(Line(rule, name, None, PENDING, answer, reference))
+        if isinstance(rule.argument, Code):
+            arguments = json_text({"ref_answer": reference, "model_answer": answer})
+            self.calls.append(Call(index, rule.argument, arguments))
+        else:
+            self.questions.append(LineQuestion(index, prompt_for(rule, name, answer, reference)))
+
+
+@dataclass(frozen=True, slots=True)
+class LineError:
+    """The first line without a score, `line` being its line in the program."""
+
+    code: str
+    line: int
+    params: dict[str, str] = field(default_factory=dict)
+
+
+class Result(msgspec.Struct, frozen=True):
+    """`score` exactly if there is no `error`. `failure` says why the answer lacks the format (score 1, no lines)."""
+
+    score: int | float | None
+    lines: tuple[Line, ...]
+    failure: Reason | None = None
+    error: LineError | None = None
+
+    @property
+    def format_ok(self) -> bool:
+        return self.failure is None
+
+    def outcome(self) -> Outcome:
+        """The judgement's: a rule program has no state `unparsed`. The detail begins with the program's line."""
+        if self.error is None:
+            return Outcome("scored", self.score)
+        told = "; ".join(one for name, one in self.error.params.items() if one and name not in _IN_THE_LINE)
+        return Outcome.error(self.error.code, f"{self.error.line}: {told}")
+
+
+def needs_answers(evaluation: Evaluation) -> bool:
+    """Whether its requests are worth asking: not where a line without a score already decides."""
+    return all(line.score is not None or line.reason.code == "pending" for line in evaluation.lines)
+
+
+def conclude(evaluation: Evaluation, found: Mapping[int, Scored | Reason]) -> Result:
+    """`found`: by index of the line what was found for it, a score or the reason why there is none."""
+    if evaluation.failure is not None:
+        return Result(WORST, (), evaluation.failure)
+    lines = evaluation.lines
+    if evaluation.questions or evaluation.calls:
+        lines = tuple(_with_result(line, found.get(index)) for index, line in enumerate(lines))
+    scores = [line.score for line in lines if line.score is not None]
+    if len(scores) < len(lines):
+        failed = [line for line in lines if line.score is None]
+        first = next((line for line in failed if line.reason.code != NOT_ASKED), failed[0])
+        return Result(None, lines, error=_error_of(first))
+    return Result(aggregate(evaluation.program.aggregate, scores), lines)
+
+
+def _with_result(line: Line, found: Scored | Reason | None) -> Line:
+    if line.reason.code != "pending":
+        return line
+    if isinstance(found, Scored):
+        return msgspec.structs.replace(line, score=found.score, reason=found.reason)
+    return msgspec.structs.replace(line, reason=found or Reason(NOT_ASKED))
+
+
+def _error_of(line: Line) -> LineError:
+    return LineError(line.reason.code, line.rule.place.line, {"name": line.name, **line.reason.params})
+
+
+def evaluate(program: Program, item: Item) -> Evaluation:
+    """The program on an item's answer, against its row's reference."""
+    return plan(program, item.response.get("content") or "", reference_for(item))
+
+
+def reference_for(item: Item) -> Any:
+    """What an item is compared with, its numbers as they are written where that is known."""
+    return reference_in(item.exact or item.data)
+
+
+async def judge_by_rules(program: Program, item: Item, run: Run, ask: Ask | None) -> Ruled:
+    """Score one item. Python blocks come first: where one fails, the judge model could not save the item.
+
+    `ask` is None where the metric has no judge model.
+    """
+    evaluation = evaluate(program, item)
+    if not needs_answers(evaluation):
+        return ruled(evaluation)
+    scored = await asyncio.gather(*(run(call) for call in evaluation.calls))
+    found: LineResults = {call.line: one for call, one in zip(evaluation.calls, scored, strict=True)}
+    if not evaluation.questions or any(isinstance(one, Reason) for one in scored):
+        return ruled(evaluation, found)
+    if ask is None:
+        return ruled(evaluation, found | {one.line: Reason(NO_JUDGE) for one in evaluation.questions})
+    replies = await ask([Question(JUDGE, one.line, one.prompt) for one in evaluation.questions])
+    pairs = zip(evaluation.questions, replies, strict=True)
+    asked = [(question.line, one, read_asked(one)) for question, one in pairs if one is not None]
+    answered: LineResults = {line: said for line, _one, said in asked}
+    verdicts = tuple(_verdict(one, said) for _line, one, said in asked if one.failure is None)
+    return ruled(evaluation, found | answered, tuple(one for _line, one, _said in asked), verdicts)
+
+
+def _verdict(asked: JudgeCall, found: Scored | Reason) -> Verdict:
+    if isinstance(found, Scored):
+        return Verdict(asked.judge, asked.repeat, found.score)
+    return Verdict(asked.judge, asked.repeat, None, found.code)
+
+
+def ruled(
+    evaluation: Evaluation,
+    found: LineResults | None = None,
+    asked: tuple[JudgeCall, ...] = (),
+    verdicts: tuple[Verdict, ...] = (),
+) -> Ruled:
+    """The evaluation with what was found for its open lines, as a story keeps it."""
+    result = conclude(evaluation, found or {})
+    failure = result.failure
+    return Ruled(
+        result.outcome(),
+        tuple(map(_ruled_line, result.lines)),
+        {"reason": failure.code, "params": failure.params} if failure else None,
+        asked,
+        verdicts,
+    )
+
+
+def _ruled_line(line: Line) -> RuledLine:
+    answer = None if line.reason.code == ANSWER_LACKS else json_text(line.answer)[:MOST_VALUE]
+    rule, reason = line.rule, line.reason
+    return RuledLine(rule.place.line, line.score, line.name, rule.word, reason.code, reason.params, answer)

@@ -1,0 +1,102 @@
+"""The modules that a script may import, and the imports in a script that would fail: found before an item is run."""
+
+import ast
+import sys
+from collections.abc import Iterator
+
+_IMPORTABLE = """
+    __future__ abc array ast base64 binascii bisect calendar cmath collections collections.abc contextlib copy csv
+    dataclasses datetime decimal difflib enum fractions functools hashlib heapq hmac html html.entities html.parser io
+    itertools json json.decoder json.encoder keyword locale math numbers operator pprint random re reprlib secrets
+    statistics string struct textwrap time token tokenize traceback types typing unicodedata urllib urllib.parse uuid
+    warnings weakref xml xml.etree xml.etree.ElementTree zlib
+"""
+_ENCODINGS = """
+    ascii latin-1 utf-8 utf-8-sig utf-16 utf-16-le utf-16-be utf-32 utf-7 gbk gb2312 gb18030 big5 shift_jis euc_jp
+    euc_kr cp1252 cp437 idna punycode unicode_escape raw_unicode_escape hex base64 rot13 zlib
+"""
+
+IMPORTABLE = frozenset(_IMPORTABLE.split())
+ENCODINGS = tuple(_ENCODINGS.split())
+
+LAZY = (  # imported by the standard library itself, some of it from C
+    "_strptime",
+    "copyreg",
+    "encodings.idna",
+    "jinja2.debug",
+    "linecache",
+    "stringprep",
+    "xml.parsers.expat",
+)
+
+_CATCHING = frozenset(("ImportError", "Exception", "BaseException"))
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def is_importable(name: str) -> bool:
+    return name in IMPORTABLE or name in LAZY
+
+
+def failing_import(tree: ast.AST) -> tuple[str, int] | None:
+    """The first module that can't be imported, with its line; None if there is none.
+
+    An import whose failure the script handles may fail, and one for type checkers is never run.
+    """
+    found = sorted(_failing(tree), key=lambda one: one[1])
+    return found[0] if found else None
+
+
+def _failing(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    left: list[tuple[ast.AST, bool]] = [
+        (tree, False)
+    ]  # a stack: a script may be nested deeper than Python recurses
+    while left:
+        node, may_fail = left.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom) and not may_fail:
+            yield from ((name, node.lineno) for name in _modules(node) if not is_importable(name))
+        handled = may_fail and not isinstance(node, _FUNCTIONS)
+        inside = _handled_body(node)
+        left += [(child, handled or child in inside) for child in ast.iter_child_nodes(node)]
+
+
+def _modules(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """The modules that the statement imports, and names that are not in theirs."""
+    if isinstance(node, ast.Import):
+        return [one.name for one in node.names]
+    module = "." * node.level + (node.module or "")
+    return [module, *(f"{module}.{one.name}" for one in node.names if _is_no_value(module, one.name))]
+
+
+def _is_no_value(module: str, name: str) -> bool:
+    is_there = name == "*" or hasattr(sys.modules.get(module), name)
+    return not is_there or f"{module}.{name}" in sys.modules
+
+
+def _handled_body(node: ast.AST) -> list[ast.stmt]:
+    if isinstance(node, ast.Try | ast.TryStar) and any(map(_catches, node.handlers)):
+        return node.body
+    if isinstance(node, ast.With | ast.AsyncWith) and any(map(_suppresses, node.items)):
+        return node.body
+    if isinstance(node, ast.If) and _name_of(node.test) == "TYPE_CHECKING":
+        return node.body
+    return []
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    caught = handler.type
+    several = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    return any(one is None or _name_of(one) in _CATCHING for one in several)
+
+
+def _suppresses(item: ast.withitem) -> bool:
+    call = item.context_expr
+    return (
+        isinstance(call, ast.Call)
+        and _name_of(call.func) == "suppress"
+        and any(_name_of(one) in _CATCHING for one in call.args)
+    )
+
+
+def _name_of(node: ast.expr) -> str:
+    """Of a name or an attribute the last word."""
+    return getattr(node, "id", "") or getattr(node, "attr", "")

@@ -1,0 +1,272 @@
+"""One worker as the parent sees it: what it is sent, what it answers, what ended it. Nothing it says is trusted.
+
+Both ways: frames of a four-byte big-endian length and that many bytes of JSON. To the worker: the job, then every
+item. From it: one reply to the job, then one to each item, in order: ``[processor seconds, value, failure]`` with
+``failure`` null or ``[code, message, line]``. A worker may forge all of it: codes are among those that workers have,
+and integers have 64 bits, because nothing behind here expects others.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import struct
+import time
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Annotated, Any, Literal, NoReturn, cast
+
+import msgspec
+
+from judging.core.json_size import TooLarge, check_json_size
+from judging.core.sandbox.job import Failure, Job, Limits, Outcome, SandboxBroken
+from judging.core.sandbox.supervisor import Supervisor
+
+MOST_DEPTH = 200
+MOST_REPLY_BYTES = 64 << 20  # also of all replies of one worker together, but for the last
+MOST_MARKS = 500_000  # texts, commas and brackets of a reply
+MOST_MESSAGE = 2000
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: it is not cheap
+_HEAD = struct.Struct(">I")
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
+
+GRACE_SECONDS = 0.5  # a worker ends its items' time itself; from here on it is ended
+_WALL_FACTOR = 5
+_SLACK_BYTES = 1 << 20
+_BYTES_A_CHARACTER = 6  # the longest that JSON makes of one
+_TIMES_IN_PREVIEW = 2  # a preview shows its item as text and in pieces; all else repeats it once at most
+
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+FailureCode = Literal["syntax", "load", "exception", "undefined", "timeout", "memory", "output", "result"]
+ToldFailure = tuple[FailureCode, str, Int64 | None]
+
+
+class ProtocolError(Exception):
+    """The worker said something that is no reply to what it was asked."""
+
+
+def frame(message: Any) -> bytes:
+    """One frame. Lone surrogates pass (a row may hold them until its finding is read); JSON's escapes do not."""
+    try:
+        body = msgspec.json.encode(message)
+    except (UnicodeEncodeError, OverflowError, TypeError):  # half characters, integers beyond 64 bits
+        body = _encode(message).encode("utf-8", "surrogatepass")
+    return _HEAD.pack(len(body)) + body
+
+
+class Frames:
+    """Cuts a worker's bytes into frames."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._taken = 0  # of its bytes
+
+    def add(self, chunk: bytes) -> None:
+        del self._held[: self._taken]
+        self._taken = 0
+        self._held += chunk
+
+    def take(self, longest: int) -> bytearray | None:
+        """The next whole frame, or None if more bytes are needed. ProtocolError as soon as one is longer."""
+        held = self._held
+        begin = self._taken + _HEAD.size
+        if len(held) < begin:
+            return None
+        length = int.from_bytes(held[self._taken : begin], "big")
+        if length > longest:
+            raise ProtocolError(f"a frame of {length} bytes, at most {longest} are allowed")
+        end = begin + length
+        if len(held) < end:
+            return None
+        self._taken = end
+        return held[begin:end]
+
+    @property
+    def is_empty(self) -> bool:
+        return self._taken == len(self._held)
+
+
+@lru_cache(maxsize=32)
+def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
+    parts = (float, cast(Any, shape) | None, ToldFailure | None)
+    return msgspec.json.Decoder(tuple.__class_getitem__(parts), strict=True)
+
+
+def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, Failure | None]:
+    """A reply to the job or to one item: seconds, value, failure; ProtocolError for anything else."""
+    try:
+        check_json_size(body, depth=MOST_DEPTH, marks=MOST_MARKS)
+    except TooLarge as error:
+        raise ProtocolError(str(error)) from None
+    if b"\\u0000" in body and _NUL.search(body):
+        raise ProtocolError("a NUL in a text")
+    try:
+        seconds, value, failure = _decoder(job.shape).decode(body)  # type: ignore[arg-type]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ProtocolError(str(error)) from None
+    if not 0 <= seconds < 1e9:
+        raise ProtocolError("an impossible time")
+    return (seconds, value, None) if failure is None else (seconds, None, failure_of(failure))
+
+
+def failure_of(told: ToldFailure | None) -> Failure | None:
+    """A failure as a worker told it, its message cut."""
+    if told is None:
+        return None
+    code, message, line = told
+    return Failure(code, message[:MOST_MESSAGE], line)
+
+
+class NeverBegan(SandboxBroken):
+    """The worker was ended before it had read its job: by somebody else, for nothing of the job had run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What one worker brought: outcomes as far as it came, and what ended it before the last, if anything did.
+
+    A careful worker was ended by the first item without an outcome. Another one may have been ended by a later
+    item, with its replies to the ones before still unsent; those are asked again, carefully.
+    """
+
+    outcomes: list[Outcome[Any]] = field(default_factory=list)
+    ended: Failure | None = None
+    job_failure: Failure | None = None
+
+
+class WorkerSession:
+    """One worker's life: the job and a batch sent, its replies read one by one under a watch."""
+
+    def __init__(
+        self, supervisor: Supervisor, job: Job[Any], batch: list[bytes], limits: Limits, careful: bool = False
+    ) -> None:
+        self._supervisor, self._job, self._batch, self._limits = supervisor, job, batch, limits
+        self._careful = careful
+        output = limits.output_characters + limits.printed_characters
+        self._longest = output * _BYTES_A_CHARACTER + _SLACK_BYTES
+        self._times_item = _TIMES_IN_PREVIEW if job.kind == "preview" else 1
+        self._frames = Frames()
+        self._received = 0  # bytes of replies
+        self._spent = 0.0
+
+    def listen(self) -> Answered:
+        with self._worker():
+            try:
+                self._send()
+                _, _, failure = self._next_reply(0)
+            except _Ended as ended:
+                return Answered(job_failure=ended.failure)
+            return Answered(job_failure=failure) if failure else self._replies()
+
+    @contextlib.contextmanager
+    def _worker(self) -> Iterator[None]:
+        self._number, self._channel = self._supervisor.start_worker()
+        self._status: int | None = None
+        try:
+            yield
+        finally:
+            self._channel.close()
+            if self._status is None:
+                with contextlib.suppress(SandboxBroken):  # then it is dead already
+                    self._supervisor.dismiss_worker(self._number)
+
+    def _send(self) -> None:
+        job = self._job
+        head = {"kind": job.kind, "source": job.source, "options": job.options, "items": len(self._batch)}
+        head |= {
+            "careful": self._careful,
+            "longest": [self._longest_reply(size) for size in (0, *map(len, self._batch))],
+        }
+        self._channel.settimeout(self._limits.seconds * _WALL_FACTOR)
+        try:
+            self._channel.sendall(b"".join((frame(head), *self._batch)))
+        except OSError:
+            self._never_began()
+
+    def _replies(self) -> Answered:
+        """As many as fit into memory; the items that are left are another worker's."""
+        outcomes: list[Outcome[Any]] = []
+        for item in self._batch:
+            try:
+                seconds, value, failure = self._next_reply(len(item))
+            except _Ended as ended:
+                return Answered(outcomes, ended.failure)
+            outcomes.append(Outcome(value, failure, seconds))
+            if self._received > MOST_REPLY_BYTES:
+                break
+        return Answered(outcomes)
+
+    def _next_reply(self, item_bytes: int) -> tuple[float, Any, Failure | None]:
+        try:
+            body = self._next_frame(self._longest_reply(item_bytes))
+            self._received += len(body)
+            spent, value, failure = read_reply(body, self._job)
+        except ProtocolError as error:
+            raise _Ended("protocol", f"the worker did not answer as agreed: {error}") from None
+        seconds = max(0.0, spent - self._spent)
+        self._spent = spent
+        return seconds, value, failure
+
+    def _longest_reply(self, item_bytes: int) -> int:
+        """Bytes of a reply to the job (no item) or to an item. Workers keep to it; one that does not is ended.
+
+        The output limit, and the item itself: an answer of a megabyte may be shown whole or shortened by a word.
+        """
+        return min(MOST_REPLY_BYTES, self._longest + self._times_item * item_bytes)
+
+    def _next_frame(self, longest: int) -> bytearray:
+        body = self._frames.take(longest)
+        return self._awaited(longest) if body is None else body
+
+    def _awaited(self, longest: int) -> bytearray:
+        started = time.monotonic()
+        patience = self._limits.seconds + GRACE_SECONDS
+        while (body := self._frames.take(longest)) is None:
+            left = started + self._limits.seconds * _WALL_FACTOR + GRACE_SECONDS - time.monotonic()
+            self._channel.settimeout(max(0.01, min(patience, left)))
+            try:
+                chunk = self._channel.recv(1 << 18)
+            except TimeoutError:
+                patience = self._processor_time_left() if left > 0 else 0.0
+            except ConnectionResetError:  # and no mere end: so there was something that it had not read
+                self._never_began()
+            except OSError:
+                raise self._death() from None
+            else:
+                if not chunk:
+                    raise self._death()
+                self._frames.add(chunk)
+                patience = patience if left > 0 else 0.0
+            if patience <= 0:
+                raise _Ended("timeout", f"more than {self._limits.seconds:g} seconds")
+        return body
+
+    def _processor_time_left(self) -> float:
+        """By the worker's own account of its earlier items; lying makes this longer, never past the clock's limit."""
+        used = self._supervisor.processor_seconds(self._number) - self._spent
+        return self._limits.seconds + GRACE_SECONDS - used
+
+    def _never_began(self) -> NoReturn:
+        self._death()
+        raise NeverBegan("its process was ended before it began") from None
+
+    def _death(self) -> "_Ended":
+        self._status = self._supervisor.end_worker(self._number)
+        return _Ended("killed", _how_it_ended(self._status))
+
+
+class _Ended(Exception):
+    """The worker is gone or not to be heard any more; the first item without a reply is to blame."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.failure = Failure(code, message)
+
+
+def _how_it_ended(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return f"its process was ended by {signal.Signals(number).name}"
+    return "its process ended itself"

@@ -1,0 +1,139 @@
+"""The parent's handle on the zygote: starting it, asking it for workers, ending them and it."""
+
+import contextlib
+import importlib.util
+import json
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from judging.core.sandbox.job import Layer, Limits, SandboxBroken, TooManyFiles
+
+_REQUEST = struct.Struct("<cq")
+_ANSWER = struct.Struct("<qd")
+_START_SECONDS = 60.0
+_NICER = 5  # workers give way to the pages
+_HERE = Path(__file__).resolve()
+
+
+def _import_places() -> list[str]:
+    """Folders of this project and of the packages that a worker needs."""
+    specs = [importlib.util.find_spec(name) for name in ("jinja2", "markupsafe")]
+    packages = {str(Path(spec.origin).parents[1]) for spec in specs if spec and spec.origin}
+    return [str(_HERE.parents[3]), *sorted(packages)]
+
+
+class Supervisor:
+    """One zygote; ``cpu_seconds`` bounds the life of each of its workers.
+
+    Requests are answered at once, one after the other, whichever thread asks.
+    """
+
+    def __init__(self, limits: Limits, without: frozenset[Layer], cpu_seconds: int) -> None:
+        self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.settimeout(_START_SECONDS)
+        config = {
+            "paths": _import_places(),
+            "without": sorted(without),
+            "memory_mb": limits.memory_mb,
+            "seconds": limits.seconds,
+            "cpu_seconds": cpu_seconds,
+            "nice": _NICER,
+        }
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            *(["-B"] if sys.dont_write_bytecode else []),
+            "-X",
+            "utf8",
+            str(_HERE.with_name("zygote.py")),
+            json.dumps(config),
+        ]
+        with theirs:
+            self._process = self._started(command, theirs)
+        self.held = self._wait_until_ready()
+
+    def _started(self, command: list[str], theirs: socket.socket) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(  # noqa: S603 - our own file by its path
+                command,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={},
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._control.close()
+            raise SandboxBroken(f"the sandbox can't be started: {error}") from None
+
+    def _wait_until_ready(self) -> frozenset[str]:
+        try:
+            message = self._control.recv(4096)
+        except OSError as error:
+            self.close()
+            raise SandboxBroken(f"the sandbox did not start: {error}") from None
+        stderr = self._process.stderr
+        assert stderr is not None
+        if not message:
+            said = stderr.read().decode(errors="replace").strip()
+            self.close()
+            raise SandboxBroken(f"the sandbox did not start: {said[-1000:]}")
+        stderr.close()
+        return frozenset(json.loads(message))
+
+    def start_worker(self) -> tuple[int, socket.socket]:
+        """A fresh worker's number and the channel to it."""
+        number, _, descriptors = self._ask(b"s", 0)
+        if not descriptors:  # the kernel drops them where there is no room
+            self.dismiss_worker(number)
+            raise TooManyFiles("this process has too many files open")
+        return number, socket.socket(fileno=descriptors[0])
+
+    def processor_seconds(self, worker: int) -> float:
+        return self._ask(b"c", worker)[1]
+
+    def end_worker(self, worker: int) -> int:
+        """Kills it if it still lives; its wait status."""
+        return self._ask(b"e", worker)[0]
+
+    def dismiss_worker(self, worker: int) -> None:
+        """Kills it without waiting for its end."""
+        self._ask(b"d", worker)
+
+    def _ask(self, letter: bytes, number: int) -> tuple[int, float, list[int]]:
+        try:
+            with self._lock:
+                self._control.send(_REQUEST.pack(letter, number))
+                answer, descriptors, _, _ = socket.recv_fds(self._control, _ANSWER.size, 1)
+        except OSError as error:
+            raise SandboxBroken(f"the sandbox's process does not answer: {error}") from None
+        if len(answer) != _ANSWER.size:
+            raise SandboxBroken("the sandbox's process has ended")
+        return (*_ANSWER.unpack(answer), descriptors)
+
+    def close(self) -> None:
+        """Ends the zygote and, by the kernel, every worker of it. Who waits for an answer has SandboxBroken."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._control.close()
+        if self._process.stderr:
+            self._process.stderr.close()
+        try:
+            self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(2)
+
+    def let_go(self) -> None:
+        """In a forked child: the zygote is the parent's, and must see it end although this copy lives on."""
+        self._control.close()
+        self._process.returncode = 0  # not ours to wait for

@@ -1,0 +1,156 @@
+"""Which names a parsed template looks up."""
+
+from collections.abc import Iterator
+
+from jinja2 import Environment, nodes
+
+from judging.core.sandbox.wire import Path, dotted
+
+_SPECIAL = {"loop", "self", "super", "caller", "varargs", "kwargs"}
+_ASKING_TESTS = {"defined", "undefined"}
+ASKING_FILTERS = {"default", "d"}
+
+PathAndLine = tuple[Path, int]
+
+
+def path_of(node: nodes.Node) -> Path | None:
+    """`("data", "a", 0)` for such a chain (however its parts are written), None for any other expression."""
+    if isinstance(node, nodes.Name):
+        return (node.name,)
+    if isinstance(node, nodes.Getattr):
+        inner = path_of(node.node)
+        return inner and (*inner, node.attr)
+    if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
+        inner, key = path_of(node.node), node.arg.value
+        return inner and (*inner, key) if type(key) in (str, int) else None
+    return None
+
+
+def expression_name(node: nodes.Node) -> str:
+    """A short name for an expression: its chain, or the first chain in it, or nothing for a constant.
+
+    Of `a if b else c` it is what may be shown that gives the name, not what is asked.
+    """
+    if isinstance(node, nodes.CondExpr):
+        shown = (expression_name(one) for one in (node.expr1, node.expr2) if one is not None)
+        return next((name for name in shown if name), "")
+    return next((dotted(path) for path, _ in _chains(node)), "")
+
+
+def parts_of_text(node: nodes.Filter) -> Iterator[nodes.Node | None]:
+    """What a filter makes a text of: its input, the elements of a list that is written there, what `format` puts in."""
+    yield node.node
+    if node.name == "join" and isinstance(node.node, (nodes.List, nodes.Tuple)):
+        yield from node.node.items
+    if node.name == "format":
+        yield from node.args
+        yield from (one.value for one in node.kwargs)
+
+
+def used_names(tree: nodes.Template, environment: Environment) -> list[PathAndLine]:
+    """Names that must come from outside, each once per line, in the template's order."""
+    own = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
+    own |= {node.name for node in tree.find_all(nodes.Macro)}
+    known = own | _SPECIAL | set(environment.globals)
+    found = (chain for chain in _chains(tree) if chain[0][0] not in known)
+    return list(dict.fromkeys(found))
+
+
+def asked_names(tree: nodes.Template) -> list[Path]:
+    """Names that the template itself asks whether they are there, so that it can do without."""
+    asked = [node.node for node in tree.find_all(nodes.Test) if node.name in _ASKING_TESTS]
+    asked += [node.node for node in tree.find_all(nodes.Filter) if node.name in ASKING_FILTERS and node.node]
+    paths = [path for path in map(path_of, asked) if path]
+    for compared in tree.find_all(nodes.Compare):
+        paths += _asked_by_in(compared)
+    return list(dict.fromkeys(paths))
+
+
+def tested_names(tree: nodes.Template) -> list[PathAndLine]:
+    """Names whose truth decides something: `{% if data.x %}`, `data.x or …`, `data.x | default('', true)`.
+
+    A variable that is set to such a name counts as the name, `data.get('x')` as `data.x`.
+    """
+    names = {
+        target.name: path
+        for target, value in _assigned(tree)
+        if isinstance(target, nodes.Name) and (path := _path_looked_up(value))
+    }
+    found = [
+        ((*names.get(str(path[0]), path[:1]), *path[1:]), node.lineno)
+        for node in _tested(tree)
+        if (path := _path_looked_up(node))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _assigned(tree: nodes.Template) -> Iterator[tuple[nodes.Node, nodes.Node]]:
+    """Targets and values of `{% set %}` and `{% with %}`."""
+    for one in tree.find_all(nodes.Assign):
+        yield one.target, one.node
+    for block in tree.find_all(nodes.With):
+        yield from zip(block.targets, block.values, strict=True)
+
+
+def _path_looked_up(node: nodes.Node) -> Path | None:
+    """The path of a name, also where `get` looks it up."""
+    if not (
+        isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr) and node.node.attr == "get"
+    ):
+        return path_of(node)
+    inner, key = path_of(node.node.node), node.args[0] if node.args else None
+    if inner and isinstance(key, nodes.Const) and isinstance(key.value, str):
+        return (*inner, key.value)
+    return None
+
+
+def _tested(tree: nodes.Template) -> Iterator[nodes.Node]:
+    for condition in tree.find_all(nodes.If):
+        yield from _parts_tested(condition.test)
+    for choice in tree.find_all(nodes.CondExpr):
+        yield from _parts_tested(choice.test)
+    for alternative in tree.find_all(nodes.Or):
+        yield from _parts_tested(alternative.left)
+    for conjunction in tree.find_all(nodes.And):
+        yield from _parts_tested(conjunction.left)
+    for negation in tree.find_all(nodes.Not):
+        yield from _parts_tested(negation.node)
+    for used in tree.find_all(nodes.Filter):
+        falls_back = [*used.args[1:2], *(one.value for one in used.kwargs if one.key == "boolean")]
+        wide = any(isinstance(one, nodes.Const) and one.value for one in falls_back)
+        if used.name in ASKING_FILTERS and used.node and wide:
+            yield used.node
+
+
+def _parts_tested(node: nodes.Node) -> Iterator[nodes.Node]:
+    """What decides whether an expression is true."""
+    if isinstance(node, (nodes.And, nodes.Or)):
+        yield from _parts_tested(node.left)
+        yield from _parts_tested(node.right)
+    elif isinstance(node, nodes.Not):
+        yield from _parts_tested(node.node)
+    else:
+        yield node
+
+
+def _asked_by_in(compared: nodes.Compare) -> Iterator[Path]:
+    """`data.x` of `'x' in data`."""
+    key = compared.expr.value if isinstance(compared.expr, nodes.Const) else None
+    for operand in compared.ops:
+        inner = path_of(operand.expr)
+        if isinstance(key, str) and inner and operand.op in ("in", "notin"):
+            yield (*inner, key)
+
+
+def _chains(node: nodes.Node) -> Iterator[PathAndLine]:
+    path = path_of(node)
+    if path is not None and not (isinstance(node, nodes.Name) and node.ctx != "load"):
+        yield path, node.lineno
+        return
+    if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+        yield from _chains(node.node.node)  # the method's own name is no field
+        children = [child for child in node.iter_child_nodes() if child is not node.node]
+    else:
+        children = list(node.iter_child_nodes())
+    for child in children:
+        yield from _chains(child)

@@ -1,0 +1,383 @@
+"""Jinja2 inside a worker: compiling, rendering, and noting which names were undefined or None where they were used.
+
+Constants are never folded: `{% if false %}{{ 'a' * 10**9 }}{% endif %}` costs nothing because it is never reached.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from types import GeneratorType, TracebackType
+from typing import Any
+
+from jinja2 import TemplateSyntaxError, Undefined, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import ChainableUndefined, Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import escape
+
+from judging.core.sandbox.template_names import (
+    ASKING_FILTERS,
+    asked_names,
+    expression_name,
+    parts_of_text,
+    tested_names,
+    used_names,
+)
+from judging.core.sandbox.wire import Failed, WireFailure, describe, dotted, make_decoder
+
+_DATA_DEFAULTS = ("question", "gt", "history", "ref_answer")
+_RESPONSE_DEFAULTS = ("reasoning_content", "tool_calls")
+
+Note = tuple[str, int | None]
+_decode = make_decoder()
+
+
+class Notes:
+    """What one render met: each name once per line, in the order of use. ``found``: names that led to a value."""
+
+    def __init__(self) -> None:
+        self.undefined: dict[Note, str] = {}
+        self.none: dict[Note, None] = {}
+        self.found: set[str] = set()
+
+    def clear(self) -> None:
+        """For another item; what was found stays."""
+        self.undefined.clear()
+        self.none.clear()
+
+
+class Piece(str):
+    """A substituted part of the output that remembers where it came from."""
+
+    kind: str
+    name: str
+    line: int
+
+
+class Missing(ChainableUndefined):
+    """An undefined value that notes its use; asking whether it is defined, or for a default, is no use of it."""
+
+    notes: Notes
+    dotted = ""
+    line: int | None = None
+
+    def used(self) -> None:
+        name = self.dotted or str(self._undefined_name or "")
+        message = self._undefined_hint or f"'{name}' is undefined"
+        self.notes.undefined.setdefault((name, self.line), message)
+
+    def _fail_with_undefined_error(self, *args: Any, **kwargs: Any) -> Any:
+        self.used()
+        return super()._fail_with_undefined_error(*args, **kwargs)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _fail_with_undefined_error
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _fail_with_undefined_error
+    __mod__ = __rmod__ = __pos__ = __neg__ = __pow__ = __rpow__ = _fail_with_undefined_error
+    __lt__ = __le__ = __gt__ = __ge__ = _fail_with_undefined_error
+    __int__ = __float__ = __complex__ = __index__ = __call__ = _fail_with_undefined_error
+
+    def __str__(self) -> str:
+        self.used()
+        return ""
+
+    def __iter__(self) -> Any:
+        self.used()
+        return iter(())
+
+    def __len__(self) -> int:
+        self.used()
+        return 0
+
+    def __bool__(self) -> bool:
+        self.used()
+        return False
+
+    def __contains__(self, item: object) -> bool:
+        self.used()
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        self.used()
+        return isinstance(other, Undefined)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        self.used()
+        return id(type(self))
+
+
+class Generator(CodeGenerator):
+    """Writes each lookup and each substitution with the name and line that it has in the template.
+
+    What a filter or a text takes in is noted too where it is None: `{{ data.gt|trim }}` shows the word None as well.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._taken_in: set[int] = set()  # nodes, by id
+
+    def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
+        if id(node) not in self._taken_in:
+            return super().visit(node, *args, **kwargs)
+        self._taken_in.remove(id(node))
+        self.write("environment.taken_in(")
+        super().visit(node, *args, **kwargs)
+        self.write(f", {expression_name(node)!r}, {node.lineno})")
+
+    def _take_in(self, taken: Iterable[nodes.Node | None]) -> None:
+        self._taken_in.update(id(node) for node in taken if node is not None)
+
+    def visit_Filter(self, node: nodes.Filter, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
+        if node.name not in ASKING_FILTERS:
+            self._take_in(parts_of_text(node))
+        super().visit_Filter(node, frame)
+
+    def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: N802
+        if isinstance(node.node, nodes.Getattr) and node.node.attr == "format":
+            self._take_in((*node.args, *(one.value for one in node.kwargs)))
+        super().visit_Call(node, frame, forward_caller=forward_caller)
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802
+        self._take_in(node.nodes)
+        super().visit_Concat(node, frame)
+
+    def visit_Mod(self, node: nodes.BinExpr, frame: Frame) -> None:  # noqa: N802
+        if isinstance(node.left, nodes.Const) and isinstance(node.left.value, str):
+            self._take_in(node.right.items if isinstance(node.right, nodes.Tuple) else [node.right])
+        super().visit_Mod(node, frame)
+
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
+        if not isinstance(node, nodes.TemplateData):
+            raise nodes.Impossible()
+        return super()._output_child_to_const(node, frame, finalize)
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write("environment.substitute(")
+
+    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        reaches_the_page = frame.buffer is None
+        escaped = (
+            "context.eval_ctx.autoescape" if frame.eval_ctx.volatile else bool(frame.eval_ctx.autoescape)
+        )
+        self.write(f", {expression_name(node)!r}, {node.lineno}, {reaches_the_page}, {escaped})")
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
+        self.write("environment.attribute(")
+        self.visit(node.node, frame)
+        self.write(f", {node.attr!r}, {expression_name(node)!r}, {node.lineno})")
+
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802
+        if isinstance(node.arg, nodes.Slice):
+            super().visit_Getitem(node, frame)
+            return
+        self.write("environment.element(")
+        self.visit(node.node, frame)
+        self.write(", ")
+        self.visit(node.arg, frame)
+        self.write(f", {expression_name(node)!r}, {node.lineno})")
+
+
+class SandboxEnvironment(ImmutableSandboxedEnvironment):
+    """Jinja2's immutable sandbox as a judge prompt sees it."""
+
+    code_generator_class = Generator
+
+    def __init__(self) -> None:
+        super().__init__(autoescape=False, optimized=False, keep_trailing_newline=True, cache_size=0)
+        self.notes, self.keep_pieces = Notes(), False
+        self.undefined = type("Undefined", (Missing,), {"notes": self.notes})
+        self.filters["tojson"] = self.to_json
+
+    def to_json(self, value: Any, indent: int | None = None) -> str:
+        return json.dumps(value, ensure_ascii=False, indent=indent, default=self._no_json)
+
+    def _no_json(self, value: Any) -> None:
+        if not isinstance(value, Undefined):
+            raise TypeError(f"{type(value).__name__} is no JSON value")
+        str(value)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """A field comes before a dict's method of its name."""
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
+        """Refused where it is asked for, and not taken for a name that is only missing."""
+        raise SecurityError(f"{attribute!r} of a {type(obj).__name__} is out of reach for templates")
+
+    def attribute(self, obj: Any, attribute: str, name: str, line: int) -> Any:
+        if (
+            type(obj) is dict and attribute in obj
+        ):  # what nearly all lookups are, without the detours of the others
+            value = obj[attribute]
+            if not isinstance(value, Missing):
+                self.notes.found.add(name)
+                return value
+        return self._named(self.getattr(obj, attribute), obj, name, line)
+
+    def element(self, obj: Any, key: Any, name: str, line: int) -> Any:
+        return self._named(self.getitem(obj, key), obj, name, line)
+
+    def _named(self, value: Any, obj: Any, name: str, line: int) -> Any:
+        if not isinstance(value, Missing):
+            self.notes.found.add(name)
+        elif not value.dotted:  # a field of what is itself undefined is that same undefined value
+            value.dotted, value.line = str(value._undefined_name) if value is obj else name, line
+        return value
+
+    def taken_in(self, value: Any, name: str, line: int) -> Any:
+        """The value itself, noted where it is None."""
+        if value is None:
+            self.notes.none[name, line] = None
+        return value
+
+    def substitute(self, value: Any, name: str, line: int, reaches_the_page: bool, escaped: bool) -> str:
+        """A value as text; in a preview, where it goes straight to the page, with its origin."""
+        if type(value) is str and not escaped:
+            text = value
+        else:
+            self.taken_in(value, name, line)
+            text = str(escape(value) if escaped else value)
+        if not (self.keep_pieces and reaches_the_page):
+            return text
+        piece = Piece(text)
+        piece.kind = "none" if value is None else "undefined" if isinstance(value, Undefined) else "value"
+        piece.name, piece.line = name, line
+        return piece
+
+
+_environment = (
+    SandboxEnvironment()
+)  # made before the workers are: each has one template, and so one of its own
+
+
+def template_line(trace: TracebackType | None) -> int | None:
+    """The template's line in a traceback: the innermost one that lies in a compiled template."""
+    line = None
+    while trace:
+        template = trace.tb_frame.f_globals.get("__jinja_template__")
+        if template:
+            line = template.get_corresponding_lineno(trace.tb_lineno)
+        trace = trace.tb_next
+    return line
+
+
+class Renderer:
+    """A compiled template. ``options``: ``undefined`` (strict, lenient), ``most`` characters beyond the item's own."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._strict = job["options"]["undefined"] == "strict"
+        self._most = job["options"]["most"]
+        self._keep_pieces = job["kind"] == "preview"
+        environment = _environment
+        environment.keep_pieces = self._keep_pieces
+        self._notes = environment.notes
+        self._notes.found.clear()
+        self._found_before: set[str] = set()
+        try:
+            tree = environment.parse(job["source"])
+            names = used_names(tree, environment)
+            self._first_lines = {dotted(path): line for path, line in reversed(names)}
+            self._template = environment.from_string(tree)
+        except TemplateSyntaxError as error:
+            raise Failed("syntax", error.message or "syntax error", error.lineno) from None
+
+    line_of = staticmethod(template_line)
+
+    def answer(self, raw: memoryview) -> list[Any]:
+        """``[text, undefined, none, failure, pieces, found]``; ``found`` holds names that no earlier item had."""
+        self._notes.clear()
+        pieces: list[str] = []
+        failure: WireFailure | None = None
+        try:
+            self._render(context_of(_decode(raw)), pieces, self._most + len(raw))
+        except BaseException as error:  # whatever a template raises is this item's answer
+            failure = describe(error, self.line_of)
+        undefined = self._undefined() if self._notes.undefined else []
+        if undefined and (self._strict or failure):
+            (_, line), message = undefined[0]
+            if failure is None or failure[0] == "exception":
+                failure = ("undefined", message, line)
+        text = None if failure else "".join(pieces)
+        kept = described(pieces) if self._keep_pieces else None
+        names = [note for note, _ in undefined]
+        return [text, names, list(self._notes.none), failure, kept, self._newly_found()]
+
+    def _newly_found(self) -> list[str]:
+        if self._notes.found <= self._found_before:
+            return []
+        new = self._notes.found - self._found_before
+        self._found_before |= new
+        return sorted(new)
+
+    def _render(self, values: dict[str, Any], pieces: list[str], most: int) -> None:
+        length = 0
+        flow = self._template.root_render_func(self._context(values))
+        for piece in flow:
+            length += len(piece)
+            if length > most:
+                raise Failed("output", f"more than {most} characters", self._line_reached(flow))
+            pieces.append(piece)
+
+    def _context(self, values: dict[str, Any]) -> Context:
+        """What ``Template.new_context`` makes, but from plain dicts: the chained ones take longer than a render."""
+        template, environment = self._template, self._template.environment
+        parent = {**environment.globals, **values}
+        return environment.context_class(
+            environment, parent, template.name, template.blocks, globals=environment.globals
+        )
+
+    def _line_reached(self, flow: Iterator[str]) -> int | None:
+        """The template's line where a suspended render stands."""
+        frame = flow.gi_frame if isinstance(flow, GeneratorType) else None
+        return self._template.get_corresponding_lineno(frame.f_lineno) if frame else None
+
+    def _undefined(self) -> list[tuple[Note, str]]:
+        notes = self._notes.undefined.items()
+        return [((name, line or self._first_lines.get(name)), message) for (name, line), message in notes]
+
+
+def described(pieces: list[str]) -> list[tuple[str, str, str, int | None]]:
+    """Kind, text, name and line of each piece."""
+    return [
+        (piece.kind, str(piece), piece.name, piece.line)
+        if isinstance(piece, Piece)
+        else ("text", piece, "", None)
+        for piece in pieces
+    ]
+
+
+def context_of(item: dict[str, Any]) -> dict[str, Any]:
+    """The variables of a template, every absent one as the specification has it."""
+    data, response = item["data"], item["response"]
+    for name in _DATA_DEFAULTS:
+        data.setdefault(name, None)
+    if response.get("content") is None:
+        response["content"] = ""
+    judges = item.get("judge_resps", ())
+    for one in (response, *(reply for reply in judges if "error" not in reply)):
+        for name in _RESPONSE_DEFAULTS:
+            one.setdefault(name, None)
+    return item
+
+
+class NameFinder:
+    """The names that a template looks up, with their lines, those that it asks for, and those whose truth it tests;
+    parsing alone is enough."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        try:
+            tree = _environment.parse(job["source"])
+            self._names = [used_names(tree, _environment), asked_names(tree), tested_names(tree)]
+            _environment.from_string(tree)
+        except TemplateSyntaxError as error:
+            raise Failed("syntax", error.message or "syntax error", error.lineno) from None
+
+    line_of = staticmethod(template_line)
+
+    def answer(self, raw: memoryview) -> list[Any]:
+        """``[[[path, line], …], [path, …], [[path, line], …]]``."""
+        return self._names

@@ -1,0 +1,85 @@
+"""What a worker sends and reads: failures, dotted names, JSON. Imports only the standard library."""
+
+import json
+import sys
+import sysconfig
+from collections.abc import Callable
+from json import encoder
+from types import TracebackType
+from typing import Any
+
+WireFailure = tuple[str, str, int | None]
+Path = tuple[str | int, ...]
+
+_MOST_MESSAGE = 1000
+_PLACES = sorted(
+    {
+        path
+        for path in (*sys.path, *sysconfig.get_paths().values(), sys.prefix, sys.base_prefix)
+        if len(path) > 1
+    },
+    key=len,
+    reverse=True,
+)
+
+
+class OutOfTime(BaseException):
+    """The item used its processor time up. No Exception, so that a script's own handlers let it pass."""
+
+
+class Failed(Exception):
+    """A failure that was found, not met: it has its code, and its line where there is one."""
+
+    def __init__(self, code: str, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.code, self.line = code, line
+
+
+def without_places(text: str) -> str:
+    """The text without the server's paths and without what JSON in UTF-8 can't carry."""
+    for place in _PLACES:
+        text = text.replace(f"{place}/", "")
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+def describe(error: BaseException, line_of: Callable[[TracebackType | None], int | None]) -> WireFailure:
+    """Code, message and line. Texts of exceptions are the script's too: they may raise, or be endless."""
+    line = line_of(error.__traceback__)
+    if isinstance(error, Failed):
+        return error.code, str(error)[:_MOST_MESSAGE], error.line or line
+    if isinstance(error, OutOfTime):
+        return "timeout", str(error), line
+    if isinstance(error, MemoryError):
+        return "memory", "more memory than an item may use", line
+    return "exception", _quoted(error), line
+
+
+def _quoted(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException:  # the script's own __str__
+        text = "(its text can't be shown)"
+    return without_places(f"{name}: {text}" if text else name)[:_MOST_MESSAGE]
+
+
+def dotted(path: Path) -> str:
+    """`data.a[0]` for `("data", "a", 0)`."""
+    first, *rest = path
+    return str(first) + "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in rest)
+
+
+def make_encoder(*, allow_nan: bool) -> Callable[[Any], str]:
+    """What ``json.JSONEncoder(ensure_ascii=False).encode`` does, without looking for circles: the depth ends those."""
+    refuse = json.JSONEncoder().default
+    make = getattr(encoder, "c_make_encoder", None)  # not every interpreter has it
+    if make is None:
+        return json.JSONEncoder(ensure_ascii=False, allow_nan=allow_nan, separators=(",", ":")).encode
+    parts = make(None, refuse, encoder.encode_basestring, None, ":", ",", False, False, allow_nan)
+    return lambda value: "".join(parts(value, 0))
+
+
+def make_decoder(hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[memoryview], Any]:
+    """Reads one JSON text that the parent wrote; lone surrogates pass."""
+    scan = json.JSONDecoder(object_hook=hook).scan_once  # type: ignore[attr-defined]
+    return lambda raw: scan(str(raw, "utf-8", "surrogatepass"), 0)[0]

@@ -1,0 +1,176 @@
+"""A worker: puts up its walls, prepares one source text, answers its items one by one, ends."""
+
+import gc
+import os
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, NoReturn, Protocol, TypeVar
+
+from judging.core.sandbox import isolation, probe, scripts, templates
+from judging.core.sandbox.seccomp import CHANNEL
+from judging.core.sandbox.wire import OutOfTime, WireFailure, describe, make_decoder, make_encoder
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
+_encode = make_encoder(allow_nan=False)
+_decode = make_decoder()
+_HEAD = struct.Struct(">I")
+_MOST_HELD, _LONGEST_HELD = 1 << 14, 0.002  # bytes and seconds that replies may wait for others
+_LOOKS, _MOST_BETWEEN = (
+    20,
+    0.1,
+)  # looks at the clock while an item uses its time up; seconds from one to the next
+
+
+class Handler(Protocol):
+    """One kind of job: made from the job (preparing the source), then asked once per item."""
+
+    def answer(self, raw: memoryview) -> Any:
+        """The value for one item, given as JSON."""
+
+    def line_of(self, trace: TracebackType | None) -> int | None:
+        """The source's own line in a traceback."""
+
+
+HANDLERS: dict[str, Callable[[dict[str, Any]], Handler]] = {
+    "render": templates.Renderer,
+    "preview": templates.Renderer,
+    "names": templates.NameFinder,
+    "preprocess": scripts.Script,
+    "postprocess": scripts.Script,
+    "probe": probe.Probe,
+}
+
+
+def run(channel: int, zygote: int, confinement: isolation.Confinement, seconds: float) -> NoReturn:
+    """Never returns into the zygote's code, whatever happens."""
+    try:
+        isolation.die_with_parent(zygote)
+        isolation.keep_only(channel)
+        watch = Watch(seconds)
+        isolation.raise_around_worker(confinement)
+        gc.enable()
+        serve(watch)
+    finally:
+        os._exit(0)
+
+
+class Watch:
+    """Raises OutOfTime in the code that runs when an item has used its processor time.
+
+    It looks at the clock a few times while an item may last, so that a batch of quick ones sets no timer for each.
+    Code that swallows the end of its time is told again at every further look.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.began = 0.0  # processor time when the item began
+        self.is_running = False
+        signal.signal(signal.SIGPROF, self._look)
+        between = min(seconds / _LOOKS, _MOST_BETWEEN)
+        signal.setitimer(signal.ITIMER_PROF, between, between)
+
+    def _look(self, number: int, running: FrameType | None) -> None:
+        if self.is_running and time.process_time() - self.began >= self._seconds:
+            raise OutOfTime(f"more than {self._seconds:g} seconds of processor time")
+
+
+def serve(watch: Watch) -> None:
+    requests = Requests()
+    job = _decode(requests.next())
+    items = [requests.next() for _ in range(job["items"])]  # all of them, so that nobody waits for the other
+    replies = Replies(watch, job["careful"])
+    handler, failure = attempt(HANDLERS[job["kind"]], job, watch, scripts.line_of)
+    longest = iter(job["longest"])
+    replies.add(None, failure, next(longest))
+    replies.send()
+    if handler is None:
+        return
+    answer, line_of = handler.answer, handler.line_of
+    for raw, most in zip(items, longest, strict=True):
+        replies.add(*attempt(answer, raw, watch, line_of), most)
+    replies.send()
+
+
+def attempt(
+    act: Callable[[Given], Result],
+    given: Given,
+    watch: Watch,
+    line_of: Callable[[TracebackType | None], int | None],
+) -> tuple[Result | None, WireFailure | None]:
+    try:
+        watch.is_running = True
+        try:
+            return act(given), None
+        finally:
+            watch.is_running = False
+    except BaseException as error:  # a script may raise anything, and it is all an answer
+        return None, describe(error, line_of)
+
+
+class Requests:
+    """The parent's frames, as views on what was read: memory that is not copied need not be touched twice."""
+
+    def __init__(self) -> None:
+        self._held = memoryview(b"")
+        self._taken = 0  # of its bytes
+
+    def next(self) -> memoryview:
+        begin = self._hold(_HEAD.size)
+        (length,) = _HEAD.unpack_from(self._held, begin)
+        begin = self._hold(length)
+        return self._held[begin : begin + length]
+
+    def _hold(self, size: int) -> int:
+        """Where the next bytes begin, once so many of them are there."""
+        begin = self._taken
+        if begin + size > len(self._held):
+            whole = bytearray(self._held[begin:])
+            while len(whole) < size:
+                whole += read_some()
+            self._held, begin = memoryview(whole), 0
+        self._taken = begin + size
+        return begin
+
+
+def read_some() -> bytes:
+    part = os.read(CHANNEL, 1 << 16)
+    if not part:
+        sys.exit()
+    return part
+
+
+class Replies:
+    """Replies on their way out: together while they come fast, or (``careful``) each before the next item starts."""
+
+    def __init__(self, watch: Watch, careful: bool) -> None:
+        self._watch = watch
+        self._longest = -1.0 if careful else _LONGEST_HELD
+        self._held = bytearray()
+        self._sent_at = time.monotonic()
+
+    def add(self, value: Any, failure: WireFailure | None, most: int) -> None:
+        """The reply to an item, whose time ends here; the next one's begins. `most`: the bytes it may have."""
+        self._watch.began = now = time.process_time()
+        try:
+            body = _encode([now, value, failure]).encode()
+        except (UnicodeEncodeError, ValueError, MemoryError, RecursionError) as error:
+            body = _encode([now, None, describe(error, lambda trace: None)]).encode()
+        if len(body) > most:
+            body = _encode([now, None, ("output", f"more than {most} bytes in all", None)]).encode()
+        self._held += _HEAD.pack(len(body))
+        self._held += body
+        if len(self._held) > _MOST_HELD or time.monotonic() - self._sent_at > self._longest:
+            self.send()
+
+    def send(self) -> None:
+        message = bytes(self._held)
+        while message:
+            message = message[os.write(CHANNEL, message) :]
+        self._held.clear()
+        self._sent_at = time.monotonic()

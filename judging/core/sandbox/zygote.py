@@ -1,0 +1,102 @@
+"""The warm process that forks a worker for every job. It never sees a template or a script.
+
+Started by its path with one argument (JSON: paths to import from, walls to do without, limits), its control socket as
+standard input. Requests are a letter and a worker's process id: ``s`` answers the id of a worker and its channel, ``c``
+a worker's processor seconds; ``e`` ends a worker and answers its wait status; ``d`` ends one without waiting. One
+worker is always ready, its walls raised, waiting for a job. The zygote ends when the other side of its control socket
+closes.
+"""
+
+import gc
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+REQUEST = struct.Struct("<cq")
+ANSWER = struct.Struct("<qd")
+Start = Callable[[int, int], None]  # a worker's life: the number of its channel, the zygote's process
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process of ours has used; the clock's number is built as ``clock_getcpuclockid(3)`` does."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def main() -> None:
+    config: dict[str, Any] = json.loads(sys.argv[1])
+    sys.path[:] = [*config["paths"], *sys.path]
+    os.nice(config["nice"])
+    control = socket.socket(fileno=os.dup(0))
+    from judging.core.sandbox import isolation, preload, worker
+
+    preload.import_all()
+    memory = isolation.memory_limit(config["memory_mb"])
+    silence()
+    os.environ.clear()
+    held = isolation.raise_around_zygote(set(config["without"]))
+    control.send(json.dumps(sorted(held)).encode())
+    gc.collect()
+    gc.freeze()
+    confinement = isolation.Confinement(frozenset(held), memory, config["cpu_seconds"])
+
+    def start(channel: int, zygote: int) -> None:
+        worker.run(channel, zygote, confinement, config["seconds"])
+
+    serve(control, start)
+
+
+def silence() -> None:
+    null = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.close(null)
+
+
+def serve(control: socket.socket, start: Start) -> None:
+    dismissed: set[int] = set()
+    ready, channel = fork_worker(start)
+    while True:
+        message = control.recv(REQUEST.size)
+        if not message:
+            os._exit(0)
+        letter, number = REQUEST.unpack(message)
+        if letter == b"s":
+            socket.send_fds(control, [ANSWER.pack(ready, 0.0)], [channel])
+            os.close(channel)
+            ready, channel = fork_worker(start)
+        elif letter == b"c":
+            control.send(ANSWER.pack(0, processor_seconds(number)))
+        elif letter == b"e":
+            control.send(ANSWER.pack(end_worker(number), 0.0))
+        elif letter == b"d":
+            os.kill(number, signal.SIGKILL)
+            dismissed.add(number)
+            control.send(ANSWER.pack(0, 0.0))
+        dismissed -= {pid for pid in dismissed if os.waitpid(pid, os.WNOHANG)[0]}
+
+
+def fork_worker(start: Start) -> tuple[int, int]:
+    """A worker's process id, and the parent's end of its channel."""
+    zygote = os.getpid()
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        start(theirs.detach(), zygote)
+    theirs.close()
+    return pid, ours.detach()
+
+
+def end_worker(pid: int) -> int:
+    """Kills it unless it is already dead, and waits: its process id can't have been given to another before that."""
+    os.kill(pid, signal.SIGKILL)
+    return os.waitpid(pid, 0)[1]
+
+
+if __name__ == "__main__":
+    main()

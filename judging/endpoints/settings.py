@@ -1,0 +1,81 @@
+"""What a request to an endpoint is sent with: the run's frozen model, the endpoint's secrets as they are now."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from evalsite.env import Config
+from evalsite.secrets import decrypt
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.settings import JudgeSettings, Timeouts, chat_url
+from judging.core.metric_definition import JudgeModel
+from judging.core.results import Failure
+from judging.endpoints.models import Endpoint
+
+
+def default_concurrency() -> int:
+    """For a judge model that a metrics file gives by its address."""
+    config: Config = settings.CONFIG
+    return config.judge_concurrency
+
+
+def unusable(judge: JudgeModel, row: Endpoint | None) -> Failure | None:
+    """Why no request may be sent: the key is missing, or would go to another server than it was entered for."""
+    if judge.api_key_env and not os.environ.get(judge.api_key_env):
+        return Failure("key_missing", judge.api_key_env)
+    has_secrets = row is not None and (row.key_encrypted or row.headers_encrypted)
+    if row is not None and has_secrets and origin(row.url) != origin(judge.url):
+        return Failure("endpoint_moved", origin(judge.url))
+    return None
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port; the address itself if it is not valid."""
+    try:
+        parts = urlsplit(chat_url(url))
+    except JudgeError:
+        return url
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
+    """Address, model and parameters as the metric froze them; secrets, proxy, CA and timeouts as the endpoint has them
+    now.
+
+    Raises Undecryptable if the endpoint's secrets were encrypted with a lost key.
+    """
+    found = JudgeSettings(
+        url=judge.url,
+        model=judge.model,
+        api_key=os.environ.get(judge.api_key_env, "") if judge.api_key_env else "",
+        params=judge.params,
+        system_prompt=judge.system_prompt,
+    )
+    if row is None:
+        return found
+    return replace(
+        found,
+        api_key=decrypt(row.key_encrypted) or found.api_key,
+        headers=json.loads(decrypt(row.headers_encrypted) or "{}"),
+        proxy=decrypt(row.proxy_encrypted),
+        ca_pem=row.ca_pem,
+        refuses=frozenset(row.refuses),
+        timeouts=Timeouts(
+            connect=row.connect_seconds,
+            first_byte=row.first_byte_seconds,
+            idle=row.idle_seconds,
+            whole=row.whole_seconds,
+        ),
+    )
+
+
+def remember_refusals(endpoint: int, refuses: frozenset[str]) -> None:
+    """So that the next run does not have to find out again."""
+    for row in Endpoint.objects.filter(pk=endpoint):
+        row.refuses = sorted({*row.refuses, *refuses})
+        row.save(update_fields=["refuses"])

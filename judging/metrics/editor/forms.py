@@ -1,0 +1,230 @@
+"""The form of a metric: one part for the metric, one for each of its judge models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from evalsite.accounts.models import Project
+from judging.core.builtin import BUILTINS
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.scripts import ScriptKind
+from judging.messages import reason_sentence
+from judging.metrics.editor.judge_forms import CodeField, JudgeForm, judge_numbers, unified
+from judging.metrics.editor.scripts import (
+    RecommendedScripts,
+    recommended_scripts,
+    script_failure,
+    script_sentence,
+)
+
+MAX_SCRIPT = 200_000  # characters
+
+
+class MetricForm(forms.Form):
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
+    min_score = forms.FloatField(label=gettext_lazy("Lowest score"), initial=1, min_value=-1e9, max_value=1e9)
+    max_score = forms.FloatField(
+        label=gettext_lazy("Highest score"), initial=10, min_value=-1e9, max_value=1e9
+    )
+    undefined = forms.ChoiceField(
+        label=gettext_lazy("A name that a row does not have"),
+        choices=[
+            ("strict", gettext_lazy("is an error of that item (strict)")),
+            ("lenient", gettext_lazy("is left empty (lenient)")),
+        ],
+    )
+    sandbox = forms.ChoiceField(
+        label=gettext_lazy("Scripts run"),
+        required=False,
+        choices=[
+            ("batch", gettext_lazy("batch by batch (fast)")),
+            ("item", gettext_lazy("each item in a process of its own")),
+        ],
+    )
+    jury = forms.ChoiceField(
+        label=gettext_lazy("Several judges, or repeats, come to"),
+        required=False,
+        choices=[
+            ("mean", gettext_lazy("the mean of their scores")),
+            ("median", gettext_lazy("the median")),
+            ("majority", gettext_lazy("what most of them say")),
+        ],
+        help_text=gettext_lazy("Without a postprocess. Where two values lead, a majority has no score."),
+    )
+    quorum = forms.IntegerField(
+        label=gettext_lazy("Votes that must be readable"),
+        required=False,
+        min_value=1,
+        max_value=10_000,
+        help_text=gettext_lazy("With fewer there is no score. 1: whatever comes counts."),
+    )
+    preprocess = CodeField(
+        rows=8,
+        label=gettext_lazy("Before: preprocess"),
+        required=False,
+        max_length=MAX_SCRIPT,
+        help_text=gettext_lazy(
+            "def preprocess(data, resp): called for each response; what it adds to data and resp, the template sees."
+        ),
+    )
+    postprocess = CodeField(
+        rows=8,
+        label=gettext_lazy("After: postprocess"),
+        required=False,
+        max_length=MAX_SCRIPT,
+        help_text=gettext_lazy(
+            "def postprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs): "
+            "what it returns is the score."
+        ),
+    )
+
+    @property
+    def recommended(self) -> RecommendedScripts:
+        """Scripts to insert, by kind."""
+        return recommended_scripts()
+
+    def clean_preprocess(self) -> str:
+        return self._script("preprocess")
+
+    def clean_postprocess(self) -> str:
+        return self._script("postprocess")
+
+    def _script(self, kind: ScriptKind) -> str:
+        source: str = self.cleaned_data[kind]
+        if not source.strip():
+            return ""
+        failure = script_failure(kind, source)
+        if failure is not None:
+            raise forms.ValidationError(script_sentence(kind, failure))
+        return source
+
+    def clean(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        if values.get("min_score", 0) >= values.get("max_score", 10**10):
+            self.add_error("max_score", _("The highest score must be above the lowest."))
+        return values
+
+
+@dataclass(slots=True)
+class MetricForms:
+    """All parts of the form together. `before` is the definition that it began with."""
+
+    metric: MetricForm
+    judges: list[JudgeForm]
+    before: MetricDefinition
+
+    def is_valid(self) -> bool:
+        valid = all([self.metric.is_valid(), *[judge.is_valid() for judge in self.judges]])
+        scripts = self.metric.cleaned_data.get("preprocess") or self.metric.cleaned_data.get("postprocess")
+        if valid and not self.judges and not scripts and not self.before.rules:
+            self.metric.add_error(None, reason_sentence("no_judge"))
+            return False
+        votes = self.result().votes if valid else 0
+        if valid and self.judges and self.result().quorum > votes:
+            sentence = ngettext(
+                "There is only %(votes)s vote: one of each judge model and repeat.",
+                "There are only %(votes)s votes: one of each judge model and repeat.",
+                votes,
+            )
+            self.metric.add_error("quorum", sentence % {"votes": votes})
+            return False
+        return valid
+
+    @property
+    def errors(self) -> bool:
+        return bool(self.metric.errors or any(judge.errors for judge in self.judges))
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        self.metric.add_error(field, error)
+
+    def result(self) -> MetricDefinition:
+        """Only of valid forms."""
+        values = self.metric.cleaned_data
+        return msgspec.structs.replace(
+            self.before,
+            name=values["name"],
+            min_score=values["min_score"],
+            max_score=values["max_score"],
+            undefined=values["undefined"],
+            sandbox=values["sandbox"] or "batch",
+            jury=values["jury"] or self.before.jury,
+            quorum=values["quorum"] or self.before.quorum,
+            preprocess=values["preprocess"],
+            postprocess=values["postprocess"],
+            judges=tuple(judge.result() for judge in self.judges),
+        )
+
+
+def metric_forms(
+    typed: QueryDict | None, project: Project, before: MetricDefinition, *, checked: bool = True
+) -> MetricForms:
+    """The forms for a definition, with what was typed if there is any; unchecked, nothing of it is called wrong yet."""
+    initial = msgspec.structs.asdict(before)
+    for name in ("min_score", "max_score"):
+        initial[name] = f"{initial[name]:g}"
+    judges = [
+        JudgeForm(
+            typed, project=project, number=number, before=_judge_before(before, number), checked=checked
+        )
+        for number in judge_numbers(typed, len(before.judges))
+    ]
+    if typed is not None and not checked:
+        initial |= {name: typed[name] for name in MetricForm.base_fields if name in typed}
+    return MetricForms(MetricForm(typed if checked else None, initial=initial), judges, before)
+
+
+def _judge_before(before: MetricDefinition, number: int) -> JudgeModel | None:
+    return before.judges[number] if number < len(before.judges) else None
+
+
+def typed_definition(typed: QueryDict, before: MetricDefinition) -> MetricDefinition:
+    """What is being typed, for a preview: nothing is checked, and what cannot be read is as before."""
+    judges = tuple(
+        _typed_judge(typed, number, _judge_before(before, number) or JudgeModel(name="", template=""))
+        for number in judge_numbers(typed, len(before.judges))
+    )
+    return msgspec.structs.replace(
+        before,
+        judges=judges,
+        undefined="lenient" if typed.get("undefined") == "lenient" else "strict",
+        preprocess=unified(typed.get("preprocess", before.preprocess)),
+        postprocess=unified(typed.get("postprocess", before.postprocess)),
+        min_score=_float(typed.get("min_score"), before.min_score),
+        max_score=_float(typed.get("max_score"), before.max_score),
+    )
+
+
+def _typed_judge(typed: QueryDict, number: int, before: JudgeModel) -> JudgeModel:
+    prefix = f"judge-{number}-"
+    return msgspec.structs.replace(
+        before,
+        name=typed.get(f"{prefix}name") or before.name,
+        template=unified(typed.get(f"{prefix}template", before.template)),
+        system_prompt=typed.get(f"{prefix}system_prompt") or None,
+    )
+
+
+def _float(text: str | None, otherwise: float) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        return otherwise
+
+
+def starting_definition(start: str, name: str) -> MetricDefinition:
+    """A new metric's definition: from the built-in template called `start`, or blank."""
+    builtin = BUILTINS.get(start)
+    judge = (
+        JudgeModel(name="", template=builtin.source, parse=builtin.parse)
+        if builtin
+        else JudgeModel(name="", template="")
+    )
+    scale = (1.0, 5.0) if builtin and builtin.parse == "comparison" else (1.0, 10.0)
+    return MetricDefinition(name=name, min_score=scale[0], max_score=scale[1], judges=(judge,))

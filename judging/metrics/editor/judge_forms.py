@@ -1,0 +1,263 @@
+"""The form of one judge model of a metric, and adding, copying, moving and removing judge models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from evalsite.accounts.models import Project
+from judging.core.builtin import BUILTINS
+from judging.core.metric_definition import JudgeModel, ParserSpec
+from judging.core.metrics_file import MAX_REPEATS
+from judging.core.paste_repair import repaired_pattern
+from judging.core.prompts import names_used
+from judging.core.replies import ParserError, make_parser
+from judging.core.sandbox.job import Failure, SandboxError
+from judging.endpoints.fields import JsonObjectField
+from judging.endpoints.models import Endpoint
+from judging.messages import FILE_PROBLEMS, reason_sentence
+from judging.metrics import selectors
+from judging.sandbox_messages import localized
+from judging.sandboxes import preview_sandbox
+
+MAX_TEMPLATE = 400_000  # characters
+MAX_JUDGES = 20
+ORDER = "judge_order"  # the form's list of its judge models, by their numbers
+
+PARSERS = [
+    ("score", gettext_lazy("a score such as [[7]] or Score: 7")),
+    ("comparison", gettext_lazy("a verdict such as [[A>B]]")),
+    ("regex", gettext_lazy("the last match of a regular expression")),
+    ("json_path", gettext_lazy("a value in a JSON reply")),
+]
+
+
+def code(rows: int) -> forms.Textarea:
+    return forms.Textarea(attrs={"rows": rows, "class": "mono", "spellcheck": "false"})
+
+
+def unified(text: str) -> str:
+    """Browsers send line ends as CR LF; line numbers and templates want one character."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+class EndpointField(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django's own takes none
+    def label_from_instance(self, obj: Any) -> str:
+        return f"{obj.name} · {obj.model}"
+
+
+class CodeField(forms.CharField):
+    """Source text: kept to the character, but for line ends."""
+
+    def __init__(self, *, rows: int, **more: Any) -> None:
+        super().__init__(strip=False, widget=code(rows), **more)
+
+    def to_python(self, value: Any) -> Any:
+        return unified(super().to_python(value) or "")
+
+
+class JudgeForm(forms.Form):
+    """One judge model. `before` is what is stored: its address, if it has no endpoint, cannot be changed here.
+
+    Not `checked`, it shows what is typed without a word on what is wrong with it.
+    """
+
+    endpoint = EndpointField(
+        Endpoint.objects.none(), label=gettext_lazy("Judge model"), empty_label=gettext_lazy("choose one")
+    )
+    template = CodeField(rows=22, label=gettext_lazy("Prompt template"), max_length=MAX_TEMPLATE)
+    parse = forms.ChoiceField(label=gettext_lazy("Read from the reply"), choices=PARSERS)
+    pattern = forms.CharField(
+        label=gettext_lazy("Expression or path"),
+        required=False,
+        strip=False,
+        max_length=2000,
+        help_text=gettext_lazy(
+            "A regular expression whose first group is the score, or a JSON path such as result.score."
+        ),
+        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false"}),
+    )
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=200,
+        required=False,
+        help_text=gettext_lazy("As reviewers see it. Empty: the endpoint's."),
+    )
+    repeats = forms.IntegerField(
+        label=gettext_lazy("Times asked"), min_value=1, max_value=MAX_REPEATS, required=False, initial=1
+    )
+    both_orders = forms.BooleanField(
+        label=gettext_lazy("Ask in both orders"),
+        required=False,
+        help_text=gettext_lazy(
+            "The sides are swapped in a second question, so that no position has an advantage."
+        ),
+    )
+    system_prompt = CodeField(
+        rows=3, label=gettext_lazy("System prompt"), required=False, max_length=MAX_TEMPLATE
+    )
+    params = JsonObjectField(
+        label=gettext_lazy("Generation parameters"),
+        help_text=gettext_lazy(
+            'A JSON object such as {"temperature": 0}; it goes before the endpoint\'s own.'
+        ),
+    )
+
+    def __init__(
+        self,
+        typed: QueryDict | None,
+        *,
+        project: Project,
+        number: int,
+        before: JudgeModel | None,
+        checked: bool = True,
+    ) -> None:
+        self.before = before
+        self.number = number
+        prefix = f"judge-{number}"
+        initial: dict[str, Any] = judge_initial(before) if before else {}
+        if typed is not None and not checked:
+            initial = {name: typed.get(f"{prefix}-{name}") for name in self.base_fields}
+        super().__init__(typed if checked else None, prefix=prefix, initial=initial)
+        endpoints = selectors.endpoints_of(project)
+        if before and before.endpoint:  # an archived one stays chosen
+            endpoints |= Endpoint.objects.filter(project=project, pk=before.endpoint)
+        choice = self.fields["endpoint"]
+        assert isinstance(choice, EndpointField)
+        choice.queryset = endpoints
+        if typed is None and not self.address and not self.initial.get("endpoint") and len(endpoints) == 1:
+            self.initial["endpoint"] = endpoints[0].pk  # nothing to choose from
+        if before and self.address:
+            choice.required = False
+            place = {"model": before.model, "url": before.url}
+            choice.empty_label = _("%(model)s at %(url)s, as imported") % place
+
+    @property
+    def address(self) -> str:
+        """The address of a judge model that was imported without an endpoint."""
+        return self.before.url if self.before and not self.before.endpoint else ""
+
+    def clean_template(self) -> str:
+        source: str = self.cleaned_data["template"]
+        failure = template_failure(source)
+        if failure is not None:
+            raise forms.ValidationError(prompt_sentence(failure))
+        return source
+
+    def parser(self) -> ParserSpec:
+        kind = self.cleaned_data.get("parse") or "score"
+        return {kind: self.cleaned_data.get("pattern", "")} if kind in ("regex", "json_path") else kind
+
+    @property
+    def repaired_pattern(self) -> str | None:
+        """The regular expression as it was before its backslashes were doubled; None where it looks right."""
+        is_regex = self["parse"].value() == "regex"
+        return repaired_pattern(self["pattern"].value() or "") if is_regex else None
+
+    def clean(self) -> dict[str, Any]:
+        try:
+            make_parser(self.parser(), 1, 10)
+        except ParserError as error:
+            self.add_error("pattern", str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)})
+        return self.cleaned_data
+
+    def result(self) -> JudgeModel:
+        """Only of a valid form."""
+        values = self.cleaned_data
+        before = self.before or JudgeModel(name="", template="")
+        judge = msgspec.structs.replace(
+            with_endpoint(before, values["endpoint"]),
+            template=values["template"],
+            system_prompt=values["system_prompt"] or None,
+            params=values["params"],
+            parse=self.parser(),
+            repeats=values["repeats"] or before.repeats,
+            both_orders=values["both_orders"] and values["parse"] == "comparison",
+        )
+        named = values["name"].strip()
+        return msgspec.structs.replace(judge, name=named) if named and named != before.name else judge
+
+
+def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
+    """The judge model asking `endpoint`; an imported one keeps its address if none was chosen."""
+    if endpoint is None or endpoint.pk == judge.endpoint:
+        return judge
+    return msgspec.structs.replace(
+        judge, endpoint=endpoint.pk, name=endpoint.name, url="", model="", api_key_env=""
+    )
+
+
+def judge_numbers(typed: QueryDict | None, before: int) -> list[int]:
+    """The numbers of the form's judge models in their order; those below `before` were there when it began."""
+    if typed is None or ORDER not in typed:
+        return [] if typed is not None and "judges" in typed else list(range(before))
+    sent = [int(text) for text in typed.getlist(ORDER) if text.isdecimal() and len(text) < 4]
+    return list(dict.fromkeys(sent))[:MAX_JUDGES]
+
+
+def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
+    """What is typed after the button that was pressed: add, or copy, remove, up, down with a judge model's number."""
+    action, _colon, which = typed.get("change", "").partition(":")
+    numbers, changed = judge_numbers(typed, before), typed.copy()
+    free = max([*numbers, before - 1], default=-1) + 1
+    number = int(which) if which.isdecimal() and len(which) < 4 else -1
+    if action in ("add", "copy") and len(numbers) < MAX_JUDGES:
+        place = numbers.index(number) + 1 if number in numbers else len(numbers)
+        numbers.insert(place, free)
+        _fill(changed, number if action == "copy" else None, free)
+        builtin = BUILTINS.get(typed.get("add_from", "")) if action == "add" else None
+        if builtin is not None:
+            changed[f"judge-{free}-template"] = builtin.source
+            changed[f"judge-{free}-parse"] = builtin.parse
+    elif number in numbers:
+        place = numbers.index(number)
+        numbers.remove(number)
+        if action != "remove":
+            numbers.insert(max(0, place + {"up": -1, "down": 1}.get(action, 0)), number)
+    changed.setlist(ORDER, [str(one) for one in numbers])
+    changed["judges"] = "1"
+    return changed
+
+
+def _fill(typed: QueryDict, source: int | None, number: int) -> None:
+    """A new judge model's fields: those of another, or blank ones."""
+    fields = JudgeForm.base_fields
+    blank = {"parse": "score", "repeats": "1"}
+    for name in fields:
+        kept = typed.get(f"judge-{source}-{name}") if source is not None else blank.get(name, "")
+        if kept is not None and (name != "both_orders" or kept):
+            typed[f"judge-{number}-{name}"] = kept
+
+
+def judge_initial(judge: JudgeModel) -> dict[str, Any]:
+    kind, pattern = (judge.parse, "") if isinstance(judge.parse, str) else next(iter(judge.parse.items()))
+    return {
+        "endpoint": judge.endpoint,
+        "name": judge.name,
+        "repeats": judge.repeats,
+        "both_orders": judge.both_orders,
+        "template": judge.template,
+        "system_prompt": judge.system_prompt or "",
+        "params": judge.params,
+        "parse": kind,
+        "pattern": pattern,
+    }
+
+
+def template_failure(source: str) -> Failure | None:
+    """The template's syntax error, found in the sandbox: compiling a hostile template is its work too."""
+    try:
+        return names_used(preview_sandbox(), source)[1]
+    except SandboxError as error:
+        return Failure("refused", str(error))
+
+
+def prompt_sentence(failure: Failure) -> str:
+    """Why a template gives no prompt, with its line."""
+    place = _("line %(line)s: ") % {"line": failure.line} if failure.line else ""
+    return reason_sentence(f"prompt_{failure.code}", place + localized(failure.message))

@@ -1,0 +1,262 @@
+"""The editor's page: one flow of drafting, previewing and saving for both kinds of metric.
+
+`EditorPage` knows the flow, a subclass its kind's form and previews: `JudgeEditor` here, `RuleEditor` in rule_editor.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language, pgettext
+from django.utils.translation import gettext as _
+
+from evalsite.access import signed_in
+from evalsite.accounts.models import Project
+from evalsite.web.numbers import whole
+from judging.core.builtin import BUILTINS, Builtin
+from judging.core.metric_definition import MetricDefinition
+from judging.core.replies import ParserError, make_parser
+from judging.messages import FILE_PROBLEMS
+from judging.metrics import services
+from judging.metrics.editor import try_prompt
+from judging.metrics.editor.forms import MetricForms, metric_forms, starting_definition, typed_definition
+from judging.metrics.editor.judge_forms import with_judge_change
+from judging.metrics.editor.preview import definition_at, definition_before, prompt_preview
+from judging.metrics.editor.reply_history import reply_history
+from judging.metrics.editor.scripts import with_script_change
+from judging.metrics.lint_views import template_lint_view
+from judging.metrics.models import Metric, MetricVersion
+from judging.sandbox_messages import localized
+
+
+class EditorForm(Protocol):
+    """What the flow needs of a kind's form."""
+
+    @property
+    def errors(self) -> Any: ...
+
+    def is_valid(self) -> bool: ...
+
+    def add_error(self, field: str | None, error: Any) -> None: ...
+
+    def result(self) -> MetricDefinition:
+        """Only of a valid form."""
+        ...
+
+
+Form = TypeVar("Form", bound=EditorForm)
+
+
+class EditorPage(ABC, Generic[Form]):
+    """One request for the editor. `newest` is None for a new metric."""
+
+    template: ClassVar[str]
+    previewing: ClassVar[tuple[str, ...]]  # names of the buttons that save nothing
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        project: Project,
+        before: MetricDefinition,
+        metric: Metric | None = None,
+        newest: MetricVersion | None = None,
+    ) -> None:
+        self.request, self.project, self.before = request, project, before
+        self.metric, self.newest = metric, newest
+        self.typed = self.changed(request.POST)
+
+    @cached_property
+    def form(self) -> Form:
+        return self.make_form()
+
+    @classmethod
+    def of_version(cls, request: HttpRequest, metric: Metric, newest: MetricVersion) -> Self:
+        """The editor of a stored metric, on the version that the form started from."""
+        began = request.POST.get("began", str(newest.number))
+        before = definition_at(metric.project, str(metric.pk), began)
+        return cls(request, metric.project, before, metric, newest)
+
+    @classmethod
+    def of_fragment(cls, request: HttpRequest, project: Project) -> Self:
+        """The editor for a part of its page."""
+        return cls(request, project, definition_before(project, request.POST))
+
+    def changed(self, typed: QueryDict) -> QueryDict:
+        """The form after the button that was pressed."""
+        return typed
+
+    @abstractmethod
+    def make_form(self) -> Form: ...
+
+    @abstractmethod
+    def context(self) -> dict[str, Any]:
+        """What the kind's template needs beside what every editor has."""
+
+    @abstractmethod
+    def preview(self) -> HttpResponse:
+        """The preview of what is typed, as a fragment."""
+
+    @abstractmethod
+    def try_on_row(self) -> HttpResponseBase:
+        """A judge model asked about the sample row; nothing is stored."""
+
+    @property
+    def wants_saving(self) -> bool:
+        return self.request.method == "POST" and not any(name in self.typed for name in self.previewing)
+
+    @property
+    def seen(self) -> str:
+        """The newest version that the visitor knows of."""
+        return self.typed.get("seen", str(self.newest.number) if self.newest else "")
+
+    def respond(self) -> HttpResponse:
+        """Save what is typed where that is asked for, and otherwise show the page."""
+        if not (self.wants_saving and self.form.is_valid()):
+            return self.render()
+        try:
+            metric = self._save()
+        except services.StaleEdit as stale:
+            return self.render(stale=stale.newest)
+        except ValidationError as error:
+            self.form.add_error(None, error)
+            return self.render()
+        return redirect("metrics:edit", self.project.slug, metric.pk)
+
+    def _save(self) -> Metric:
+        definition, user = self.form.result(), signed_in(self.request)
+        if self.metric is None or self.newest is None:
+            made = services.metric_create(project=self.project, definition=definition, user=user)
+            messages.success(self.request, _("“%(name)s” is saved.") % {"name": made.name})
+            return made
+        saved = services.metric_edit(
+            metric=self.metric, definition=definition, based_on=whole(self.seen) or 0, user=user
+        )
+        if saved.pk == self.newest.pk:
+            messages.info(self.request, _("No changes, so no new version was saved."))
+        else:
+            sentence = _("Saved as version %(number)s. Earlier runs keep the version they were started with.")
+            messages.success(self.request, sentence % {"number": saved.number})
+        return self.metric
+
+    def render(self, stale: MetricVersion | None = None) -> HttpResponse:
+        failed = self.wants_saving and bool(self.form.errors)
+        context = {
+            "metric": self.metric,
+            "newest": self.newest,
+            "form": self.form,
+            "began": self.typed.get("began", self.newest.number if self.newest else ""),
+            "seen": stale.number if stale else self.seen,
+            "stale": stale,
+            "failed": failed,
+            **self.context(),
+        }
+        status = 409 if stale else 422 if failed else 200
+        return render(self.request, self.template, context, status=status)
+
+
+class JudgeEditor(EditorPage[MetricForms]):
+    """The editor of a metric that judge models score."""
+
+    template = "metrics/edit.html"
+    previewing = ("go", "look", "change", "read", "check", "try")
+
+    def changed(self, typed: QueryDict) -> QueryDict:
+        if "change" not in typed:
+            return typed
+        return with_script_change(with_judge_change(typed, len(self.before.judges)))
+
+    def make_form(self) -> MetricForms:
+        """Buttons that only preview do not complain about unfinished fields."""
+        checked = not any(name in self.typed for name in self.previewing if name != "try")
+        return metric_forms(self.typed or None, self.project, self.before, checked=checked)
+
+    def context(self) -> dict[str, Any]:
+        preview = prompt_preview(self.project, self.before, self.typed)
+        return {
+            "start": self.typed.get("start", self.request.GET.get("start", "")),
+            "preview": preview,
+            "tried": try_prompt.tried_at_once(preview, self.form) if "try" in self.typed else None,
+            "lint": template_lint_view(self.project, self.before, self.typed, check=True)
+            if "check" in self.typed
+            else None,
+            "sample_reply": self.typed.get("sample_reply", ""),
+            "past": self.past_replies(),
+            "templates": [(one.name, template_label(one)) for one in templates()],
+        }
+
+    def preview(self) -> HttpResponse:
+        forms = metric_forms(self.typed, self.project, self.before, checked=False)
+        context = {
+            "preview": prompt_preview(self.project, self.before, self.typed),
+            "judges": forms.judges,
+        }
+        return render(self.request, "metrics/_preview_answer.html", context)
+
+    def try_on_row(self) -> HttpResponseBase:
+        """Its reply is streamed."""
+        preview = prompt_preview(self.project, self.before, self.typed)
+        forms = metric_forms(self.typed, self.project, self.before)
+        answer = StreamingHttpResponse(try_prompt.events(preview, forms), content_type="application/x-ndjson")
+        answer["Content-Encoding"] = "identity"  # compressing would hold pieces back
+        answer["Cache-Control"] = "no-store"
+        answer["X-Accel-Buffering"] = "no"
+        return answer
+
+    def past_replies(self) -> PastReplies | None:
+        """The parser that is typed for the judge model that `read` names, on replies to this metric's runs."""
+        which = self.typed.get("read", "")
+        if self.metric is None or not which.isdecimal() or len(which) > 3:
+            return None
+        number, prefix = int(which), f"judge-{which}-"
+        kind, pattern = self.typed.get(f"{prefix}parse", "score"), self.typed.get(f"{prefix}pattern", "")
+        spec = {kind: pattern} if kind in ("regex", "json_path") else kind
+        scale = typed_definition(self.typed, self.before)
+        try:
+            parser = make_parser(spec, scale.min_score, scale.max_score)
+        except ParserError as error:
+            return PastReplies(
+                number, [], str(FILE_PROBLEMS[error.code]) % {"detail": localized(error.detail)}
+            )
+        known = number < len(self.before.judges)
+        return PastReplies(number, reply_history().parsed_again(self.metric, number, parser) if known else [])
+
+
+@dataclass(frozen=True, slots=True)
+class PastReplies:
+    """Past replies to the form's judge model of this number, parsed again; or what is wrong with the parser."""
+
+    number: int
+    replies: Sequence[Any]
+    error: str = ""
+
+
+def templates() -> list[Builtin]:
+    """The built-in templates in the reader's language."""
+    language = "zh" if (get_language() or "").startswith("zh") else "en"
+    return [builtin for builtin in BUILTINS.values() if builtin.language == language]
+
+
+def template_label(builtin: Builtin) -> str:
+    """What a built-in template is called in a list."""
+    kinds = {
+        "score": pgettext("template", "Score"),
+        "comparison": _("Compare with the reference"),
+        "reference": _("Score against the reference"),
+    }
+    turns = _("single turn") if builtin.name.startswith("single_turn") else _("multi-turn")
+    return f"{kinds[builtin.kind]} · {turns}"
+
+
+def new_judge_metric(start: str) -> MetricDefinition:
+    """A new metric that starts from the built-in template `start`, or from scratch."""
+    names = {"score": _("Quality"), "comparison": _("Against the reference"), "reference": _("Correctness")}
+    return starting_definition(start, names[BUILTINS[start].kind] if start in BUILTINS else "")

@@ -1,0 +1,149 @@
+"""What a judge metric's editor previews: the definition as it is typed, and its prompt on a sample row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+from datasets.models import Version
+from evalsite.accounts.models import Project
+from evalsite.web.numbers import whole
+from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import with_changes
+from judging.core.prompts import Piece, Preview, preview
+from judging.core.results import Context, Item
+from judging.core.sandbox.job import Failure, SandboxError
+from judging.core.scripts import ScriptOutcome, run_preprocess
+from judging.core.template_context import render_item
+from judging.core.tokens import estimated_tokens
+from judging.metrics.editor import samples
+from judging.metrics.editor.forms import starting_definition, typed_definition
+from judging.metrics.editor.judge_forms import prompt_sentence
+from judging.metrics.editor.samples import OfferedName, Sample
+from judging.metrics.editor.scripts import ScriptRun, script_runs, script_sentence
+from judging.metrics.models import MetricVersion
+from judging.sandboxes import preview_sandbox
+
+MAX_SHOWN = 100_000  # characters of a prompt that the page shows
+
+
+def definition_before(project: Project, typed: QueryDict) -> MetricDefinition:
+    """The definition that the form started from, as its hidden fields say."""
+    return definition_at(project, *(typed.get(name, "") for name in ("metric", "began", "start")))
+
+
+def definition_at(project: Project, metric: str, number: str, start: str = "") -> MetricDefinition:
+    """Version `number` of a metric, or the starting point `start`."""
+    found = MetricVersion.objects.filter(
+        metric__project=project, metric=whole(metric) or 0, number=whole(number) or 0
+    ).first()
+    if found is not None:
+        return MetricDefinition.from_json(found.definition)
+    return starting_definition(start, "")
+
+
+def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefinition, int]:
+    """The definition as it is typed, and which of its judge models is previewed."""
+    definition = typed_definition(typed, before) if typed else before
+    chosen = typed.get("row_judge", "")
+    known = chosen.isdecimal() and len(chosen) < 4 and int(chosen) < len(definition.judges)
+    return definition, int(chosen) if known else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A rendered prompt in pieces, and what preprocess did before; `pieces` may be cut."""
+
+    shown: Preview
+    pieces: tuple[Piece, ...]
+    preprocess: ScriptOutcome | None
+    item: Item
+    was_cut: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.shown.text
+
+    @property
+    def tokens(self) -> int:
+        return estimated_tokens(self.text)
+
+    @property
+    def failed(self) -> bool:
+        return self.shown.error is not None
+
+
+def preview_prompt(definition: MetricDefinition, judge: int, item: Item) -> Prompt:
+    """The prompt of one judge model for an item. Whatever goes wrong is in the result."""
+    try:
+        return _prompt(definition, judge, item)
+    except SandboxError as error:
+        return Prompt(Preview((), error=Failure("refused", str(error))), (), None, item)
+
+
+def _prompt(definition: MetricDefinition, judge: int, item: Item) -> Prompt:
+    sandbox, before = preview_sandbox(), None
+    context = Context(item)
+    if definition.preprocess.strip():
+        (before,) = run_preprocess(sandbox, definition.preprocess, [(item.data, item.response)])
+        if before.failure is not None:
+            return Prompt(Preview(()), (), before, item)
+        context = Context(with_changes(item, before.changed), before.result)
+    shown = preview(sandbox, definition.judges[judge].template, render_item(context, definition))
+    pieces, was_cut = _cut(shown.pieces)
+    return Prompt(shown, pieces, before, context.item, was_cut)
+
+
+def _cut(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], bool]:
+    kept: list[Piece] = []
+    left = MAX_SHOWN
+    for piece in pieces:
+        if left <= 0:
+            return tuple(kept), True
+        kept.append(Piece(piece.kind, piece.text[:left], piece.name, piece.line))
+        left -= len(piece.text)
+    return tuple(kept), left < 0
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPreview:
+    """The preview of a judge metric. Without a sample row there is no prompt."""
+
+    definition: MetricDefinition
+    judge: int
+    sample: Sample | None
+    prompt: Prompt | None
+    versions: list[Version]
+    scripts: dict[str, ScriptRun]
+
+    address = "metrics:preview"  # posted to by the row picker
+
+    @property
+    def error(self) -> str:
+        """Why the template gives no prompt."""
+        failure = self.prompt.shown.error if self.prompt else None
+        return prompt_sentence(failure) if failure else ""
+
+    @property
+    def script_error(self) -> str:
+        """Why preprocess failed on this row."""
+        failure = self.prompt.preprocess.failure if self.prompt and self.prompt.preprocess else None
+        return script_sentence("preprocess", failure) if failure else ""
+
+    @property
+    def names(self) -> list[OfferedName]:
+        return samples.names_offered(self.sample, self.judge) if self.sample else []
+
+    @property
+    def responses(self) -> list[tuple[str, str, int, bool]]:
+        return samples.response_choices(self.sample) if self.sample else []
+
+
+def prompt_preview(project: Project, before: MetricDefinition, typed: QueryDict) -> PromptPreview:
+    """The preview of what is typed, on the row that is chosen in the same form."""
+    definition, judge = typed_judge(before, typed)
+    sample = samples.choose_sample(project, typed)
+    prompt = preview_prompt(definition, judge, sample.item) if sample and definition.judges else None
+    scripts = script_runs(definition, sample, whole(typed.get("metric", "")), typed.get("sample_reply", ""))
+    return PromptPreview(definition, judge, sample, prompt, list(samples.versions_offered(project)), scripts)

@@ -1,0 +1,150 @@
+"""Which row and response a preview shows, and what names a template may use there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from datasets import selectors
+from datasets.core.variables import row_and_response
+from datasets.models import Response, Row, Version
+from evalsite.accounts.models import Project
+from judging.core.results import Item
+from judging.core.rules.values import exact_json
+
+MAX_LOOKED_AT = 20_000  # rows, when looking for one that lacks a field
+_COMPUTED = ("question", "gt", "history", "ref_answer")
+_MISSING = "missing:"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A row of a version and one response to it; `response` is None where there is none."""
+
+    version: Version
+    row: Row
+    data: dict[str, Any]
+    responses: list[Response]
+    response: Response | None
+    not_found: str = ""  # the field that no row was found to lack
+
+    @property
+    def item(self) -> Item:
+        data, response = row_and_response(self.data, self.response.raw) if self.response else (self.data, {})
+        return Item(data, response, selectors.exact_reference(self.row, exact_json))
+
+    @property
+    def response_key(self) -> str:
+        return _key(self.response) if self.response else ""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedName:
+    """A name that a template may use; `rows` says in how many it is there, where that is counted."""
+
+    expression: str
+    field: str = ""
+    rows: int | None = None
+    may_lack: bool = False
+
+    @property
+    def inserted(self) -> str:
+        return "{{ " + self.expression + " }}"
+
+
+def choose_sample(project: Project, wanted: QueryDict) -> Sample | None:
+    """The row that `wanted` (row_version, row_line, row_response, go) names; None without a usable version."""
+    version = chosen_version(project, wanted)
+    if version is None:
+        return None
+    row, not_found = _row(version, wanted)
+    if row is None:
+        return None
+    responses = selectors.responses_of(row)
+    response = _response(responses, wanted.get("row_response", ""))
+    return Sample(version, row, selectors.row_values(row), responses, response, not_found)
+
+
+def chosen_version(project: Project, wanted: QueryDict) -> Version | None:
+    """The version that `row_version` names, or the newest usable one."""
+    versions = selectors.usable_versions(project)
+    return versions.filter(pk=_number(wanted.get("row_version"))).first() or versions.first()
+
+
+def versions_offered(project: Project) -> QuerySet[Version]:
+    """The versions that a preview may choose from: the newest fifty."""
+    return selectors.usable_versions(project)[:50]
+
+
+def _row(version: Version, wanted: QueryDict) -> tuple[Row | None, str]:
+    line, go = _number(wanted.get("row_line")), wanted.get("go", "")
+    now = selectors.row_for(version, line)
+    now = now if now is not None and now.valid else selectors.next_row(version, 0)
+    if now is None or not go:
+        return now, ""
+    if go.startswith(_MISSING):
+        lacking = row_lacking(version, go.removeprefix(_MISSING), now.line)
+        return lacking or now, "" if lacking else go.removeprefix(_MISSING)
+    steps = {"next": selectors.next_row, "previous": selectors.previous_row}
+    step = steps.get(go)
+    return (step(version, now.line) if step else selectors.random_row(version)) or now, ""
+
+
+def row_lacking(version: Version, field: str, after: int) -> Row | None:
+    """The next row, from `after` on and then from the start, in which `data.<field>` is absent or None."""
+    rows = Row.objects.filter(version=version, valid=True)
+    for part in (rows.filter(line__gt=after), rows.filter(line__lte=after)):
+        for row in part.order_by("line")[:MAX_LOOKED_AT].iterator(chunk_size=500):
+            row.version = version
+            if selectors.row_values(row).get(field) is None:
+                return row
+    return None
+
+
+def _response(responses: list[Response], key: str) -> Response | None:
+    """The one of that key, else the same candidate's first, else the first of all."""
+    candidate = key.partition(":")[0]
+    exact = (response for response in responses if _key(response) == key)
+    alike = (response for response in responses if str(response.candidate_id) == candidate)
+    return next(exact, None) or next(alike, None) or next(iter(responses), None)
+
+
+def _key(response: Response) -> str:
+    return f"{response.candidate_id}:{response.number}"
+
+
+def response_choices(sample: Sample) -> list[tuple[str, str, int, bool]]:
+    """Key, candidate's name, number, and whether it is the chosen one."""
+    return [
+        (_key(response), response.candidate.name, response.number, response == sample.response)
+        for response in sample.responses
+    ]
+
+
+def names_offered(sample: Sample, judges_before: int = 0) -> list[OfferedName]:
+    """What a template can use, in the order in which it is usually wanted."""
+    version = sample.version
+    counted: dict[str, int] = version.fields_found
+    data = [OfferedName(f"data.{name}", name, may_lack=True) for name in _COMPUTED]
+    fields = [
+        OfferedName(dotted("data", name), name, rows, rows < version.rows)
+        for name, rows in counted.items()
+        if name not in _COMPUTED
+    ]
+    given = sample.item.response
+    response = [OfferedName(dotted("response", name)) for name in given] or [OfferedName("response.content")]
+    scale = [OfferedName("min_score"), OfferedName("max_score"), OfferedName("preprocess_result")]
+    earlier = [OfferedName("judge_resps[0].content")] if judges_before else []
+    return [*data, OfferedName("data.messages"), *fields, *response, *scale, *earlier]
+
+
+def dotted(root: str, name: str) -> str:
+    """`data.x`, or `data['x y']` where the name is no identifier."""
+    return f"{root}.{name}" if name.isidentifier() else f"{root}[{name!r}]"
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 16 else 0

@@ -1,0 +1,200 @@
+"""The scripts that are being written: checked, repaired, recommended, and run on the sample row.
+
+postprocess needs judges' replies: those typed beside it, else what was last said about the sample's answer in a run of
+this metric, else an example of what the template asks for.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy
+
+from judging.core.judges.settings import JudgeSettings, build_request
+from judging.core.metric_definition import MetricDefinition
+from judging.core.paste_repair import Repair, repaired, repaired_pattern
+from judging.core.pipeline import with_changes
+from judging.core.prompts import render
+from judging.core.recommended_scripts import RECOMMENDED, Recommended
+from judging.core.results import Context, JudgeCall
+from judging.core.sandbox.job import Failure, SandboxError
+from judging.core.scripts import (
+    KINDS,
+    ScriptKind,
+    ScriptOutcome,
+    failure_detail,
+    load_failure,
+    run_postprocess,
+    run_preprocess,
+)
+from judging.core.template_context import postprocess_arguments, render_item
+from judging.messages import reason_sentence
+from judging.metrics.editor.reply_history import reply_history
+from judging.metrics.editor.samples import Sample, dotted
+from judging.sandboxes import preview_sandbox
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+MAX_SHOWN = 2_000  # characters of a value
+
+LABELS: dict[str, StrPromise] = {
+    "strip_think": gettext_lazy("Strip <think>"),
+    "json_field": gettext_lazy("Extract a JSON field"),
+    "length": gettext_lazy("Answer length"),
+    "comparison": gettext_lazy("Extract the comparison"),
+    "mean": gettext_lazy("Mean of judges"),
+    "majority": gettext_lazy("Majority of judges"),
+}
+
+
+RecommendedScripts = dict[ScriptKind, list[tuple[Recommended, "StrPromise"]]]
+
+
+def recommended_scripts() -> RecommendedScripts:
+    """Scripts to insert with one click, with their labels, by kind."""
+    return {
+        kind: [(one, LABELS[one.name]) for one in RECOMMENDED.values() if one.kind == kind] for kind in KINDS
+    }
+
+
+def with_script_change(typed: QueryDict) -> QueryDict:
+    """The form after its button: `script:NAME` inserts a script, `repair:KIND` repairs one, `repair:FIELD` repairs a
+    judge model's regular expression."""
+    action, _colon, name = typed.get("change", "").partition(":")
+    changed = typed.copy()
+    if action == "script" and name in RECOMMENDED:
+        changed[RECOMMENDED[name].kind] = RECOMMENDED[name].source
+    elif action == "repair" and name in KINDS:
+        repair = repaired(typed.get(name, "").replace("\r\n", "\n"))
+        changed[name] = repair.source if repair else typed.get(name, "")
+    elif action == "repair" and name.endswith("-pattern"):
+        changed[name] = repaired_pattern(typed.get(name, "")) or typed.get(name, "")
+    return changed
+
+
+def script_failure(kind: ScriptKind, source: str) -> Failure | None:
+    """Why a script cannot be loaded; nothing is called."""
+    try:
+        return load_failure(preview_sandbox(), kind, source)
+    except SandboxError as error:
+        return Failure("refused", str(error))
+
+
+def script_sentence(kind: ScriptKind, failure: Failure) -> str:
+    """Why a script gives no result, with its line, as a run would report it."""
+    return reason_sentence(f"script_{failure.code}", failure_detail(kind, failure))
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptRun:
+    """What a script does; without a sample row (`outcome` None) it was only loaded."""
+
+    kind: ScriptKind
+    error: str = ""
+    line: int | None = None
+    outcome: ScriptOutcome | None = None
+    reply: str = ""
+    reply_from: str = ""  # typed, stored, example
+    repair: Repair | None = None
+
+    @property
+    def result_json(self) -> str:
+        return json.dumps(self.outcome.result, ensure_ascii=False) if self.outcome else ""
+
+    @property
+    def changed(self) -> list[tuple[str, str]]:
+        """The fields that it added or changed, by dotted name, as JSON."""
+        return [
+            (dotted(root, name), json.dumps(value, ensure_ascii=False)[:MAX_SHOWN])
+            for root, fields in (self.outcome.changed if self.outcome else {}).items()
+            for name, value in fields.items()
+        ]
+
+    @property
+    def milliseconds(self) -> float:
+        return round(self.outcome.seconds * 1000, 2) if self.outcome else 0.0
+
+
+def script_runs(
+    definition: MetricDefinition, sample: Sample | None, metric: int | None, typed_reply: str
+) -> dict[str, ScriptRun]:
+    """What each of the metric's scripts does to the sample row, by kind."""
+    sources = {kind: source for kind in KINDS if (source := getattr(definition, kind)).strip()}
+    try:
+        if sample is None:
+            runs = {kind: _loaded(kind, source) for kind, source in sources.items()}
+        else:
+            runs = _runs_on(sample, definition, metric, typed_reply)
+    except SandboxError:
+        return {kind: ScriptRun(kind, reason_sentence("script_refused")) for kind in sources}
+    return {kind: replace(run, repair=repaired(sources[run.kind])) for kind, run in runs.items()}
+
+
+def _loaded(kind: ScriptKind, source: str) -> ScriptRun:
+    failure = script_failure(kind, source)
+    return ScriptRun(kind, script_sentence(kind, failure), failure.line) if failure else ScriptRun(kind)
+
+
+def _runs_on(
+    sample: Sample, definition: MetricDefinition, metric: int | None, typed_reply: str
+) -> dict[ScriptKind, ScriptRun]:
+    found: dict[ScriptKind, ScriptRun] = {}
+    item = sample.item
+    context = Context(item)
+    if definition.preprocess.strip():
+        (before,) = run_preprocess(preview_sandbox(), definition.preprocess, [(item.data, item.response)])
+        found["preprocess"] = _run("preprocess", before)
+        if before.failure is None:
+            context = Context(with_changes(item, before.changed), before.result)
+    if definition.postprocess.strip():
+        reply, reply_from = _reply(definition, sample, metric, typed_reply)
+        context = replace(context, asked=_answered(definition, context, reply))
+        arguments = postprocess_arguments(definition, context)
+        (after,) = run_postprocess(preview_sandbox(), definition.postprocess, [arguments])
+        found["postprocess"] = replace(_run("postprocess", after), reply=reply, reply_from=reply_from)
+    return found
+
+
+def _run(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptRun:
+    failure = outcome.failure
+    if failure is None:
+        return ScriptRun(kind, outcome=outcome)
+    return ScriptRun(kind, script_sentence(kind, failure), failure.line, outcome)
+
+
+def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typed: str) -> tuple[str, str]:
+    """The reply that every judge model is taken to give, and where it comes from."""
+    if typed.strip():
+        return typed, "typed"
+    stored = reply_history().newest_reply(metric, sample.response) if metric is not None else None
+    if stored is not None:
+        return stored, "stored"
+    compares = any(judge.parse == "comparison" for judge in definition.judges)
+    return ("[[B>A]]" if compares else f"Score: [[{definition.max_score:g}]]"), "example"
+
+
+def _answered(definition: MetricDefinition, context: Context, reply: str) -> tuple[JudgeCall, ...]:
+    """Every question that the metric asks, answered with the same reply."""
+    asked: tuple[JudgeCall, ...] = ()
+    for number, judge in enumerate(definition.judges):
+        request = build_request(
+            JudgeSettings(judge.url, judge.model, params=judge.params, system_prompt=judge.system_prompt),
+            _prompt(definition, number, replace(context, asked=asked)),
+        )
+        answer: dict[str, Any] = {"content": reply, "reasoning_content": None, "tool_calls": None}
+        asked += tuple(
+            JudgeCall(number, repeat, request, answer, None, [], swapped=swapped)
+            for repeat in range(judge.repeats)
+            for swapped in ((False, True) if judge.both_orders else (False,))
+        )
+    return asked
+
+
+def _prompt(definition: MetricDefinition, number: int, context: Context) -> str:
+    item = render_item(context, definition)
+    (rendered,) = render(preview_sandbox(), definition.judges[number].template, [item], "lenient")
+    return rendered.text or ""

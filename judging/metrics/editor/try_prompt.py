@@ -1,0 +1,263 @@
+"""“Try on this row”: the prompt is sent to the judge model for real, its reply shown as it comes; nothing is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from evalsite.secrets import Undecryptable
+from evalsite.templatetags.show import duration
+from judging.core.judges.client import open_client
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.retry import AskResult, Guard, RetryPolicy, ask_with_retries
+from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.replies import Parsed, Parser, make_parser, why_unread
+from judging.core.sandbox.job import SandboxError
+from judging.core.scripts import ScriptOutcome, run_preprocess
+from judging.endpoints.manual_calls import Emit, ManualCall, Waiting, Work
+from judging.endpoints.models import Endpoint
+from judging.endpoints.settings import judge_settings
+from judging.messages import reason_sentence
+from judging.metrics.editor.forms import MetricForms
+from judging.metrics.editor.preview import PromptPreview
+from judging.metrics.editor.samples import Sample
+from judging.sandboxes import preview_sandbox
+
+TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
+POLICY = RetryPolicy(tries=2, longest_retry_after=10.0)
+TOTAL_SECONDS = 150.0  # with waiting and retries
+WAIT_SECONDS = 20.0  # for a free slot and the rate limit, beside the runs
+MILLION = 1_000_000
+
+# Each try holds a web thread until the reply has come: some must be left for everybody else.
+_tries = threading.BoundedSemaphore(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of the reply, as it came; `kind` is content or reasoning."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TryResult:
+    """How it ended: a reply with what was parsed from it, or a code and details why there is none."""
+
+    request: dict[str, Any]
+    asked: AskResult | None = None
+    parsed: Parsed | None = None
+    code: str = ""
+    detail: str = ""
+    waited: float = 0.0  # seconds, for its turn
+
+    @property
+    def seconds(self) -> float:
+        return sum(call.seconds + call.waited for call in self.asked.calls) if self.asked else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TryView:
+    """A result as the page shows it."""
+
+    result: TryResult
+    sample: Sample | None
+    sentence: str
+    cost: float | None = None  # None where the endpoint has no prices
+    currency: str = ""
+    about: str = ""  # which line of a rule program
+
+    @property
+    def request_json(self) -> str:
+        return json.dumps(self.result.request, ensure_ascii=False, indent=2)
+
+
+# --- asking ----------------------------------------------------------------------------------------------------
+
+
+def settings_for(judge: JudgeModel) -> tuple[JudgeSettings | None, str, str]:
+    """How a judge model would be asked now; or None with a code and details of what is in the way."""
+    row = Endpoint.objects.filter(pk=judge.endpoint).first() if judge.endpoint else None
+    if row is None and not judge.url:
+        return None, "no_endpoint", ""
+    if judge.api_key_env and not os.environ.get(judge.api_key_env):
+        return None, "key_missing", judge.api_key_env
+    if row is not None:
+        judge = _with_address(judge, row)
+    try:
+        return replace(judge_settings(judge, row), timeouts=TIMEOUTS), "", ""
+    except Undecryptable:
+        return None, "key_unreadable", ""
+
+
+def _with_address(judge: JudgeModel, row: Endpoint) -> JudgeModel:
+    """The judge model with its endpoint's address, model and parameters, as a run would freeze them."""
+    return JudgeModel(
+        name=judge.name,
+        template=judge.template,
+        url=row.url,
+        model=row.model,
+        params={**row.params, **judge.params},
+        system_prompt=judge.system_prompt,
+    )
+
+
+def try_prompt(
+    settings: JudgeSettings, metric: MetricDefinition, judge: JudgeModel, prompt: str
+) -> Iterator[Text | Waiting | TryResult]:
+    """Pieces of the reply as they come, before them what is waited for, at the end a TryResult. Closing the iterator
+    ends the call."""
+    request = build_request(settings, prompt)
+    if not _tries.acquire(timeout=5):
+        yield TryResult(request, code="busy_here")
+        return
+    try:
+        with ManualCall(judge, _asking(settings, request), max_wait=WAIT_SECONDS) as call:
+            yield from call.events()
+            asked: AskResult | TimeoutError | JudgeError
+            try:
+                asked = call.result()
+            except (JudgeError, TimeoutError) as error:
+                asked = error
+        yield replace(_result(request, asked, metric, judge), waited=call.waited)
+    finally:
+        _tries.release()
+
+
+def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[AskResult]:
+    async def work(guard: Guard, emit: Emit) -> AskResult:
+        async with asyncio.timeout(TOTAL_SECONDS), open_client(settings) as client:
+            return await ask_with_retries(
+                client,
+                settings,
+                request,
+                policy=POLICY,
+                guard=guard,
+                on_text=lambda kind, text: emit(Text(kind, text)),
+            )
+
+    return work
+
+
+def _result(
+    request: dict[str, Any],
+    asked: AskResult | JudgeError | TimeoutError,
+    metric: MetricDefinition,
+    judge: JudgeModel,
+) -> TryResult:
+    """What is parsed from the reply, as a run would parse it."""
+    if isinstance(asked, TimeoutError):
+        return TryResult(request, code="timeout_whole")
+    if isinstance(asked, JudgeError):
+        return TryResult(request, code=asked.code, detail=asked.message)
+    if asked.error is not None:
+        return TryResult(asked.request, asked, code=asked.error.code, detail=asked.error.message)
+    assert asked.reply is not None
+    parser = make_parser(judge.parse, metric.min_score, metric.max_score)
+    (parsed,) = read_replies(parser, [asked.reply.content])
+    return TryResult(asked.request, asked, parsed, code=why_unread(parsed.reason, asked.reply.finish_reason))
+
+
+def read_replies(parser: Parser, contents: Sequence[str]) -> list[Parsed]:
+    """The scores in several replies; a user's regular expression is searched for in the sandbox."""
+    if not parser.sandbox_script:
+        return [parser(content) for content in contents]
+    items: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {"content": parser.readable(content)}) for content in contents
+    ]
+    try:
+        found = run_preprocess(preview_sandbox(), parser.sandbox_script, items)
+    except SandboxError:
+        return [Parsed(None, "script_refused")] * len(items)
+    return [_parsed(parser, one) for one in found]
+
+
+def _parsed(parser: Parser, found: ScriptOutcome) -> Parsed:
+    if found.failure is not None:
+        return Parsed(None, f"parser_{found.failure.code}")
+    return parser.conclude(found.result if isinstance(found.result, str) else None)
+
+
+# --- on the page -----------------------------------------------------------------------------------------------
+
+
+def try_on(preview: PromptPreview, forms: MetricForms) -> Iterator[Text | Waiting | TryResult]:
+    """The prompt that is shown sent to the judge model that is chosen, with the parameters that are typed."""
+    if preview.prompt is None or preview.prompt.failed or preview.script_error:
+        yield TryResult({}, code="no_prompt")
+        return
+    form = forms.judges[preview.judge]
+    if not form.is_valid():
+        yield TryResult({}, code="no_endpoint" if "endpoint" in form.errors else "form_errors")
+        return
+    judge: JudgeModel = form.result()
+    settings, code, detail = settings_for(judge)
+    if settings is None:
+        yield TryResult({}, code=code, detail=detail)
+        return
+    yield from try_prompt(settings, preview.definition, judge, preview.prompt.text)
+
+
+def try_view(preview: PromptPreview, result: TryResult) -> TryView:
+    sentence = reason_sentence(result.code, result.detail, "prompt") if result.code else ""
+    judges = preview.definition.judges
+    return TryView(
+        result, preview.sample, sentence, *cost_of(result, judges[preview.judge].endpoint if judges else None)
+    )
+
+
+def cost_of(result: TryResult, asked: int | None) -> tuple[float | None, str]:
+    """What the reply has cost by the prices of the endpoint that was asked, and their currency."""
+    if result.asked is None or result.asked.reply is None:
+        return None, ""
+    endpoint = Endpoint.objects.filter(pk=asked).first() if asked else None
+    if endpoint is None or endpoint.price_read is None or endpoint.price_written is None:
+        return None, ""
+    usage = result.asked.reply.usage
+    read = (usage.prompt_tokens or 0) * float(endpoint.price_read)
+    written = (usage.completion_tokens or 0) * float(endpoint.price_written)
+    return (read + written) / MILLION, endpoint.currency
+
+
+def tried_at_once(preview: PromptPreview, forms: MetricForms) -> TryView:
+    """The result without its pieces, for a page without scripts."""
+    *_pieces, last = try_on(preview, forms)
+    assert isinstance(last, TryResult)
+    return try_view(preview, last)
+
+
+def events(preview: PromptPreview, forms: MetricForms) -> Iterator[bytes]:
+    """The try as lines of JSON for static/js/preview.js: pieces of text, at the end the result as HTML."""
+    language = translation.get_language()
+    for one in try_on(preview, forms):
+        event: dict[str, Any]
+        with translation.override(language):
+            if isinstance(one, Text):
+                event = {"kind": one.kind, "text": one.text}
+            elif isinstance(one, Waiting):
+                event = {"kind": "wait", "text": waiting_sentence(one)}
+            else:
+                html = render_to_string("metrics/_try_result.html", {"tried": try_view(preview, one)})
+                event = {"kind": "end", "html": html}
+        yield json.dumps(event).encode() + b"\n"
+
+
+def waiting_sentence(waits: Waiting) -> str:
+    """What a try is waiting for."""
+    if waits.code == "held_slots":
+        return _("Waiting for a free slot: runs are using all of this endpoint's concurrent requests.")
+    time = duration(waits.seconds)
+    if waits.code == "held_closed":
+        return _("Waiting %(time)s: the server asked to pause requests.") % {"time": time}
+    return _("Waiting %(time)s for the endpoint's requests or tokens per minute.") % {"time": time}

@@ -1,0 +1,94 @@
+"""Form fields of this room: JSON objects, and choices that show what is stored without giving it away."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from judging.core.json_size import check_json_size
+from judging.sandbox_messages import localized
+
+MAX_PARAMS = 20_000  # characters
+
+
+class JsonObjectField(forms.CharField):
+    """A JSON object as text; its errors name line and column. Empty means {}."""
+
+    def __init__(self, **more: Any) -> None:
+        widget = forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"})
+        super().__init__(required=False, max_length=MAX_PARAMS, widget=widget, **more)
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return json.dumps(value, ensure_ascii=False, indent=2) if value else ""
+        return value
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value)
+        return json_object(text) if text else {}
+
+    def clean(self, value: Any) -> Any:
+        text = forms.CharField.to_python(self, value)
+        self.run_validators(text)
+        return json_object(text) if text else {}
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The object that the text is. Raises ValidationError with the place of what is wrong."""
+    try:
+        check_json_size(text.encode("utf-8", "replace"), depth=50, marks=100_000)
+        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        sentence = _("This is not JSON: %(problem)s, line %(line)s, column %(column)s.")
+        place = {"problem": localized(error.msg), "line": error.lineno, "column": error.colno}
+        raise forms.ValidationError(sentence % place, code="json") from None
+    except (RecursionError, ValueError) as error:
+        raise forms.ValidationError(
+            _("This is not JSON: %(problem)s.") % {"problem": error}, code="json"
+        ) from None
+    if not isinstance(value, dict):
+        raise forms.ValidationError(_('A JSON object is wanted, such as {"temperature": 0}.'), code="json")
+    for name in ("model", "messages"):
+        if name in value:
+            sentence = _("“%(name)s” is not set here: it comes from the endpoint and the template.")
+            raise forms.ValidationError(sentence % {"name": name}, code="json")
+    return value
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _value in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(_("the name “%(name)s” is there twice") % {"name": name})
+    return dict(pairs)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(_("%(name)s is no JSON value") % {"name": name})
+
+
+class SecretField(forms.CharField):
+    """Write-only: what is stored is never put into the page, and an empty field keeps it."""
+
+    def __init__(self, *, rows: int = 0, **more: Any) -> None:
+        attrs = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
+        widget: forms.Widget = (
+            _EmptyTextarea(attrs=attrs | {"rows": rows, "class": "mono"})
+            if rows
+            else forms.PasswordInput(attrs=attrs | {"autocomplete": "new-password"})
+        )
+        super().__init__(required=False, widget=widget, **more)
+
+
+class _EmptyTextarea(forms.Textarea):
+    """Also after an error the text is not sent back."""
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        return super().get_context(name, None, attrs)
+
+
+REMOVE = gettext_lazy("Remove what is stored")

@@ -1,0 +1,278 @@
+"""Lint of a template or a rule program over all rows of a stored version: at once where they are few, else by a worker.
+
+What was found is kept by the texts' hashes, so that going back to an earlier wording shows it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import islice
+from typing import Any, cast
+
+import msgspec
+from django.db.models import Sum
+from django_tasks import task
+
+from datasets.core.formats import Format
+from datasets.core.variables import reference_data, reference_in, row_and_response, row_data
+from datasets.models import Candidate, Response, Row, Version
+from evalsite.tasks import workers
+from judging.core.lint.findings import Lint
+from judging.core.lint.run import Answer, lint, subjects
+from judging.core.rules.check import read_program
+from judging.core.rules.lint import ReferenceLint, References
+from judging.core.rules.python_blocks import run_code
+from judging.core.rules.values import exact_json
+from judging.core.sandbox.job import SandboxError
+from judging.core.sandbox.pool import Sandbox
+from judging.core.scripts import run_preprocess
+from judging.metrics.models import TemplateLint
+from judging.sandboxes import make_sandbox, preview_sandbox
+
+MAX_RESPONSES_AT_ONCE = 2_000  # that a page may wait for
+MAX_REFERENCES_AT_ONCE = 5_000
+_BATCH = 500  # rows read at a time
+_KEPT = 500  # results; the oldest go
+SandboxOf = Callable[[], AbstractContextManager[Sandbox]]
+Progress = Callable[[int], None]
+Kind = TemplateLint.Kind
+
+template_result = msgspec.json.Decoder(Lint).decode
+rules_result = msgspec.json.Decoder(ReferenceLint).decode
+
+
+class _Stopped(Exception):
+    """The worker is to end; another takes the work up again."""
+
+
+def result_of(found: TemplateLint) -> Lint | None:
+    """What was found about a template, or None while it is not done."""
+    return template_result(found.result) if found.result else None
+
+
+def size_of(version: Version) -> int:
+    """How many renders a lint of this version takes: its responses, or its rows where they are more."""
+    answers = Candidate.uploaded.filter(version=version).aggregate(Sum("responses"))["responses__sum"]
+    return max(version.valid_rows, answers or 0)
+
+
+def is_quick(version: Version, kind: Kind = Kind.TEMPLATE) -> bool:
+    """Whether a page may wait for it."""
+    if kind == Kind.RULES:
+        return version.valid_rows <= MAX_REFERENCES_AT_ONCE
+    return size_of(version) <= MAX_RESPONSES_AT_ONCE
+
+
+def known(
+    version: Version, template: str, preprocess: str, kind: Kind = Kind.TEMPLATE
+) -> TemplateLint | None:
+    """What is known, or being found out, about these texts."""
+    return TemplateLint.objects.filter(version=version, **_hashes(template, preprocess, kind)).first()
+
+
+def begin(version: Version, template: str, preprocess: str, kind: Kind = Kind.TEMPLATE) -> TemplateLint:
+    """The lint of these texts: as it is known, done here if it is quick, else left to a worker."""
+    found, new = TemplateLint.objects.get_or_create(
+        version=version,
+        **_hashes(template, preprocess, kind),
+        defaults={"template": template, "preprocess": preprocess, "kind": kind},
+    )
+    if found.problem:  # tried before: the reason may be gone
+        TemplateLint.objects.filter(pk=found.pk).update(problem="", owner="")
+    if new:
+        _delete_oldest()
+    if found.result:
+        return found
+    if is_quick(version, kind):
+        work(found.pk, workers.owner(), sandbox_of=_shared)
+    else:
+        workers.wake(lint_template, lint_id=found.pk)
+    found.refresh_from_db()
+    return found
+
+
+def _hashes(template: str, preprocess: str, kind: Kind) -> dict[str, str]:
+    salted = template if kind == Kind.TEMPLATE else f"{kind}\0{template}"
+    return {
+        "template_hash": hashlib.sha256(salted.encode("utf-8", "surrogatepass")).hexdigest(),
+        "preprocess_hash": hashlib.sha256(preprocess.encode("utf-8", "surrogatepass")).hexdigest(),
+    }
+
+
+def _delete_oldest() -> None:
+    newest = TemplateLint.objects.order_by("-pk").values_list("pk", flat=True)[_KEPT : _KEPT + 1]
+    for pk in newest:
+        TemplateLint.objects.filter(pk__lte=pk).delete()
+
+
+# --- the work --------------------------------------------------------------------------------------------------
+
+
+@task(queue_name=workers.DATA)
+def lint_template(lint_id: int) -> None:
+    """Lint over a large version, unless another worker already does."""
+    work(lint_id, workers.owner(), stop=workers.stopping)
+
+
+@contextmanager
+def _shared() -> Iterator[Sandbox]:
+    yield preview_sandbox()
+
+
+@workers.works_on(TemplateLint)
+def work(
+    lint_id: int,
+    owner: str,
+    *,
+    stop: threading.Event | None = None,
+    sandbox_of: SandboxOf = make_sandbox,
+) -> None:
+    """Run it, unless another process already does. `stop` gives it back; `sandbox_of` opens a sandbox if needed."""
+    mine = TemplateLint.objects.filter(pk=lint_id, result="", problem="")
+    if not mine.filter(owner="").update(owner=owner, subjects_done=0):
+        return
+    found = TemplateLint.objects.select_related("version").get(pk=lint_id)
+    mine = mine.filter(owner=owner)
+    run = _lint_rules if found.kind == Kind.RULES else _lint_template
+    try:
+        result = run(found, sandbox_of, partial(_note_progress, found, stop))
+    except _Stopped:
+        mine.update(owner="")
+    except SandboxError:
+        mine.update(owner="", problem="prompt_refused")
+    else:
+        mine.update(owner="", result=result, template="", preprocess="")
+
+
+def _note_progress(found: TemplateLint, stop: threading.Event | None, done: int) -> None:
+    if stop is not None and stop.is_set():
+        raise _Stopped
+    TemplateLint.objects.filter(pk=found.pk).update(subjects_done=done)
+
+
+def reconcile() -> None:
+    """Take up again what a dead worker held."""
+    waiting = TemplateLint.objects.filter(result="", problem="")
+    for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
+        if not workers.is_held(owner, TemplateLint, pk):
+            TemplateLint.objects.filter(pk=pk, owner=owner).update(owner="")
+    for pk in waiting.filter(owner="").values_list("pk", flat=True):
+        workers.wake(lint_template, lint_id=pk)
+
+
+# --- a template: every answer of every row ---------------------------------------------------------------------
+
+
+def _lint_template(found: TemplateLint, sandbox_of: SandboxOf, progress: Progress) -> str:
+    with sandbox_of() as sandbox:
+        answers = _counted(answers_of(found.version), progress)
+        result = lint(sandbox, found.template, subjects(sandbox, answers, found.preprocess))
+    return msgspec.json.encode(result).decode()
+
+
+def _counted(answers: Iterator[Answer], progress: Progress) -> Iterator[Answer]:
+    """The answers, with progress stored every 2000."""
+    for count, answer in enumerate(answers):
+        if count % 2_000 == 0 and count:
+            progress(count)
+        yield answer
+
+
+def answers_of(version: Version) -> Iterator[Answer]:
+    """Every answer of every valid row in the order of lines; None as the answer of a row that has none."""
+    form = cast(Format, version.format)
+    for batch in _batches(version):
+        answers: dict[int, list[str]] = {}
+        for row_id, raw in _stored_answers(batch):
+            answers.setdefault(row_id, []).append(raw)
+        for pk, line, raw in batch:
+            data = row_data(raw, form)
+            for answer in answers.get(pk, [""]):
+                yield line, *(row_and_response(data, answer) if answer else (data, None))
+
+
+def _batches(version: Version) -> Iterator[list[tuple[int, int, str]]]:
+    """Id, line and text of the valid rows in the order of lines, some at a time."""
+    last = 0
+    rows = Row.objects.filter(version=version, valid=True).order_by("line")
+    while batch := list(rows.filter(line__gt=last).values_list("pk", "line", "raw")[:_BATCH]):
+        last = batch[-1][1]
+        yield batch
+
+
+def _stored_answers(batch: list[tuple[int, int, str]]) -> Any:
+    """Row and text of these rows' uploaded answers."""
+    found = Response.uploaded.filter(row__in=[pk for pk, _line, _raw in batch])
+    return found.order_by("row", "candidate", "number").values_list("row_id", "raw")
+
+
+# --- a rule program: the reference of every row -----------------------------------------------------------------
+
+
+def _lint_rules(found: TemplateLint, sandbox_of: SandboxOf, progress: Progress) -> str:
+    check = partial(lint_references, found.version, found.template, found.preprocess, progress=progress)
+    if not needs_sandbox(found.template, found.preprocess):
+        return _as_json(check())
+    with sandbox_of() as sandbox:
+        return _as_json(check(sandbox))
+
+
+def _as_json(found: ReferenceLint) -> str:
+    """Lone surrogates, which a reference's escapes may name, become question marks."""
+    text = json.dumps(msgspec.to_builtins(found), ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()
+
+
+def needs_sandbox(source: str, preprocess: str) -> bool:
+    program = read_program(source).program
+    rules = program.rules if program else ()
+    return bool(preprocess.strip()) or any(rule.function.by == "code" for rule in rules)
+
+
+def lint_references(
+    version: Version,
+    source: str,
+    preprocess: str = "",
+    sandbox: Sandbox | None = None,
+    progress: Progress | None = None,
+) -> ReferenceLint:
+    """Every reference of the version, as preprocess leaves it. `progress` gets the number checked so far."""
+    program = read_program(source).program
+    if program is None:  # only programs without errors are checked
+        return ReferenceLint(0, 0, [])
+    references = References(program, partial(run_code, sandbox) if sandbox else None)
+    rest, done = references_of(version, preprocess, sandbox), 0
+    while batch := list(islice(rest, _BATCH)):
+        references.add(batch)
+        done += len(batch)
+        if progress:
+            progress(done)
+    return references.found()
+
+
+def references_of(version: Version, preprocess: str, sandbox: Sandbox | None) -> Iterator[tuple[int, Any]]:
+    """The line and the reference of every valid row in their order."""
+    form = cast(Format, version.format)
+    for batch in _batches(version):
+        found = [reference_data(raw, form, exact_json) for _pk, _line, raw in batch]
+        if preprocess.strip() and sandbox:
+            changes = _changed_by(sandbox, preprocess, batch, form)
+            found = [data | fields for data, fields in zip(found, changes, strict=True)]
+        for (_pk, line, _raw), data in zip(batch, found, strict=True):
+            yield line, reference_in(data)
+
+
+def _changed_by(
+    sandbox: Sandbox, preprocess: str, batch: list[tuple[int, int, str]], form: Format
+) -> list[dict[str, Any]]:
+    """What preprocess changes in each row's data, called with its first answer; nothing where that fails."""
+    answers: dict[int, str] = {}
+    for row_id, raw in _stored_answers(batch):
+        answers.setdefault(row_id, raw)
+    items = [row_and_response(row_data(raw, form), answers.get(pk, "")) for pk, _line, raw in batch]
+    return [outcome.changed.get("data", {}) for outcome in run_preprocess(sandbox, preprocess, items)]

@@ -1,0 +1,135 @@
+"""The form of a rule metric: its program, the judge model that its lines ask, and its scripts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from evalsite.accounts.models import Project
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.rules.check import read_program
+from judging.core.rules.program import Problem
+from judging.endpoints.fields import JsonObjectField
+from judging.endpoints.models import Endpoint
+from judging.metrics import selectors
+from judging.metrics.editor.forms import MetricForm
+from judging.metrics.editor.judge_forms import CodeField, EndpointField, with_endpoint
+from judging.rule_messages import problem_sentence
+
+MAX_PROGRAM = 200_000  # characters
+LOWEST, HIGHEST = 1.0, 5.0
+
+
+class RuleForm(MetricForm):
+    """`before` is the definition that it began with; a judge model's own address in it stays if none is chosen."""
+
+    # A program scores from 1 to 5, and has no templates.
+    min_score = max_score = undefined = None  # type: ignore[assignment]
+
+    rules = CodeField(rows=18, label=gettext_lazy("Rule program"), max_length=MAX_PROGRAM)
+    endpoint = EndpointField(
+        Endpoint.objects.none(),
+        label=gettext_lazy("Judge model"),
+        required=False,
+        empty_label=gettext_lazy("none"),
+        help_text=gettext_lazy(
+            "Asked only by lines such as fuzzy_match and rule. The other lines ask nobody."
+        ),
+    )
+    system_prompt = CodeField(
+        rows=3, label=gettext_lazy("System prompt"), required=False, max_length=MAX_PROGRAM
+    )
+    params = JsonObjectField(
+        label=gettext_lazy("Generation parameters"),
+        help_text=gettext_lazy(
+            'A JSON object such as {"temperature": 0}; it goes before the endpoint\'s own.'
+        ),
+    )
+
+    def __init__(self, data: Any, *, project: Project, before: MetricDefinition) -> None:
+        super().__init__(data, initial=initial_of(before))
+        self.before = before
+        endpoints = selectors.endpoints_of(project)
+        if self.judge and self.judge.endpoint:  # an archived one stays chosen
+            endpoints |= Endpoint.objects.filter(project=project, pk=self.judge.endpoint)
+        choice = self.fields["endpoint"]
+        assert isinstance(choice, EndpointField)
+        choice.queryset = endpoints
+        if self.judge and self.judge.url:
+            place = {"model": self.judge.model, "url": self.judge.url}
+            choice.empty_label = _("%(model)s at %(url)s, as imported") % place
+
+    @property
+    def judge(self) -> JudgeModel | None:
+        return self.before.judges[0] if self.before.judges else None
+
+    def clean_rules(self) -> str:
+        source: str = self.cleaned_data["rules"]
+        errors = read_program(source).errors
+        if errors:
+            raise ValidationError([placed_sentence(problem) for problem in errors])
+        return source
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean()
+        program = read_program(values.get("rules", "")).program
+        imported = self.judge is not None and self.judge.url
+        if program and program.needs_judge and not values.get("endpoint") and not imported:
+            self.add_error("endpoint", _("A line of the program needs a judge model: choose one."))
+        return values
+
+    def result(self) -> MetricDefinition:
+        """Only of a valid form."""
+        values = self.cleaned_data
+        return msgspec.structs.replace(
+            self.before,
+            name=values["name"],
+            sandbox=values["sandbox"] or "batch",
+            preprocess=values["preprocess"],
+            postprocess=values["postprocess"],
+            rules=values["rules"],
+            judges=(judge,) if (judge := self.judge_typed()) else (),
+        )
+
+    def judge_typed(self) -> JudgeModel | None:
+        """Only where its own fields are valid."""
+        values, before = self.cleaned_data, self.judge
+        endpoint = values.get("endpoint")
+        if endpoint is None and not (before and before.url):
+            return None
+        judge = msgspec.structs.replace(
+            before or JudgeModel(name="", template=""),
+            system_prompt=values["system_prompt"] or None,
+            params=values["params"],
+        )
+        return with_endpoint(judge, endpoint)
+
+
+def initial_of(definition: MetricDefinition) -> dict[str, Any]:
+    initial = msgspec.structs.asdict(definition)
+    if definition.judges:
+        judge = definition.judges[0]
+        initial |= {
+            "endpoint": judge.endpoint,
+            "system_prompt": judge.system_prompt or "",
+            "params": judge.params,
+        }
+    return initial
+
+
+def new_rules(rules: str, name: str) -> MetricDefinition:
+    """A new rule metric's definition."""
+    return MetricDefinition(name=name, min_score=LOWEST, max_score=HIGHEST, rules=rules)
+
+
+def placed_sentence(problem: Problem) -> str:
+    """A problem with its place, as a sentence."""
+    place = {"line": problem.place.line, "column": problem.place.column}
+    return _("line %(line)s, column %(column)s: %(sentence)s") % {
+        **place,
+        "sentence": problem_sentence(problem),
+    }

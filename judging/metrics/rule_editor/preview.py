@@ -1,0 +1,249 @@
+"""What the rule editor previews: errors, the sample row line by line, and how often each line gives 1."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from datasets.models import Version
+from evalsite.accounts.models import Project
+from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import with_changes
+from judging.core.results import Item
+from judging.core.rules import keywords
+from judging.core.rules.check import Reading, read_program
+from judging.core.rules.evaluate import (
+    ANSWER_LACKS,
+    NOT_ASKED,
+    Evaluation,
+    Line,
+    Result,
+    conclude,
+    evaluate,
+    needs_answers,
+    reference_for,
+)
+from judging.core.rules.functions import FUNCTIONS
+from judging.core.rules.program import Problem, Reason, Scored
+from judging.core.rules.python_blocks import run_code
+from judging.core.rules.values import from_python, text_of
+from judging.core.sandbox.job import SandboxError
+from judging.core.scripts import run_preprocess
+from judging.metrics.editor import samples
+from judging.metrics.editor.judge_forms import unified
+from judging.metrics.editor.samples import Sample
+from judging.metrics.editor.scripts import script_sentence
+from judging.metrics.rule_editor.sample_rows import (
+    ENDED,
+    LineCounts,
+    count_lines,
+    fields_seen,
+    items_of,
+    references_of,
+)
+from judging.rule_messages import ARGUMENTS, HELP, problem_sentence, reason_sentence
+from judging.sandboxes import preview_sandbox
+
+_CUT = 300  # characters of a value in the table
+_WITH_SCRIPT = 40  # rows that a preprocess is run on while one types
+TO_BE_ASKED = "to_be_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class LineView:
+    """A program's line on one field of the sample row, and over the sample of rows."""
+
+    line: int
+    field: str
+    function: str
+    score: int | float | None
+    reason: str
+    answer: str
+    judged: bool
+    lowest: int = 0
+    counted: int = 0
+    question: int | None = None  # its number, where the judge model can be asked about it
+
+
+@dataclass
+class RulePreview:
+    """The preview of a typed program. Without a sample row only its errors are told."""
+
+    project: Project
+    source: str
+    preprocess: str
+    sample: Sample | None
+    versions: list[Version]
+
+    address = "metrics:rules_preview"  # posted to by the row picker
+    prompt = None
+    judge = 0
+
+    @property
+    def definition(self) -> MetricDefinition:
+        return MetricDefinition(name="", rules=self.source)
+
+    @cached_property
+    def reading(self) -> Reading:
+        return read_program(self.source)
+
+    @property
+    def problems(self) -> list[tuple[Problem, str]]:
+        return [(problem, problem_sentence(problem)) for problem in self.reading.problems]
+
+    @property
+    def responses(self) -> list[tuple[str, str, int, bool]]:
+        return samples.response_choices(self.sample) if self.sample else []
+
+    @cached_property
+    def prepared(self) -> tuple[Item | None, str]:
+        """The sample's item after preprocess, and why there is none."""
+        if self.sample is None or self.sample.response is None:
+            return None, ""
+        if not self.preprocess.strip():
+            return self.sample.item, ""
+        prepared, why = after_preprocess(self.preprocess, [self.sample.item])
+        return (prepared[0], "") if prepared else (None, why)
+
+    @property
+    def script_error(self) -> str:
+        return self.prepared[1]
+
+    @cached_property
+    def result(self) -> Result | None:
+        """The sample row scored, as far as that can be done without a judge model."""
+        item, program = self.prepared[0], self.reading.program
+        if item is None or program is None:
+            return None
+        evaluation = evaluate(program, item)
+        found = by_blocks(evaluation) if needs_answers(evaluation) else {}
+        to_ask = {question.line: Reason(TO_BE_ASKED) for question in evaluation.questions}
+        return conclude(evaluation, to_ask | found)
+
+    @property
+    def answer_text(self) -> str:
+        item = self.prepared[0]
+        return str(item.response.get("content") or "") if item else ""
+
+    @property
+    def reference_text(self) -> str:
+        reference = reference_for(self.prepared[0]) if self.prepared[0] else None
+        return "" if reference is None else text_of(from_python(reference))
+
+    @property
+    def failure(self) -> str:
+        """Why the sample's answer lacks the program's format."""
+        return reason_sentence(self.result.failure) if self.result and self.result.failure else ""
+
+    @property
+    def score(self) -> int | float | None:
+        return self.result.score if self.result else None
+
+    @cached_property
+    def counts(self) -> LineCounts | None:
+        program = self.reading.program
+        if program is None or self.sample is None or self.sample.response is None or self.prepared[0] is None:
+            return None
+        most = _WITH_SCRIPT if self.preprocess.strip() else 200
+        items = items_of(self.sample.version, self.sample.response.candidate, most)
+        if self.preprocess.strip():
+            items, _why = after_preprocess(self.preprocess, items)
+        return count_lines(
+            [evaluate(program, item) for item in items], None if self.hangs else preview_sandbox()
+        )
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a block was ended on the sample row: it is not tried on others."""
+        error = self.result.error if self.result else None
+        return error is not None and error.params.get("why") in ENDED
+
+    @property
+    def lines(self) -> list[LineView]:
+        """The sample's lines with what each does over the sample of rows."""
+        counts = self.counts.lines if self.counts else {}
+        lines = self.result.lines if self.result else ()
+        return [_line_view(number, line, counts) for number, line in enumerate(lines)]
+
+    @property
+    def words(self) -> str:
+        """For the editor's completion, as JSON: fields of the version's references, functions, settings."""
+        form = self.reading.program.format if self.reading.program else None
+        references = list(references_of(self.sample.version)) if self.sample else []
+        names = [seen.name for seen in fields_seen(references, form)]
+        return json.dumps({"fields": names, **language_words()}, ensure_ascii=False)
+
+
+def rule_preview(project: Project, before: MetricDefinition, typed: QueryDict) -> RulePreview:
+    """The preview of what is typed, on the row that is chosen in the same form."""
+    return RulePreview(
+        project,
+        unified(typed.get("rules", before.rules)),
+        unified(typed.get("preprocess", before.preprocess)),
+        samples.choose_sample(project, typed),
+        list(samples.versions_offered(project)),
+    )
+
+
+def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
+    """The items as preprocess leaves them; those on which it fails are left out, the first failure is told."""
+    try:
+        outcomes = run_preprocess(preview_sandbox(), source, [(item.data, item.response) for item in items])
+    except SandboxError as error:
+        return [], str(error)
+    failures = [outcome.failure for outcome in outcomes if outcome.failure]
+    prepared = [
+        with_changes(item, outcome.changed)
+        for item, outcome in zip(items, outcomes, strict=True)
+        if outcome.failure is None
+    ]
+    return prepared, script_sentence("preprocess", failures[0]) if failures else ""
+
+
+def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
+    """What the program's Python blocks give for the sample row."""
+    found: dict[int, Scored | Reason] = {}
+    try:
+        for call in evaluation.calls:
+            (found[call.line],) = run_code(preview_sandbox(), call.code, [call])
+    except SandboxError:
+        return found
+    return found
+
+
+def _line_view(index: int, line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> LineView:
+    number, judged = line.rule.place.line, line.rule.function.by == "judge"
+    lowest, counted = counts.get((number, line.name), (0, 0))
+    if line.reason.code in (TO_BE_ASKED, NOT_ASKED):
+        reason = (
+            _("The judge model is asked in a run; here it is neither asked nor counted.")
+            if judged
+            else _("Not tried here.")
+        )
+    else:
+        reason = reason_sentence(line.reason)
+    answer = "" if line.reason.code == ANSWER_LACKS else text_of(line.answer)[:_CUT]
+    question = index if line.reason.code == TO_BE_ASKED else None
+    return LineView(
+        number, line.name, line.rule.word, line.score, reason, answer, judged, lowest, counted, question
+    )
+
+
+def language_words() -> dict[str, Any]:
+    """The language's own words, from its table: [Chinese, English, help, argument] of each function."""
+    functions = [
+        {"zh": one.name.zh, "en": one.name.en, "help": str(HELP[one.code]), "argument": one.argument}
+        for one in FUNCTIONS
+    ]
+    return {
+        "functions": functions,
+        "arguments": {kind: str(sentence) for kind, sentence in ARGUMENTS.items()},
+        "names": [pair.both() for pair in keywords.OWN_NAMES],
+        "aggregates": keywords.AGGREGATES,
+        "formats": keywords.FORMATS,
+    }

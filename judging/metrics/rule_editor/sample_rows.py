@@ -1,0 +1,188 @@
+"""The first rows of a version: the fields of their references, and how often each line of a program gives 1."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from datasets import selectors
+from datasets.core.variables import reference_in, row_and_response
+from datasets.models import Candidate, Response, Version
+from judging.core.results import Item
+from judging.core.rules.evaluate import Evaluation
+from judging.core.rules.formats import NotInFormat, check_depth, read_fields
+from judging.core.rules.program import WORST, Call, Format, Reason, Scored
+from judging.core.rules.python_blocks import run_code
+from judging.core.rules.values import Value, exact_json, from_python, text_of
+from judging.core.sandbox.job import SandboxError
+from judging.core.sandbox.pool import Sandbox
+
+LOOKED_AT = 200  # rows, while one types
+_SHOWN = 80  # characters of an example
+BLOCK_SECONDS = 1.0  # for all blocks of a program
+ENDED = ("timeout", "memory", "killed", "load", "syntax")  # failures that other rows would meet too
+
+Key = tuple[int, str]  # line of the program, field
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A field of the references: in how many it is, its kind of value, an example, the longest text."""
+
+    name: str
+    rows: int
+    kind: str
+    example: str
+    longest: int
+
+
+def items_of(version: Version, candidate: Candidate | None, most: int = LOOKED_AT) -> list[Item]:
+    """The first rows with the candidate's first answer to each."""
+    rows = selectors.sample_rows(version, most)
+    answers = Response.objects.filter(row__in=[row.pk for row in rows], candidate=candidate)
+    first: dict[int, Response] = {}
+    for answer in answers.order_by("number"):
+        first.setdefault(answer.row_id, answer)
+    return [
+        Item(
+            *row_and_response(selectors.row_values(row), first[row.pk].raw),
+            selectors.exact_reference(row, exact_json),
+        )
+        for row in rows
+        if row.pk in first
+    ]
+
+
+def references_of(version: Version, most: int = LOOKED_AT) -> Iterator[Any]:
+    """The references of the first rows, as they stand there."""
+    rows = selectors.sample_rows(version, most)
+    return (reference_in(selectors.exact_reference(row, exact_json)) for row in rows)
+
+
+def fields_of(reference: Any, form: Format | None = None) -> dict[str, Value]:
+    """A reference's fields by name; none where it does not have the format. Without a format: JSON, or else XML."""
+    try:
+        if isinstance(reference, dict):
+            check_depth(reference)
+            fields = from_python(reference)
+            return fields if isinstance(fields, dict) else {}
+        if isinstance(reference, str) and form:
+            return read_fields(form, reference)
+        return read_fields(guessed_format([reference]), reference) if isinstance(reference, str) else {}
+    except NotInFormat:
+        return {}
+
+
+def mean_fields(version: Version) -> float:
+    """How many fields the references of the first rows have; 1 where there are none."""
+    counts = [len(fields_of(reference)) for reference in references_of(version)]
+    return sum(counts) / len(counts) if any(counts) else 1
+
+
+def guessed_format(references: list[Any]) -> Format:
+    """The format that the first reference of all has."""
+    for reference in references:
+        if isinstance(reference, dict):
+            return Format("json")
+        for kind in ("json", "xml"):
+            form = Format("json") if kind == "json" else Format("xml")
+            if isinstance(reference, str) and has_format(reference, form):
+                return form
+    return Format("text")
+
+
+def has_format(text: str, form: Format) -> bool:
+    try:
+        read_fields(form, text)
+    except NotInFormat:
+        return False
+    return True
+
+
+def fields_seen(references: list[Any], form: Format | None = None) -> list[Seen]:
+    """Every field of these references, in the order in which they are met."""
+    found: dict[str, list[Value]] = {}
+    for reference in references:
+        for name, value in fields_of(reference, form).items():
+            found.setdefault(name, []).append(value)
+    return [_seen(name, values) for name, values in found.items()]
+
+
+def _seen(name: str, values: list[Value]) -> Seen:
+    texts = [text_of(value) for value in values]
+    return Seen(name, len(values), kind_of(values[0]), texts[0][:_SHOWN], max(map(len, texts)))
+
+
+def kind_of(value: Value) -> str:
+    """text, list, object, or value (a number, true, false, null)."""
+    if isinstance(value, str):
+        return "text"
+    return "list" if isinstance(value, list) else "object" if isinstance(value, dict) else "value"
+
+
+# --- counting while one types: lines that ask a judge model are not counted -----------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LineCounts:
+    """Over the sample of rows: answers, those without the format, and how often each line and field gave 1."""
+
+    rows: int
+    without_format: int
+    lines: dict[Key, tuple[int, int]]  # (gave 1, scored)
+
+
+def count_lines(evaluations: list[Evaluation], sandbox: Sandbox | None) -> LineCounts:
+    """`sandbox` runs the Python blocks; without one they are not counted."""
+    lines: dict[Key, tuple[int, int]] = {}
+
+    def count(key: Key, score: float) -> None:
+        lowest, counted = lines.get(key, (0, 0))
+        lines[key] = (lowest + (score == WORST), counted + 1)
+
+    for evaluation in evaluations:
+        for line in evaluation.lines:
+            if line.score is not None:
+                count((line.rule.place.line, line.name), line.score)
+    for key, score in _by_blocks(evaluations, sandbox) if sandbox else ():
+        count(key, score)
+    without = sum(evaluation.failure is not None for evaluation in evaluations)
+    return LineCounts(len(evaluations), without, lines)
+
+
+def _by_blocks(evaluations: list[Evaluation], sandbox: Sandbox) -> Iterator[tuple[Key, float]]:
+    """What the program's Python blocks give, a block after the other; who fails is left out."""
+    waiting: dict[str, list[tuple[Key, Call]]] = {}
+    for evaluation in evaluations:
+        for call in evaluation.calls:
+            line = evaluation.lines[call.line]
+            waiting.setdefault(call.code.label, []).append(((line.rule.place.line, line.name), call))
+    for calls in waiting.values():
+        keys, results = (
+            [key for key, _call in calls],
+            _in_time(sandbox, [call for _key, call in calls], len(waiting)),
+        )
+        yield from (
+            (key, one.score) for key, one in zip(keys, results, strict=False) if isinstance(one, Scored)
+        )
+
+
+def _in_time(sandbox: Sandbox, calls: list[Call], blocks: int) -> list[Scored | Reason]:
+    """Results of the first calls of one block: more at a time while they are quick, none after one that hangs."""
+    found: list[Scored | Reason] = []
+    began, size = time.monotonic(), 1
+    while size and len(found) < len(calls):
+        batch = calls[len(found) : len(found) + size]
+        try:
+            results = run_code(sandbox, batch[0].code, batch)
+        except SandboxError:
+            break
+        found += results
+        if any(isinstance(one, Reason) and one.params.get("why") in ENDED for one in results):
+            break
+        spent = time.monotonic() - began
+        fits = (BLOCK_SECONDS / blocks - spent) * len(found) / max(spent, 1e-6)
+        size = max(0, min(size * 8, int(fits)))
+    return found

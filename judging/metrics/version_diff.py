@@ -1,0 +1,68 @@
+"""What changed between two versions of a metric, with names in the reader's language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_diff import Part, TextChange, as_text, difference
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric, MetricVersion
+
+FIELD_NAMES: dict[str, Promise | str] = {
+    "name": gettext_lazy("Name"),
+    "min_score": gettext_lazy("Lowest score"),
+    "max_score": gettext_lazy("Highest score"),
+    "undefined": gettext_lazy("A name that a row does not have"),
+    "sandbox": gettext_lazy("Scripts run"),
+    "jury": gettext_lazy("Several judges, or repeats, come to"),
+    "quorum": gettext_lazy("Votes that must be readable"),
+    "endpoint": gettext_lazy("Endpoint"),
+    "url": gettext_lazy("Address"),
+    "model": gettext_lazy("Model"),
+    "api_key_env": gettext_lazy("Variable of the key"),
+    "params": gettext_lazy("Generation parameters"),
+    "parse": gettext_lazy("Read from the reply"),
+    "repeats": gettext_lazy("Times asked"),
+    "both_orders": gettext_lazy("Asked in both orders"),
+    "system_prompt": gettext_lazy("System prompt"),
+    "template": gettext_lazy("Prompt template"),
+    "preprocess": "preprocess",
+    "rules": gettext_lazy("Rule program"),
+    "postprocess": "postprocess",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PartView:
+    """A part of the difference with its names in the reader's language."""
+
+    part: Part
+    settings: list[tuple[str, str, str]]
+    texts: list[tuple[str, TextChange]]
+
+
+def parts_between(metric: Metric, before: MetricVersion, after: MetricVersion) -> list[PartView]:
+    """What differs between two versions."""
+    definitions = [MetricDefinition.from_json(one.definition) for one in (before, after)]
+    return parts_of_definitions(metric.project_id, *definitions)
+
+
+def parts_of_definitions(project: int, before: MetricDefinition, after: MetricDefinition) -> list[PartView]:
+    """What differs between two definitions of a project's metric."""
+    endpoints = dict(Endpoint.objects.filter(project=project).values_list("pk", "name"))
+    return [_part_view(part, endpoints) for part in difference(before, after)]
+
+
+def _part_view(part: Part, endpoints: dict[int, str]) -> PartView:
+    def text(name: str, value: object) -> str:
+        return endpoints.get(value, "") if name == "endpoint" and isinstance(value, int) else as_text(value)
+
+    settings = [
+        (str(FIELD_NAMES[one.name]), text(one.name, one.before), text(one.name, one.after))
+        for one in part.settings
+    ]
+    return PartView(part, settings, [(str(FIELD_NAMES[one.name]), one) for one in part.texts])

@@ -1,0 +1,93 @@
+"""The form of another way to read a run's replies: a parser for each judge model, and the scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from judging.core.metric_definition import MetricDefinition, ParserSpec
+from judging.core.replies import Parser, ParserError, make_parser
+from judging.messages import FILE_PROBLEMS
+from judging.metrics.editor.forms import MetricForm
+from judging.metrics.editor.judge_forms import PARSERS, judge_initial
+
+
+class ReparseForm(forms.Form):
+    """`now` is how the replies are read by now."""
+
+    min_score = forms.FloatField(label=gettext_lazy("Lowest score"), min_value=-1e9, max_value=1e9)
+    max_score = forms.FloatField(label=gettext_lazy("Highest score"), min_value=-1e9, max_value=1e9)
+
+    jury = MetricForm.base_fields["jury"]
+    quorum = MetricForm.base_fields["quorum"]
+
+    def __init__(self, data: Any = None, *, now: MetricDefinition) -> None:
+        self.now = now
+        initial: dict[str, Any] = {"min_score": f"{now.min_score:g}", "max_score": f"{now.max_score:g}"}
+        initial |= {"jury": now.jury, "quorum": now.quorum}
+        for number, judge in enumerate(now.judges):
+            kept = judge_initial(judge)
+            initial |= {f"parse-{number}": kept["parse"], f"pattern-{number}": kept["pattern"]}
+        super().__init__(data, initial=initial)
+        for number in range(len(now.judges)):
+            self._add_parser(number)
+
+    def _add_parser(self, number: int) -> None:
+        self.fields[f"parse-{number}"] = forms.ChoiceField(label=_("Read from the reply"), choices=PARSERS)
+        self.fields[f"pattern-{number}"] = forms.CharField(
+            label=_("Expression or path"),
+            required=False,
+            strip=False,
+            max_length=2000,
+            widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false"}),
+        )
+
+    def parts(self) -> list[tuple[str, Any, Any]]:
+        """Each judge model's name with its two fields."""
+        return [
+            (judge.name, self[f"parse-{number}"], self[f"pattern-{number}"])
+            for number, judge in enumerate(self.now.judges)
+        ]
+
+    def spec(self, number: int) -> ParserSpec:
+        kind = self.cleaned_data.get(f"parse-{number}") or "score"
+        pattern = self.cleaned_data.get(f"pattern-{number}", "")
+        return {kind: pattern} if kind in ("regex", "json_path") else kind
+
+    def clean(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        if values.get("min_score", 0) >= values.get("max_score", 10**10):
+            self.add_error("max_score", _("The highest score must be above the lowest."))
+        for number, judge in enumerate(self.now.judges):
+            try:
+                make_parser(self.spec(number), 1, 10)
+            except ParserError as error:
+                self.add_error(f"pattern-{number}", str(FILE_PROBLEMS[error.code]) % {"detail": error.detail})
+            if judge.both_orders and self.spec(number) != "comparison":
+                self.add_error(
+                    f"parse-{number}", _("Judged in both orders, so its replies must be comparison verdicts.")
+                )
+        return values
+
+    def result(self) -> MetricDefinition:
+        """Only of a valid form."""
+        return msgspec.structs.replace(
+            self.now,
+            min_score=self.cleaned_data["min_score"],
+            max_score=self.cleaned_data["max_score"],
+            jury=self.cleaned_data["jury"] or self.now.jury,
+            quorum=self.cleaned_data["quorum"] or self.now.quorum,
+            judges=tuple(
+                msgspec.structs.replace(judge, parse=self.spec(number))
+                for number, judge in enumerate(self.now.judges)
+            ),
+        )
+
+    def parser(self, number: int) -> Parser:
+        """Only of a valid form."""
+        values = self.cleaned_data
+        return make_parser(self.spec(number), values["min_score"], values["max_score"])

@@ -1,0 +1,120 @@
+"""A parser tried on replies that are there already: what it would read, beside what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from datasets.models import Response
+from judging.core.replies import Parser, turned_back
+from judging.messages import reason_sentence
+from judging.metrics.editor.try_prompt import read_replies
+from judging.metrics.models import Metric
+from judging.review.telling import shown
+from judging.runs.export.records import place_of, verdicts_by_place
+from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
+
+MOST = 20
+_RUNS_LOOKED_AT = 5
+_END_SHOWN = 110  # characters of a reply, about two lines: verdicts stand at its end
+_UNREAD, _READ = (JudgementState.UNPARSED,), (JudgementState.SCORED, JudgementState.NO_SCORE)
+
+
+@dataclass(frozen=True, slots=True)
+class TriedReply:
+    """A reply's end, what was read from it then and what would be now ('' with the reason why nothing).
+
+    `repeat` from 0. A verdict that was given with the sides `swapped` is turned back, now as it was then.
+    """
+
+    judgement: Judgement
+    repeat: int
+    swapped: bool
+    end: str
+    then: str
+    now: str
+    why_not: str
+    evidence: str
+
+    @property
+    def changes(self) -> bool:
+        return self.then != self.now
+
+
+class RunReplies:
+    """The replies of runs, for the metric editor (judging.metrics.editor.reply_history)."""
+
+    def newest_reply(self, metric_id: int, response: Response | None) -> str | None:
+        judged = Judgement.objects.filter(response=response, rater=None, other_response=None)
+        newest = judged.filter(run_metric__metric_version__metric=metric_id).order_by("-pk").first()
+        if newest is None:
+            return None
+        replies = JudgeReply.objects.filter(judgement=newest.asked_by_id or newest.pk).exclude(content=None)
+        return replies.order_by("judge", "repeat", "swapped").values_list("content", flat=True).first()
+
+    def parsed_again(self, metric: Metric, judge: int, parser: Parser) -> list[TriedReply]:
+        """Replies to the metric's newest runs, those that could not be read first."""
+        newest = RunMetric.objects.filter(metric_version__metric=metric).select_related("run").order_by("-pk")
+        found: list[tuple[Judgement, JudgeReply]] = []
+        for run_metric in newest[:_RUNS_LOOKED_AT]:
+            found += _replies(run_metric, judge, MOST - len(found))
+        return _tried(found, parser)
+
+
+def try_on_run(run_metric: RunMetric, judge: int, parser: Parser) -> list[TriedReply]:
+    """Tried on replies of one run."""
+    return _tried(_replies(run_metric, judge, MOST), parser)
+
+
+def _replies(run_metric: RunMetric, judge: int, most: int) -> list[tuple[Judgement, JudgeReply]]:
+    """Every repeat and order of as many judgements as fit, of the first one in any case."""
+    judgements = list(_judgements(run_metric, most))
+    asked_by = {one.asked_by_id or one.pk: one for one in judgements}
+    replies: dict[int, list[JudgeReply]] = {}
+    found = JudgeReply.objects.filter(judgement__in=asked_by, judge=judge).exclude(content=None)
+    for reply in found.order_by("repeat", "swapped"):
+        replies.setdefault(reply.judgement_id, []).append(reply)
+    pairs: list[tuple[Judgement, JudgeReply]] = []
+    for pk, judgement in asked_by.items():
+        of_one = replies.get(pk, [])
+        if pairs and len(pairs) + len(of_one) > most:
+            break
+        pairs += [(judgement, reply) for reply in of_one]
+    return pairs
+
+
+def _judgements(run_metric: RunMetric, most: int) -> Iterator[Judgement]:
+    """Half of them unread ones, if there are as many."""
+    current = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
+    current = current.select_related("row", "candidate", "run").defer("row__raw")
+    unread = list(current.filter(state__in=_UNREAD)[: max(1, most // 2)]) if most else []
+    yield from unread
+    if most > len(unread):
+        yield from current.filter(state__in=_READ)[: most - len(unread)]
+
+
+def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[TriedReply]:
+    read = read_replies(parser, [reply.content or "" for _, reply in found])
+    return [
+        TriedReply(
+            judgement,
+            reply.repeat,
+            reply.swapped,
+            _end_of(reply.content or ""),
+            shown(verdicts_by_place(judgement.verdicts).get(place_of(reply), {}).get("value")),
+            shown(_as_first(parsed.value, reply.swapped)),
+            reason_sentence(parsed.reason) if parsed.reason else "",
+            parsed.evidence,
+        )
+        for (judgement, reply), parsed in zip(found, read, strict=True)
+    ]
+
+
+def _end_of(content: str) -> str:
+    told = " ".join(content[-10 * _END_SHOWN :].split())
+    return told if len(told) <= _END_SHOWN and len(content) <= 10 * _END_SHOWN else f"… {told[-_END_SHOWN:]}"
+
+
+def _as_first(value: float | None, swapped: bool) -> float | None:
+    """A verdict as if it had been asked in the first order, as `pipeline.read_verdict` has it."""
+    return turned_back(value) if swapped and isinstance(value, int) else value

@@ -1,0 +1,132 @@
+"""Judge again what a filter means, or one item: asked anew, by the same metric or another version of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django.core.exceptions import EmptyResultSet
+from django.db import transaction
+
+from evalsite.accounts.models import User
+from evalsite.audit import Action, record
+from evalsite.tasks import workers
+from judging.core.metric_definition import MetricDefinition
+from judging.metrics.models import MetricVersion
+from judging.runs import planning
+from judging.runs.budget import budget_of
+from judging.runs.filters import CURRENT, Filters, matching
+from judging.runs.models import (
+    Judgement,
+    JudgementQuerySet,
+    JudgementState,
+    Reading,
+    Run,
+    RunMetric,
+    RunState,
+)
+from judging.runs.overrides import run_lock
+from judging.runs.rerun.reparse import count_again, definition_now, set_going_again
+from judging.runs.services import allow_budget, frozen, price_list, refuse_broken_scripts
+from judging.runs.worker import run_worker
+
+REJUDGEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
+"""While a run is under way its last chunk might end, and the run with it, just as further ones are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which judgements: by the list's filter, or `only` the one with this id."""
+
+    filters: Filters
+    only: int | None = None
+
+    def of(self, run: Run) -> JudgementQuerySet:
+        """The current attempts among them that were made: what was not run yet is still to be asked anyway."""
+        found = (
+            matching(run, replace(self.filters, attempts=CURRENT))
+            if self.only is None
+            else Judgement.objects.filter(run=run, pk=self.only)
+        )
+        return found.by_metrics().filter(current=True).exclude(state=JudgementState.NOT_RUN)
+
+    def metrics(self, run: Run) -> list[RunMetric]:
+        of_run = run.metrics.select_related("metric_version").order_by("number")
+        if self.only is not None:
+            return list(of_run.filter(pk__in=self.of(run).values("run_metric")))
+        return list(of_run.filter(name=self.filters.metric) if self.filters.metric else of_run)
+
+
+def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
+    """Versions of the metric on the same scale, newest first: scores on another one must not be averaged with these."""
+    if run_metric.metric_version is None:
+        return []
+    now = definition_now(run_metric)
+    found = MetricVersion.objects.filter(metric=run_metric.metric_version.metric_id).order_by("-number")
+    return [one for one in found if _scale(MetricDefinition.from_json(one.definition)) == _scale(now)]
+
+
+def _scale(definition: MetricDefinition) -> tuple[float, float]:
+    return definition.min_score, definition.max_score
+
+
+@transaction.atomic
+def run_rejudge(
+    *, run: Run, meant: Selection, user: User | None, version: MetricVersion | None = None
+) -> int:
+    """New attempts at what is meant, asked anew; the old ones stay. How many; 0 while the run is under way.
+
+    A paused run stays so, and asks them when it is resumed. One that was cancelled, or could not start, is taken up
+    again, with the rest of it.
+
+    `version`: judge by this version of the only metric that is meant. Raises ValidationError where the run's budget is
+    spent.
+    """
+    locked = run_lock(run.pk)
+    if locked.state not in REJUDGEABLE:
+        return 0
+    allow_budget(locked, budget_of(locked))
+    reading = _reading(locked, meant, version, user) if version else None
+    try:
+        which, parameters = meant.of(locked).order_by().values("pk").query.sql_with_params()
+    except EmptyResultSet:
+        return 0
+    made = planning.plan_anew(locked, which, list(parameters), reading)
+    if not made:
+        if reading:
+            reading.delete()
+        return 0
+    if locked.state == RunState.PAUSED:
+        count_again(locked)
+        locked.save()
+    else:
+        stopped = locked.state != RunState.FINISHED
+        set_going_again(locked)
+        if stopped:
+            planning.take_rest_up(locked)
+    record(
+        Action.RUN_JUDGED_AGAIN,
+        project=run.project,
+        thing=run,
+        by=user,
+        judgements=made,
+        version=version.number if version else None,
+    )
+    workers.wake(run_worker.judge_runs)
+    return made
+
+
+def _reading(run: Run, meant: Selection, version: MetricVersion, user: User | None) -> Reading:
+    (run_metric,) = meant.metrics(run)
+    definition = frozen(MetricDefinition.from_json(version.definition))
+    refuse_broken_scripts([definition])
+    prices = price_list([definition])
+    if prices.currency and prices.currency == run.currency:
+        run.prices = {**prices.prices, **run.prices}
+    return Reading.objects.create(
+        run_metric=run_metric,
+        number=run_metric.readings.count() + 1,
+        definition=definition.to_json(),
+        metric_version=version,
+        created_by=user,
+        asks=True,
+    )

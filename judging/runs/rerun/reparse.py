@@ -1,0 +1,156 @@
+"""Score again, free: what judges have said is read another way, into new attempts; nobody is asked.
+
+A changed rule program is applied too, as long as it asks nothing of a judge model that the run has not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from django.db import transaction
+from django.db.models import Count, Q
+
+from evalsite.accounts.models import User
+from evalsite.audit import Action, record
+from evalsite.tasks import workers
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.rules.ask import asks_no_more
+from judging.core.rules.check import read_program
+from judging.metrics.models import MetricVersion
+from judging.runs import planning
+from judging.runs.models import SETTLED, JudgementState, Reading, Run, RunMetric, RunState
+from judging.runs.overrides import run_lock
+from judging.runs.worker import run_worker
+
+REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
+
+
+def definition_now(run_metric: RunMetric) -> MetricDefinition:
+    """How the run reads this metric's replies by now."""
+    newest = run_metric.readings.filter(asks=False).order_by("-number").first()
+    return MetricDefinition.from_json((newest or run_metric).definition)
+
+
+def reparsed_definition(
+    now: MetricDefinition, wanted: MetricDefinition, asked: MetricDefinition | None = None
+) -> MetricDefinition | None:
+    """`now` with the parsers, jury, postprocess, scale and rule program of `wanted`; None where it asks something else.
+
+    Whom to ask stays as it was: only what is asked is compared. `asked`: what the run began with, if not `now`.
+    """
+    if now.preprocess != wanted.preprocess or bool(now.rules) != bool(wanted.rules):
+        return None
+    if wanted.rules:
+        return _by_rules(now, wanted, asked or now)
+    if list(map(_asks, now.judges)) != list(map(_asks, wanted.judges)):
+        return None
+    pairs = zip(now.judges, wanted.judges, strict=True)
+    return msgspec.structs.replace(
+        now,
+        min_score=wanted.min_score,
+        max_score=wanted.max_score,
+        postprocess=wanted.postprocess,
+        sandbox=wanted.sandbox,
+        jury=wanted.jury,
+        quorum=wanted.quorum,
+        judges=tuple(msgspec.structs.replace(judge, parse=other.parse) for judge, other in pairs),
+    )
+
+
+def _by_rules(
+    now: MetricDefinition, wanted: MetricDefinition, asked: MetricDefinition
+) -> MetricDefinition | None:
+    before, after = read_program(asked.rules).program, read_program(wanted.rules).program
+    if before is None or after is None or not asks_no_more(after, before):
+        return None
+    if after.needs_judge and list(map(_asks, now.judges)) != list(map(_asks, wanted.judges)):
+        return None
+    return msgspec.structs.replace(
+        now, rules=wanted.rules, postprocess=wanted.postprocess, sandbox=wanted.sandbox
+    )
+
+
+def _asks(judge: JudgeModel) -> tuple[Any, ...]:
+    return judge.template, judge.system_prompt or None, judge.repeats, judge.both_orders
+
+
+def fitting_versions(run_metric: RunMetric) -> list[tuple[MetricVersion, MetricDefinition]]:
+    """Versions of the metric, newest first, that ask the same and read it differently than the run does now."""
+    if run_metric.metric_version is None:
+        return []
+    now, asked = definition_now(run_metric), MetricDefinition.from_json(run_metric.definition)
+    versions = MetricVersion.objects.filter(metric=run_metric.metric_version.metric_id).order_by("-number")
+    found = [
+        (one, reparsed_definition(now, MetricDefinition.from_json(one.definition), asked)) for one in versions
+    ]
+    return [(one, definition) for one, definition in found if definition is not None and definition != now]
+
+
+@transaction.atomic
+def run_reparse(
+    *,
+    run: Run,
+    run_metric: RunMetric,
+    definition: MetricDefinition,
+    user: User | None,
+    version: MetricVersion | None = None,
+) -> int:
+    """New attempts of one metric's judgements, read by `definition` from the replies that are stored. How many.
+
+    0 while the run is under way, and where no judge has been asked though one was needed. A worker does the reading.
+    Of a run that was stopped nothing more is asked for that: it ends as cancelled, and when it is taken up again the
+    rest is read by `definition` too.
+    """
+    locked = run_lock(run.pk)
+    if locked.state not in REPARSEABLE:
+        return 0
+    newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()
+    number = run_metric.readings.count() + 1
+    reading = Reading.objects.create(
+        run_metric=run_metric,
+        number=number,
+        definition=definition.to_json(),
+        metric_version=version,
+        created_by=user,
+    )
+    made = planning.plan_reading(locked, reading, all_of_them=bool(definition.rules))
+    if not made or newest is None or not planning.set_rest_aside(locked, newest):
+        transaction.set_rollback(True)
+        return 0
+    rest = locked.judgements.filter(run_metric=run_metric, current=True, state=JudgementState.NOT_RUN)
+    rest.filter(asked_by=None).exclude(reading__asks=True).update(reading=reading)
+    set_going_again(locked)
+    record(
+        Action.RUN_READ_AGAIN,
+        project=run.project,
+        thing=run,
+        by=user,
+        metric=run_metric.name,
+        judgements=made,
+    )
+    workers.wake(run_worker.judge_runs)
+    return made
+
+
+def set_going_again(run: Run) -> None:
+    """A run that had ended, held by the caller, has new attempts to work on."""
+    count_again(run)
+    run.state, run.finished_at, run.only_worker = RunState.RUNNING, None, ""
+    if run.problem == SETTLED:
+        run.stop_width = None  # as where it is resumed
+    run.problem = run.problem_detail = ""
+    run.save()
+
+
+def count_again(run: Run) -> None:
+    """The counters of the current attempts."""
+    states: Sequence[str] = (JudgementState.SCORED, JudgementState.NO_SCORE, JudgementState.UNPARSED)
+    current = run.judgements.by_metrics().filter(current=True).order_by()
+    counts = current.aggregate(
+        **{state: Count("pk", filter=Q(state=state)) for state in (*states, JudgementState.ERROR)}
+    )
+    run.scored, run.no_score, run.unparsed = (counts[state] for state in states)
+    run.errors = counts[JudgementState.ERROR]
+    run.revision += 1

@@ -1,0 +1,50 @@
+"""What judges said to earlier attempts, as the pipeline reads it again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from judging.core.results import Failure, JudgeCall, PreviousReplies, ScriptResult
+from judging.runs.export import json_export
+from judging.runs.models import Judgement, JudgeReply
+
+
+def previous_replies(attempts: Collection[int]) -> dict[int, PreviousReplies]:
+    """By the id of the attempt that asked: its replies in order, and what its preprocess did."""
+    if not attempts:
+        return {}
+    replies: dict[int, list[JudgeCall]] = {pk: [] for pk in attempts}
+    for reply in JudgeReply.objects.filter(judgement__in=attempts).order_by("judge", "repeat", "swapped"):
+        replies[reply.judgement_id].append(judge_call(reply))
+    scripts = Judgement.objects.filter(pk__in=attempts).values_list("pk", "preprocess")
+    return {pk: PreviousReplies(tuple(replies[pk]), script_result(kept)) for pk, kept in scripts}
+
+
+def judge_call(reply: JudgeReply) -> JudgeCall:
+    """A stored reply as the story had it, less its HTTP tries."""
+    seen = {
+        "content": reply.content,
+        "reasoning_content": reply.reasoning,
+        "tool_calls": None,
+        **(json_export.loads(reply.extra) if reply.extra else {}),
+    }
+    return JudgeCall(
+        reply.judge,
+        reply.repeat,
+        json_export.loads(reply.request),
+        seen,
+        Failure(reply.error, reply.detail) if reply.error else None,
+        [],
+        endpoint=reply.endpoint_id,
+        swapped=reply.swapped,
+    )
+
+
+def script_result(kept: str) -> ScriptResult | None:
+    """From a judgement's `preprocess`; None where there was none."""
+    if not kept:
+        return None
+    fields: dict[str, Any] = json_export.loads(kept)
+    failure = fields.pop("failure", None)
+    return ScriptResult(**fields, failure=Failure(**failure) if failure else None)

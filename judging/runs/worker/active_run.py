@@ -1,0 +1,208 @@
+"""A run that a worker works on: its chunks are leased, a task makes each judgement, rule programs judge at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import cast
+
+from datasets.core.formats import Format
+from judging.core.judges.client import HttpClients
+from judging.core.judges.retry import RetryPolicy
+from judging.core.pipeline import judge_item
+from judging.core.results import JudgementResult
+from judging.core.sandbox.pool import Sandbox
+from judging.core.values import Outcome
+from judging.endpoints.client import RunInThread
+from judging.endpoints.client_pool import ClientPool
+from judging.endpoints.requests import Abandoned, Caller, RunGate
+from judging.runs import planning
+from judging.runs.budget import Ledger, budget_of, spent_by
+from judging.runs.models import Priority, Run, RunMetric
+from judging.runs.worker import store
+from judging.runs.worker.effects import MetricEffects
+from judging.runs.worker.generation import (
+    AnswerGenerator,
+    models_asked,
+    unanswered,
+    with_answer,
+    with_flags,
+)
+from judging.runs.worker.in_flight import InFlight, WorkInFlight
+from judging.runs.worker.journal import Journal, Work, WorkKey
+from judging.runs.worker.reply_cache import ReplyCache
+from judging.runs.worker.rule_effects import RuleEffects
+from judging.runs.worker.write_buffer import WriteBuffer
+
+log = logging.getLogger("judging.run_worker")
+
+WEIGHTS = {Priority.LOW: 1.0, Priority.NORMAL: 3.0, Priority.HIGH: 9.0}  # of runs that want the same slots
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all runs of one worker share."""
+
+    owner: str
+    policy: RetryPolicy
+    clients: HttpClients
+    pool: ClientPool
+    sandbox: Sandbox
+    scripts: ThreadPoolExecutor
+    watching: RunInThread
+    journal: Journal
+    buffer: WriteBuffer
+
+
+@dataclass(slots=True)
+class ActiveRun:
+    """`ahead`: how many judgements may be open: enough to fill all slots while the next chunk is loaded. `fed`: chunks
+    taken so far, for its weight."""
+
+    pk: int
+    form: Format
+    gate: RunGate
+    ledger: Ledger
+    cache: ReplyCache | None
+    caller: Caller
+    in_flight: WorkInFlight
+    shared: Shared
+    ahead: int = planning.CHUNK
+    fed: float = 0.0
+    exhausted: bool = False
+    generator: AnswerGenerator | None = None  # None: all answers were uploaded
+    effects: dict[store.MetricKey, MetricEffects] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: Run, shared: Shared) -> ActiveRun:
+        """Reads the database."""
+        ledger = Ledger(budget_of(run), run.prices, spent_by(run))
+        gate = RunGate(run.pk, run.project_id, WEIGHTS[Priority(run.priority)], ledger)
+        caller = Caller(shared.clients, gate, shared.policy)
+        warm = run.reuse_any
+        cache = ReplyCache(run.project_id, shared.watching, warm=warm) if run.reuse_replies else None
+        form = cast(Format, run.version.format)
+        made = cls(run.pk, form, gate, ledger, cache, caller, WorkInFlight(shared.journal), shared)
+        metrics = list(RunMetric.objects.filter(run=run).values_list("pk", flat=True))
+        for run_metric in metrics:
+            models = made.effects_of((run_metric, None)).models
+            made.ahead += sum(model.client.max_concurrency for model in models)
+        asked = models_asked(run.pk, shared.pool)
+        if asked:
+            made.generator = AnswerGenerator(asked, caller, made.in_flight, shared.buffer)
+            # Beside each answer that is asked for wait the judgements of it.
+            slots = sum(one.connection.client.max_concurrency for one in asked.values())
+            made.ahead += (len(metrics) + 1) * slots
+        return made
+
+    def effects_of(self, key: store.MetricKey) -> MetricEffects:
+        """Reads the database at a metric's first judgement: a finished run may be parsed again another way."""
+        if key not in self.effects:
+            metric, shared = store.definition(key), self.shared
+            models = [shared.pool.connection(judge) for judge in metric.judges]
+            self.effects[key] = MetricEffects(
+                metric, models, self.caller, shared.sandbox, shared.scripts, self.cache
+            )
+        return self.effects[key]
+
+    @property
+    def wants_work(self) -> bool:
+        """Whether fewer judgements are open than slots could take soon."""
+        return self.gate.open and not (self.gate.error or self.exhausted or len(self.in_flight) >= self.ahead)
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing of it is left for this worker; if it has chunks again, or runs again, it is taken up anew."""
+        return not self.in_flight and (self.exhausted or not self.gate.open)
+
+    def let_go(self) -> None:
+        """A paused or cancelled run: what waits is abandoned, what is under way is stored when it comes."""
+        if self.gate.open:
+            self.gate.open = False
+            self.in_flight.cancel_unsent()
+
+    def take_chunk(self) -> Taken | None:
+        """The next chunk, if there is one. Uses the database."""
+        leased = store.lease(self.pk, self.shared.owner)
+        while leased and leased.chunk in self.shared.buffer.held:  # it was taken for dead: see store.renew
+            leased = store.lease(self.pk, self.shared.owner)
+        return self._load(leased) if leased else None
+
+    def _load(self, leased: store.Leased) -> Taken:
+        items = store.load(leased, self.form, lambda key: self.effects_of(key).seen)
+        programs = {key: self.effects_of(key).alone for key in {item.metric for item in items}}
+        taken = Taken(leased)
+        for item in items:
+            program = programs[item.metric]
+            if item.asks and item.previous:
+                taken.judged.append(unanswered(item, None))
+            elif program and not item.asks:
+                taken.judged.append(judged_by_program(item, program))
+            else:
+                taken.items.append(item)
+        return taken
+
+    def start(self, taken: Taken) -> None:
+        """Hold the chunk and judge what is left of it."""
+        self.fed += 1 / self.gate.weight
+        self.shared.buffer.hold(taken.leased, len(taken.items), taken.judged)
+        for item in taken.items:
+            self.in_flight.start(WorkKey(Work.JUDGEMENT, item.judgement), partial(self._judge, item))
+
+    async def _judge(self, item: store.ToJudge, waiting: InFlight) -> None:
+        judged: store.Judged | None = None
+        try:
+            judged = await self._result(item, waiting)
+        except (Abandoned, asyncio.CancelledError):
+            pass  # it stays `not_run`
+        except Exception as error:
+            judged = internal_error(item, error)
+        self.shared.buffer.judged(item.chunk, judged)
+
+    async def _result(self, item: store.ToJudge, waiting: InFlight) -> store.Judged:
+        """Made when there is an answer to judge."""
+        if item.asks and self.generator:
+            generated = await self.generator.answer(item)
+            if generated.failure:
+                return unanswered(item, generated)
+            item = with_answer(item, generated)
+        effects = self.effects[item.metric]
+        result = await judge_item(item.item, effects.metric, effects.of(waiting), item.previous)
+        return store.Judged(item, with_flags(item, result))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A leased chunk: the items that are to be judged, and those that rule programs have judged already, since a task
+    for each would cost more."""
+
+    leased: store.Leased
+    items: list[store.ToJudge] = field(default_factory=list)
+    judged: list[store.Judged] = field(default_factory=list)
+
+
+def judged_by_program(item: store.ToJudge, program: RuleEffects) -> store.Judged:
+    """An item judged by a rule program that needs no judge model."""
+    try:
+        return store.Judged(item, with_flags(item, program.result(item.item)))
+    except Exception as error:
+        return internal_error(item, error)
+
+
+def internal_error(item: store.ToJudge, error: Exception) -> store.Judged:
+    """A fault of ours must not leave the item unjudged for ever, nor stop the others."""
+    log.error("A judgement failed inside evalsite (judgement %s)", item.judgement, exc_info=error)
+    return store.Judged(item, JudgementResult(Outcome.error("internal", type(error).__name__)))
+
+
+def neediest_of_each_project(runs: list[ActiveRun]) -> list[ActiveRun]:
+    """The run of each project that was fed least for its weight."""
+    found: dict[int, ActiveRun] = {}
+    for run in runs:
+        other = found.setdefault(run.gate.project, run)
+        if run.fed < other.fed:
+            found[run.gate.project] = run
+    return list(found.values())

@@ -1,0 +1,291 @@
+"""The effects of judgements: rendering and scripts in the sandbox, batched; requests to judge models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from judging.core.injection_check import holds_verdict
+from judging.core.judges.replies import Reply
+from judging.core.judges.retry import AskResult, RequestAttempt
+from judging.core.judges.settings import build_request
+from judging.core.metric_definition import MetricDefinition
+from judging.core.prompts import Rendered, names_of, render
+from judging.core.replies import Parser, make_parser
+from judging.core.results import (
+    Context,
+    Failure,
+    Item,
+    JudgeCall,
+    PreviousReplies,
+    Question,
+    Ruled,
+    ScriptResult,
+)
+from judging.core.sandbox.job import Failure as JailFailure
+from judging.core.sandbox.pool import Sandbox
+from judging.core.scripts import ScriptKind, ScriptOutcome, failure_detail, run_postprocess, run_preprocess
+from judging.core.template_context import postprocess_arguments, render_item
+from judging.core.values import Value
+from judging.endpoints.client_pool import ModelConnection
+from judging.endpoints.manual_calls import Waiting
+from judging.endpoints.requests import Caller
+from judging.runs.worker.reply_cache import ReplyCache
+from judging.runs.worker.rule_effects import RuleEffects
+from judging.runs.worker.store import Seen
+from judging.runs.worker.threads import Batcher
+
+Wanted = TypeVar("Wanted")
+Answer = TypeVar("Answer")
+_OF_OTHERS = ("judge_resps", "judge_reqs")
+
+
+class MetricEffects:
+    """What the judgements by one metric of one run share: batches for the sandbox, connections, the reply cache."""
+
+    def __init__(
+        self,
+        metric: MetricDefinition,
+        models: list[ModelConnection],
+        caller: Caller,
+        sandbox: Sandbox,
+        threads: ThreadPoolExecutor,
+        cache: ReplyCache | None = None,
+    ) -> None:
+        self.metric = metric
+        self.cache = cache
+        self.models = models
+        self.caller = caller
+        self.sandbox = sandbox
+        self.threads = threads
+        self._builds: tuple[bool, ...] | None = None
+        self._renders = [self._batched(self._render(number)) for number in range(len(metric.judges))]
+        self.preprocess = self._batched(self._preprocess)
+        self.postprocess = self._batched(self._postprocess)
+        self._parsers = [
+            make_parser(judge.parse, metric.min_score, metric.max_score) for judge in metric.judges
+        ]
+        self._searches = [self._batched(self._search(parser)) for parser in self._parsers]
+        reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
+        self._shown = ("content", "reasoning_content") if reasoning else ("content",)
+        self.rules = RuleEffects(metric, sandbox, threads) if metric.rules else None
+
+    def of(self, waiting: Waiting) -> JudgementEffects:
+        """The effects of one judgement, whose requests `waiting` waits for."""
+        return JudgementEffects(self, waiting)
+
+    @property
+    def alone(self) -> RuleEffects | None:
+        """The metric's rule program, if it needs neither scripts nor judges: it can be applied outside the loop."""
+        return self.rules if self.rules and self.rules.alone else None
+
+    @property
+    def seen(self) -> Seen:
+        """As what it wants to see a row's numbers. No script or template sees what a program judges alone."""
+        if self.rules is None:
+            return "plain"
+        return "exact" if self.rules.alone else "both"
+
+    async def render(self, judge: int, context: Context) -> str | Failure:
+        return await self._renders[judge](context)
+
+    async def builds_on_others(self) -> tuple[bool, ...]:
+        if self._builds is None:
+            self._builds = await asyncio.get_running_loop().run_in_executor(self.threads, self._find_builds)
+        return self._builds
+
+    def _find_builds(self) -> tuple[bool, ...]:
+        """A template with a syntax error has no names; rendering it reports the error."""
+        found = (names_of(self.sandbox, judge.template)[0].used for judge in self.metric.judges)
+        return tuple(any(one.path[0] in _OF_OTHERS for one in used) for used in found)
+
+    async def call(self, question: Question, waiting: Waiting) -> JudgeCall:
+        """Ask the judge model, unless the same request has been answered before and may be reused."""
+        model = self.models[question.judge]
+        request = build_request(model.settings, question.prompt)
+        digest = self.cache.digest(model.settings.url, request, question.repeat) if self.cache else ""
+        if not self.cache or not digest:
+            return await self._send(question, request, model, waiting)
+        known = await self.cache.find(digest, question)
+        if known is not None:
+            return known
+        made: JudgeCall | None = None
+        try:
+            made = replace(await self._send(question, request, model, waiting), digest=digest)
+        finally:
+            self.cache.keep(digest, made)
+        return made
+
+    async def _send(
+        self, question: Question, request: dict[str, Any], model: ModelConnection, waiting: Waiting
+    ) -> JudgeCall:
+        asked = await self.caller.call(model, request, waiting)
+        if isinstance(asked, Failure):
+            return not_asked(question, request, model, asked)
+        return as_judge_call(question, asked, model)
+
+    async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
+        parser = self._parsers[judge]
+        if not parser.sandbox_script:
+            parsed = parser(content)
+            return parsed.value, parsed.reason
+        found = await self._searches[judge](parser.readable(content))
+        if found.failure is not None:
+            return None, sandbox_failure(found.failure, "parser").code
+        parsed = parser.conclude(found.result if isinstance(found.result, str) else None)
+        return parsed.value, parsed.reason
+
+    def flags(self, item: Item) -> tuple[str, ...]:
+        """Only what a judge is shown is looked at: the reasoning where a template shows it."""
+        shown = (item.response.get(name) for name in self._shown)
+        planted = any(isinstance(text, str) and holds_verdict(text) for text in shown)
+        return ("planted_verdict",) if planted else ()
+
+    def _batched(self, work: Callable[[list[Wanted]], list[Answer]]) -> Batcher[Wanted, Answer]:
+        async def in_thread(wanted: list[Wanted]) -> list[Answer]:
+            return await asyncio.get_running_loop().run_in_executor(self.threads, work, wanted)
+
+        return Batcher(in_thread)
+
+    def _render(self, judge: int) -> Callable[[list[Context]], list[str | Failure]]:
+        template = self.metric.judges[judge].template
+
+        def work(contexts: list[Context]) -> list[str | Failure]:
+            items = [render_item(context, self.metric) for context in contexts]
+            return [
+                prompt_or_failure(one) for one in render(self.sandbox, template, items, self.metric.undefined)
+            ]
+
+        return work
+
+    def _search(self, parser: Parser) -> Callable[[list[str]], list[ScriptOutcome]]:
+        """A user's regular expression may take for ever, so it runs where scripts run."""
+
+        def work(texts: list[str]) -> list[ScriptOutcome]:
+            return run_preprocess(
+                self.sandbox, parser.sandbox_script, [({}, {"content": text}) for text in texts]
+            )
+
+        return work
+
+    def _preprocess(self, contexts: list[Context]) -> list[ScriptResult]:
+        items = [(context.item.data, context.item.response) for context in contexts]
+        alone = self.metric.sandbox == "item"
+        return [
+            script_result("preprocess", one)
+            for one in run_preprocess(self.sandbox, self.metric.preprocess, items, each_alone=alone)
+        ]
+
+    def _postprocess(self, contexts: list[Context]) -> list[ScriptResult]:
+        items = [postprocess_arguments(self.metric, context) for context in contexts]
+        alone = self.metric.sandbox == "item"
+        return [
+            script_result("postprocess", one)
+            for one in run_postprocess(self.sandbox, self.metric.postprocess, items, each_alone=alone)
+        ]
+
+
+class JudgementEffects:
+    """core.results.Effects for one judgement: those of its metric, and requests that it waits for."""
+
+    def __init__(self, metric: MetricEffects, waiting: Waiting) -> None:
+        self._metric = metric
+        self._waiting = waiting
+        self.preprocess = metric.preprocess
+        self.builds_on_others = metric.builds_on_others
+        self.render = metric.render
+        self.postprocess = metric.postprocess
+        self.read = metric.read
+        self.flags = metric.flags
+
+    async def ask(self, questions: Sequence[Question]) -> list[JudgeCall]:
+        """Raises Abandoned if the run lets go before all of them are sent; those that are, are waited for."""
+        if len(questions) == 1:
+            return [await self._metric.call(questions[0], self._waiting)]
+        calls = await asyncio.gather(
+            *(self._metric.call(one, self._waiting) for one in questions), return_exceptions=True
+        )
+        for call in calls:
+            if isinstance(call, BaseException):
+                raise call
+        return [call for call in calls if isinstance(call, JudgeCall)]
+
+    async def apply_rules(self, context: Context, previous: PreviousReplies | None) -> Ruled:
+        rules = self._metric.rules
+        assert rules is not None
+        ask = self.ask if self._metric.metric.judges else None
+        return await rules.apply(context.item, ask, previous)
+
+
+def prompt_or_failure(rendered: Rendered) -> str | Failure:
+    if rendered.error is not None:
+        return sandbox_failure(rendered.error, "prompt")
+    assert rendered.text is not None
+    return rendered.text
+
+
+def sandbox_failure(failure: JailFailure, what: str) -> Failure:
+    """Codes such as prompt_undefined or script_timeout; the detail names the line of the user's own source."""
+    place = f" (line {failure.line})" if failure.line else ""
+    return Failure(f"{what}_{failure.code}", failure.message + place)
+
+
+def script_result(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptResult:
+    met = outcome.failure
+    failure = Failure(f"script_{met.code}", failure_detail(kind, met)) if met else None
+    return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, met.line if met else None)
+
+
+def not_asked(question: Question, request: dict[str, Any], model: ModelConnection, why: Failure) -> JudgeCall:
+    """A question that could not be sent."""
+    return JudgeCall(
+        question.judge,
+        question.repeat,
+        request,
+        None,
+        why,
+        [],
+        endpoint=model.endpoint,
+        swapped=question.swapped,
+    )
+
+
+def as_judge_call(question: Question, asked: AskResult, model: ModelConnection) -> JudgeCall:
+    """The client's answer as a judgement stores it."""
+    reply, error = asked.reply, asked.error
+    return JudgeCall(
+        question.judge,
+        question.repeat,
+        asked.request,
+        reply_seen(reply) if reply else None,
+        Failure(error.code, error.message) if error else None,
+        [attempt_record(call) for call in asked.calls],
+        seconds=reply.seconds if reply else sum(call.seconds for call in asked.calls),
+        first_token_seconds=reply.first_token_seconds if reply else None,
+        prompt_tokens=reply.usage.prompt_tokens if reply else None,
+        completion_tokens=reply.usage.completion_tokens if reply else None,
+        endpoint=model.endpoint,
+        swapped=question.swapped,
+    )
+
+
+def attempt_record(call: RequestAttempt) -> dict[str, Any]:
+    """One HTTP try, as it is kept: what there is nothing to say of is left out."""
+    seen: dict[str, Any] = {"started_unix": call.started_unix, "seconds": call.seconds, "status": call.status}
+    if call.error_code:
+        seen |= {"error_code": call.error_code, "message": call.message, "waited": call.waited}
+    return seen
+
+
+def reply_seen(reply: Reply) -> dict[str, Any]:
+    """A judge's reply as templates, scripts and pages see it."""
+    return {
+        "content": reply.content,
+        "reasoning_content": reply.reasoning_content,
+        "tool_calls": reply.tool_calls,
+        "finish_reason": reply.finish_reason,
+        "model": reply.model,
+    }

@@ -1,0 +1,150 @@
+"""Answers that a run asks its candidates for: one try per response, however many metrics wait to judge it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import msgspec
+
+from datasets.core.variables import response_data
+from judging.core.candidates import CandidateModel, answer_of, build_request, flags_of
+from judging.core.judges.retry import AskResult
+from judging.core.results import Failure, JudgementResult
+from judging.core.values import Outcome
+from judging.endpoints.client_pool import ClientPool, ModelConnection
+from judging.endpoints.requests import Abandoned, Caller
+from judging.runs.models import RunCandidate
+from judging.runs.json_storage import as_json
+from judging.runs.worker import store
+from judging.runs.worker.effects import attempt_record
+from judging.runs.worker.generation_store import Generated, Unanswered
+from judging.runs.worker.in_flight import InFlight, WorkInFlight
+from judging.runs.worker.journal import Work, WorkKey
+from judging.runs.worker.write_buffer import WriteBuffer
+
+log = logging.getLogger("judging.run_worker")
+
+ANSWER_FAILED = "answer_failed"
+_ANSWERS = ("empty_reply", "truncated")  # of a judge these are errors; a model under test may say nothing
+
+
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """A candidate that is asked, and the connection to it."""
+
+    definition: CandidateModel
+    connection: ModelConnection
+
+
+def models_asked(run: int, pool: ClientPool) -> dict[int, AskedModel]:
+    """By candidate, those whose answers this run asks for. Reads the database."""
+    found = RunCandidate.objects.filter(run=run).exclude(definition="").values_list("candidate", "definition")
+    models = {pk: CandidateModel.from_json(definition) for pk, definition in found}
+    return {pk: AskedModel(model, pool.connection(model.asked)) for pk, model in models.items()}
+
+
+class AnswerGenerator:
+    """The answers that one run is asking for, one try for each response.
+
+    The write buffer must not give a try's chunk back before what was paid for is stored.
+    """
+
+    def __init__(
+        self, models: dict[int, AskedModel], caller: Caller, in_flight: WorkInFlight, buffer: WriteBuffer
+    ) -> None:
+        self.models = models
+        self.caller = caller
+        self._in_flight = in_flight
+        self._buffer = buffer
+        self._tries: dict[int, asyncio.Future[Generated]] = {}
+
+    async def answer(self, item: store.ToJudge) -> Generated:
+        """The try at the answer to be judged; CancelledError where it was abandoned."""
+        assert item.asks is not None
+        future = self._tries.get(item.asks.response)
+        if future is None:
+            future = self._tries[item.asks.response] = asyncio.get_running_loop().create_future()
+            self._buffer.hold_on(item.chunk)
+            key = WorkKey(Work.ANSWER, item.asks.response)
+            self._in_flight.start(key, partial(self._try, item, item.asks, future))
+        return await asyncio.shield(future)
+
+    async def _try(
+        self, item: store.ToJudge, of: Unanswered, future: asyncio.Future[Generated], waiting: InFlight
+    ) -> None:
+        generated: Generated | None = None
+        try:
+            generated = await self._generate(item, of, waiting)
+        except Abandoned:  # the future tells those who wait
+            return
+        finally:
+            if generated is None:
+                del self._tries[of.response]
+                future.cancel()
+            else:
+                future.set_result(generated)
+            self._buffer.answered(item.chunk, generated)
+
+    async def _generate(self, item: store.ToJudge, of: Unanswered, waiting: InFlight) -> Generated:
+        model = self.models[of.candidate]
+        try:
+            request = build_request(model.connection.settings, model.definition, item.item.data, of.number)
+            asked = await self.caller.call(model.connection, request, waiting)
+        except Abandoned:
+            raise
+        except Exception as error:
+            log.error("An answer failed inside evalsite (response %s)", of.response, exc_info=error)
+            request, asked = {}, Failure("internal", type(error).__name__)
+        if isinstance(asked, Failure):
+            return Generated(of, item.run, item.chunk, "", asked, request, endpoint=model.connection.endpoint)
+        return _generated(of, item, asked, model.connection)
+
+    def stored(self, generated: Iterable[Generated]) -> None:
+        """They are in the database: whoever loads their responses from now on finds the answers."""
+        for one in generated:
+            self._tries.pop(one.of.response, None)
+
+
+def _generated(of: Unanswered, item: store.ToJudge, asked: AskResult, model: ModelConnection) -> Generated:
+    reply, error = asked.reply, asked.error
+    failed = error is not None and not (reply is not None and error.code in _ANSWERS)
+    return Generated(
+        of,
+        item.run,
+        item.chunk,
+        "" if failed or reply is None else as_json(answer_of(reply)),
+        Failure(error.code, error.message) if failed and error else None,
+        asked.request,
+        [attempt_record(call) for call in asked.calls],
+        model.endpoint,
+        reply.usage.prompt_tokens if reply else None,
+        reply.usage.completion_tokens if reply else None,
+        reply.seconds if reply else sum(call.seconds for call in asked.calls),
+        reply.first_token_seconds if reply else None,
+        (reply.finish_reason or "") if reply else "",
+        (reply.model or "") if reply else "",
+    )
+
+
+def with_answer(item: store.ToJudge, generated: Generated) -> store.ToJudge:
+    """What is judged, now that there is an answer."""
+    answered = replace(item.item, response=response_data(generated.raw))
+    return msgspec.structs.replace(item, item=answered, asks=None, generated=generated)
+
+
+def unanswered(item: store.ToJudge, generated: Generated | None) -> store.Judged:
+    """Without an answer there is nothing to judge. None: nobody was asked, as stored replies are only parsed again."""
+    why = generated.why if generated else ""
+    return store.Judged(
+        msgspec.structs.replace(item, generated=generated), JudgementResult(Outcome.error(ANSWER_FAILED, why))
+    )
+
+
+def with_flags(item: store.ToJudge, story: JudgementResult) -> JudgementResult:
+    """What is odd about an answer, uploaded or generated, is flagged on its judgement."""
+    flags = flags_of(item.item.response)
+    return msgspec.structs.replace(story, flags=(*story.flags, *flags)) if flags else story

@@ -1,0 +1,33 @@
+"""Take up again what a dead worker held. Runs at every worker's start and every 15 seconds."""
+
+from __future__ import annotations
+
+import time
+
+from evalsite.tasks import workers
+from judging.endpoints import limiter
+from judging.runs.models import Chunk, Run, RunState
+from judging.runs.worker import store
+from judging.runs.worker.journal import settle_dead
+from judging.runs.worker.run_worker import judge_runs
+
+
+def reconcile() -> None:
+    """Free the leases of the dead, wake a pump for runs that have work nobody holds, end runs that have none."""
+    free_dead_leases()
+    limiter.release_dead_shares()
+    for run_id in Run.objects.by_workers().filter(state=RunState.RUNNING).values_list("pk", flat=True):
+        store.finish_if_done(run_id)
+    if store.work_waits():
+        workers.wake(judge_runs)
+
+
+def free_dead_leases() -> int:
+    """Chunks given back because their holder is gone. How many."""
+    settle_dead()
+    held = Chunk.objects.filter(done=False).exclude(owner="")
+    freed = held.filter(lease_until__lt=time.time()).update(owner="", lease_until=0)
+    for owner in held.values_list("owner", flat=True).distinct():
+        if not workers.is_alive(owner):
+            freed += held.filter(owner=owner).update(owner="", lease_until=0)
+    return freed

@@ -1,0 +1,91 @@
+"""The same request to the same judge is not paid for twice, within a project and where the run allows it.
+
+Only what is asked at temperature 0 is meant to be answered alike; a `warm` cache counts the rest too. The identity is
+exact: the address and every byte of the request, with the number of the repeat, since whoever asks three times wants
+three replies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.settings import Request, chat_url
+from judging.core.results import JudgeCall, Question
+from judging.endpoints.client import RunInThread
+from judging.runs.models import CachedReply
+from judging.runs.stored_replies import judge_call
+from judging.runs.worker.threads import Batcher
+
+RECENT = 2000  # replies that are kept until they are stored
+
+
+def digest_of(url: str, request: Request, repeat: int, *, warm: bool = False) -> str:
+    """'' where the judge may answer otherwise the next time, unless `warm`, or the request cannot be sent."""
+    if not warm and request.get("temperature") != 0:
+        return ""
+    try:
+        body = msgspec.json.encode(request, order="sorted")
+        return hashlib.sha256(b"%s\n%d\n%s" % (chat_url(url).encode(), repeat, body)).hexdigest()
+    except (UnicodeEncodeError, JudgeError):
+        return ""
+
+
+def known_replies(project: int, digests: list[str]) -> list[JudgeCall | None]:
+    """What was said to each of the requests, None to those that are new."""
+    found = CachedReply.objects.filter(project=project, digest__in=digests).select_related("reply")
+    by_digest = {one.digest: judge_call(one.reply) for one in found}
+    return [by_digest.get(digest) for digest in digests]
+
+
+class ReplyCache:
+    """Of one run in one pump."""
+
+    def __init__(self, project: int, in_thread: RunInThread, *, warm: bool = False) -> None:
+        async def look(digests: list[str]) -> list[JudgeCall | None]:
+            found: list[JudgeCall | None] = await in_thread(known_replies, project, digests)
+            return found
+
+        self._look = Batcher(look)
+        self._warm = warm
+        self._asking: dict[str, asyncio.Event] = {}
+        self._recent: dict[str, JudgeCall] = {}
+
+    def digest(self, url: str, request: Request, repeat: int) -> str:
+        """What the request is known by; '' where it is to be asked in any case."""
+        return digest_of(url, request, repeat, warm=self._warm)
+
+    async def find(self, digest: str, question: Question) -> JudgeCall | None:
+        """The reply that is known or under way, as an answer to `question`; None: ask, and then say so by `keep`."""
+        while True:
+            found = self._recent.get(digest) or await self._look(digest)
+            if found is not None:
+                return _copy(found, digest, question)
+            if digest not in self._asking:
+                self._asking[digest] = asyncio.Event()
+                return None
+            await self._asking[digest].wait()
+
+    def keep(self, digest: str, asked: JudgeCall | None) -> None:
+        """What came of asking; None or a failure lets the next one ask."""
+        if asked is not None and asked.failure is None:
+            self._recent[digest] = asked
+            if len(self._recent) > RECENT:
+                del self._recent[next(iter(self._recent))]
+        self._asking.pop(digest).set()
+
+
+def _copy(found: JudgeCall, digest: str, question: Question) -> JudgeCall:
+    place: dict[str, Any] = {
+        "judge": question.judge,
+        "repeat": question.repeat,
+        "swapped": question.swapped,
+    }
+    nothing: dict[str, Any] = {"calls": [], "seconds": 0.0, "first_token_seconds": None}
+    unpaid: dict[str, Any] = {"prompt_tokens": None, "completion_tokens": None}
+    return replace(found, **place, **nothing, **unpaid, digest=digest, copied=True)

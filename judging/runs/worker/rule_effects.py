@@ -1,0 +1,88 @@
+"""The effects of a rule metric: its Python blocks in the sandbox, batched; items that need no judge, at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import result_by_rules
+from judging.core.results import Item, JudgeCall, JudgementResult, PreviousReplies, Question, Ruled
+from judging.core.rules.check import read_program
+from judging.core.rules.evaluate import Ask, evaluate, judge_by_rules, ruled
+from judging.core.rules.program import Call, Code, Reason, Scored
+from judging.core.rules.python_blocks import run_code
+from judging.core.sandbox.pool import Sandbox
+from judging.core.values import Outcome
+from judging.runs.worker.threads import Batcher
+
+BROKEN = "rules_invalid"
+
+
+class RuleEffects:
+    """One metric's program, read once."""
+
+    def __init__(self, metric: MetricDefinition, sandbox: Sandbox, threads: ThreadPoolExecutor) -> None:
+        reading = read_program(metric.rules)
+        self.program = reading.program
+        self.broken = f"{reading.errors[0].place.line}: {reading.errors[0].code}" if reading.errors else ""
+        self.sandbox, self.threads = sandbox, threads
+        self.each_alone = metric.sandbox == "item"
+        self.alone = not metric.preprocess and not metric.postprocess and self._asks_nobody()
+        self._blocks: dict[str, Batcher[Call, Scored | Reason]] = {}
+
+    def _asks_nobody(self) -> bool:
+        rules = self.program.rules if self.program else ()
+        return all(rule.function.by == "machine" for rule in rules)
+
+    def result(self, item: Item) -> JudgementResult:
+        """Of a program that is `alone`: it needs no script, block or judge."""
+        return result_by_rules(self._at_once(item))
+
+    def _at_once(self, item: Item) -> Ruled:
+        if self.program is None:
+            return Ruled(Outcome.error(BROKEN, self.broken))
+        return ruled(evaluate(self.program, item))
+
+    async def apply(self, item: Item, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
+        """Score an item; with `previous`, by what the judge model replied before, asking nobody. `ask` is None where
+        the metric has no judge model."""
+        if self.program is None:
+            return Ruled(Outcome.error(BROKEN, self.broken))
+        if previous is not None:
+            ask = _from(previous.asked)
+        return await judge_by_rules(self.program, item, self._run, ask)
+
+    async def _run(self, call: Call) -> Scored | Reason:
+        label = call.code.label
+        if label not in self._blocks:
+            self._blocks[label] = Batcher(self._in_sandbox(call.code))
+        return await self._blocks[label](call)
+
+    def _in_sandbox(self, code: Code) -> Callable[[list[Call]], Awaitable[list[Scored | Reason]]]:
+        work = partial(run_code, self.sandbox, code, each_alone=self.each_alone)
+
+        async def batch(calls: list[Call]) -> list[Scored | Reason]:
+            return await asyncio.get_running_loop().run_in_executor(self.threads, work, calls)
+
+        return batch
+
+
+def _from(calls: Sequence[JudgeCall]) -> Ask:
+    """Replies of an earlier attempt, by the prompt: in a changed program the line may have another number."""
+    by_prompt: dict[str, list[JudgeCall]] = {}
+    for one in calls:
+        by_prompt.setdefault(_prompt_of(one.request), []).append(one)
+
+    async def ask(questions: Sequence[Question]) -> list[JudgeCall | None]:
+        return [by_prompt[one.prompt].pop(0) if by_prompt.get(one.prompt) else None for one in questions]
+
+    return ask
+
+
+def _prompt_of(request: dict[str, Any]) -> str:
+    messages = request.get("messages") or [{}]
+    return str(messages[-1].get("content", ""))

@@ -1,0 +1,309 @@
+"""The run worker: keeps the judges' slots full across chunk ends, and stores what comes back twice a second.
+
+    chunks ──lease──▶ items ──a task each──▶ results (core.pipeline.judge_item) ──▶ write buffer ──flush──▶ the tables
+
+One event loop talks to the judges; one thread does all database work, so it owns one connection; another runs
+the sandbox. The loop never waits for either: a slow disk slows the flush, not the requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from django.db import DatabaseError, connections
+from django_tasks import task
+
+from evalsite.tasks import workers
+from evalsite.tasks.backoff import Backoff
+from judging.core.judges.client import HttpClients
+from judging.core.judges.retry import RetryPolicy
+from judging.core.sandbox.job import SandboxBroken
+from judging.endpoints.client_pool import ClientPool
+from judging.endpoints.requests import EndpointError
+from judging.runs import planning
+from judging.runs.budget import Spent, budget_of, spent_by
+from judging.runs.early_stopping import EarlyStopping
+from judging.runs.models import Run, RunState
+from judging.runs.stopping import run_refuse, run_stop_at_budget, run_stop_at_endpoint
+from judging.runs.worker import store
+from judging.runs.worker.active_run import ActiveRun, Shared, neediest_of_each_project
+from judging.runs.worker.journal import Journal
+from judging.runs.worker.threads import in_thread
+from judging.runs.worker.write_buffer import WriteBuffer
+from judging.sandboxes import make_sandbox, minimum_level
+
+log = logging.getLogger("judging.run_worker")
+
+LIFE_SECONDS = 240.0  # then the next worker is woken: a task must not hold a process for ever
+TICK_SECONDS = 0.25
+FLUSH_SECONDS = 0.5
+WATCH_SECONDS = 0.2
+TURN_SECONDS = 1.0
+LOOKS_FOR_EARLY_STOP = 5  # one look in so many also finds out whether the result is known
+LAST_REPLIES_SECONDS = 6.0  # how long a stopping worker waits for replies that are under way
+DATABASE_PATIENCE = 60.0
+
+
+class RunWorker:
+    """Works on every running run until nothing is left, its time is over, or `stop` is set."""
+
+    def __init__(
+        self,
+        owner: str,
+        stop: threading.Event,
+        *,
+        life: float = LIFE_SECONDS,
+        only: int | None = None,
+        policy: RetryPolicy = RetryPolicy(),
+    ) -> None:
+        self.stop = stop
+        self.ends = time.monotonic() + life
+        self.only = only
+        self.runs: dict[int, ActiveRun] = {}
+        # Looking must not wait for those who write, and agreeing on limits not for the flush.
+        self.threads = [ThreadPoolExecutor(1, f"run-{name}") for name in ("database", "watch", "agree")]
+        self.in_database, self.in_watching, agreeing = map(in_thread, self.threads)
+        journal = Journal(owner)
+        self.buffer = WriteBuffer(owner, self.in_database, journal)
+        self.shared = Shared(
+            owner,
+            policy,
+            HttpClients(),
+            ClientPool(owner, reads=self.in_watching, writes=agreeing),
+            make_sandbox(),
+            ThreadPoolExecutor(2, "run-sandbox"),
+            self.in_watching,
+            journal,
+            self.buffer,
+        )
+
+    async def run(self) -> None:
+        """The main loop; leaves nothing leased and nothing unwritten, unless the database is gone."""
+        self.shared.scripts.submit(self._start_sandbox)
+        beside = (self.shared.pool.keep_in_sync(), self._watch_runs(), self._report_turns())
+        background = [asyncio.create_task(one) for one in beside]
+        try:
+            while not self._over():
+                await self._patient_tick()
+                if not self.runs and not self.buffer.held:
+                    break
+        finally:
+            await self._finish()
+            for one in background:
+                one.cancel()
+            await asyncio.gather(*background, return_exceptions=True)
+            await self._close()
+
+    async def _patient_tick(self) -> None:
+        """A database that is away for a while ends nothing: replies are kept, and it is asked again."""
+        until, backoff = time.monotonic() + DATABASE_PATIENCE, Backoff()
+        while True:
+            try:
+                return await self._tick()
+            except DatabaseError as error:
+                if self._over() or time.monotonic() > until:
+                    raise
+                log.warning("The database does not answer, trying again: %s", error)
+                await asyncio.sleep(backoff.failed())
+
+    def _start_sandbox(self) -> None:
+        """While the run is planned; if it cannot start, taking up a run says so."""
+        with contextlib.suppress(SandboxBroken):
+            _ = self.shared.sandbox.level
+
+    def _over(self) -> bool:
+        return self.stop.is_set() or time.monotonic() > self.ends
+
+    async def _tick(self) -> None:
+        await self._look_at_runs()
+        until = time.monotonic() + FLUSH_SECONDS
+        while time.monotonic() < until and not self.stop.is_set():
+            await self._feed_all()
+            if self.buffer.full or not any(run.in_flight for run in self.runs.values()):
+                break
+            await asyncio.sleep(min(TICK_SECONDS / 5, max(0.0, until - time.monotonic())))
+        await self._flush()
+
+    async def _report_turns(self) -> None:
+        """Heartbeats say that this loop turns. Until cancelled."""
+        with workers.turning() as turned:
+            while True:
+                turned()
+                await asyncio.sleep(TURN_SECONDS)
+
+    async def _watch_runs(self) -> None:
+        """Let go of what was paused or cancelled, within a fraction of a second: beside the main loop, whose
+        database work may take longer. Until cancelled."""
+        looks, early_stopping, backoff = 0, EarlyStopping(), Backoff()
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            looks += 1
+            watched = list(self.runs)  # what is taken up during the look was not asked about
+            look_closer = early_stopping if looks % LOOKS_FOR_EARLY_STOP == 0 else None
+            try:
+                running = await self.in_watching(running_of, watched, look_closer)
+            except DatabaseError as error:
+                log.warning("Whether runs were paused is not known: %s", error)
+                await asyncio.sleep(backoff.failed())
+                continue
+            backoff.succeeded()
+            for run in [self.runs[pk] for pk in watched if pk in self.runs]:
+                if run.pk in running:
+                    run.ledger.heard(running[run.pk])
+                else:
+                    run.let_go()
+
+    async def _look_at_runs(self) -> None:
+        """Plan what waits, take up what runs."""
+        running = await self.in_database(runs_to_work_on, self.only)
+        for pk in [pk for pk in running if pk not in self.runs]:
+            run = await self.in_database(self._take_up, pk)
+            if run is not None:
+                # What was missed is not made up.
+                run.fed = max((one.fed for one in self.runs.values()), default=0.0)
+                self.runs[pk] = run
+                self.buffer.ledgers.append((pk, run.ledger))
+
+    def _take_up(self, pk: int) -> ActiveRun | None:
+        run = Run.objects.select_related("version").get(pk=pk)
+        if not run.chunks.filter(done=False, owner="").exists():
+            return None
+        try:
+            level = self.shared.sandbox.level
+        except SandboxBroken as error:
+            run_refuse(run, "sandbox_broken", str(error))
+            return None
+        if level < minimum_level():
+            run_refuse(run, "sandbox_refused", f"{level} < {minimum_level()}")
+            return None
+        if run.sandbox_level is None or level < run.sandbox_level:  # the least of all that worked on it
+            Run.objects.filter(pk=pk).update(sandbox_level=level)
+        return ActiveRun.of(run, self.shared)
+
+    async def _feed_all(self) -> None:
+        """Lease chunks, one for each project in turn: neither many runs nor large ones keep another project waiting."""
+        for run in list(self.runs.values()):
+            if run.gate.error and run.gate.open:
+                await self.in_database(stop_at_endpoint, run.pk, run.gate.error)
+                run.let_go()
+            if run.is_over:
+                del self.runs[run.pk]
+        hungry = list(self.runs.values())
+        while hungry and not self.buffer.full and not self._over():
+            for run in neediest_of_each_project(hungry):
+                if not await self._feed(run):
+                    hungry.remove(run)
+
+    async def _feed(self, run: ActiveRun) -> bool:
+        """Lease a chunk if the run wants one. Whether there was one to lease."""
+        if not run.wants_work:
+            return False
+        taken = await self.in_database(run.take_chunk)
+        if taken is None:
+            run.exhausted = True
+            return False
+        run.start(taken)
+        return True
+
+    async def _flush(self) -> None:
+        runs = list(self.runs.values())
+        learnt = [one for run in runs for one in run.caller.take_learnt()]
+        flushed = await self.buffer.flush(learnt, [run.ledger for run in runs])
+        for run in runs:
+            if run.generator:
+                run.generator.stored(one for one in flushed.answers if one.run == run.pk)
+        if flushed.reopened:
+            for run in runs:
+                run.exhausted = False
+            await self._look_at_runs()
+
+    async def _finish(self) -> None:
+        """Send no more, give replies under way a moment, and store."""
+        for run in self.runs.values():
+            run.let_go()
+        waiting = {one for run in self.runs.values() for one in run.in_flight.tasks}
+        if waiting:
+            patience = LAST_REPLIES_SECONDS if self.stop.is_set() else DATABASE_PATIENCE
+            _, late = await asyncio.wait(waiting, timeout=patience)
+            for one in late:
+                one.cancel()
+            if late:
+                await asyncio.wait(late)
+        until = time.monotonic() + DATABASE_PATIENCE
+        while self.buffer.waiting and time.monotonic() < until:
+            await self._flush()
+
+    async def _close(self) -> None:
+        """Give back what it holds of endpoints, and end its threads."""
+        with contextlib.suppress(DatabaseError):
+            await self.in_database(self.shared.pool.release_shares)
+            await self.in_database(self.shared.journal.close)
+        await self.shared.clients.aclose()
+        for threads in self.threads:
+            await in_thread(threads)(connections.close_all)
+            threads.shutdown()
+        self.shared.scripts.shutdown()
+        self.shared.sandbox.close()
+
+
+def runs_to_work_on(only: int | None) -> set[int]:
+    """Plan the runs that wait for it; ids of those that run."""
+    chosen = Run.objects.by_workers()
+    chosen = chosen.filter(pk=only) if only else chosen.filter(only_worker="")
+    for pk in chosen.filter(state=RunState.PLANNING).order_by("pk").values_list("pk", flat=True):
+        planning.plan(pk)
+    return set(chosen.filter(state=RunState.RUNNING).values_list("pk", flat=True))
+
+
+def running_of(runs: list[int], early_stopping: EarlyStopping | None) -> dict[int, Spent]:
+    """Those of the runs that may still send requests, and what each has spent. One that has spent its budget is paused,
+    one whose result is known ends."""
+    found = {}
+    for run in Run.objects.filter(pk__in=runs, state=RunState.RUNNING).select_related("project"):
+        spent = spent_by(run)
+        problem = spent.reached(budget_of(run)) if run.not_run else ""
+        if problem and store.asks_further(run):
+            run_stop_at_budget(run, problem)
+        elif early_stopping is None or not early_stopping.look(run):
+            found[run.pk] = spent
+    return found
+
+
+def stop_at_endpoint(run: int, error: EndpointError) -> None:
+    log.warning("Run %s is paused: %s at %s", run, error.code, error.endpoint)
+    run_stop_at_endpoint(Run.objects.select_related("project").get(pk=run), error)
+
+
+def work(
+    owner: str,
+    *,
+    stop: threading.Event,
+    only: int | None = None,
+    life: float = LIFE_SECONDS,
+    policy: RetryPolicy = RetryPolicy(),
+) -> None:
+    """Run one worker to its end, in this thread. `only`: for one run."""
+    sys.setswitchinterval(0.0005)
+    gc.freeze()  # what is loaded by now stays: looking through it again and again took a tenth of the time
+    try:
+        asyncio.run(RunWorker(owner, stop, life=life, only=only, policy=policy).run())
+    finally:
+        gc.unfreeze()
+
+
+@task(queue_name=workers.RUNS)
+def judge_runs() -> None:
+    """Judge whatever waits, for some minutes; if work is left then, wake the next worker."""
+    if not store.work_waits():
+        return
+    workers.wake(judge_runs)  # for another worker, if there is one that has nothing to do
+    work(workers.owner(), stop=workers.stopping)
+    if store.work_waits():
+        workers.wake(judge_runs)

@@ -1,0 +1,71 @@
+"""Work beside the event loop: database work in threads of its own, and batches of what many coroutines ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+from django.db import DatabaseError, close_old_connections
+
+from judging.endpoints.client import RunInThread
+
+Result = TypeVar("Result")
+
+
+def in_thread(threads: ThreadPoolExecutor) -> RunInThread:
+    """Runs something in one of the threads, which keeps its connection."""
+
+    async def run(work: Callable[..., Result], *arguments: Any) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(threads, _mended, work, *arguments)
+
+    return run
+
+
+def _mended(work: Callable[..., Result], *arguments: Any) -> Result:
+    """What it does, and if that fails because the connection was lost, another one is opened the next time."""
+    try:
+        return work(*arguments)
+    except DatabaseError:
+        close_old_connections()
+        raise
+
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+
+class Batcher(Generic[Question, Answer]):
+    """Collects what is asked while a batch is under way and does it as the next batch, in order.
+
+    `work` runs elsewhere (a thread) and returns one answer for each question. If it raises, all who asked see it.
+    """
+
+    def __init__(self, work: Callable[[list[Question]], Awaitable[list[Answer]]], most: int = 200) -> None:
+        self._work = work
+        self._most = most
+        self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    async def __call__(self, question: Question) -> Answer:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((question, future))
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._drain())
+        return await future
+
+    async def _drain(self) -> None:
+        await asyncio.sleep(0)  # let everyone who was started together ask first
+        while self._waiting:
+            batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+            try:
+                answers = await self._work([question for question, _ in batch])
+            except Exception as error:
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
+                continue
+            for (_, future), answer in zip(batch, answers, strict=True):
+                if not future.done():  # cancelled meanwhile
+                    future.set_result(answer)

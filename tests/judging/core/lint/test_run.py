@@ -1,0 +1,324 @@
+"""Lint over rows: what each finding means, and what is none."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from judging.core.builtin import NAMES, builtin
+from judging.core.lint.findings import Finding, Lint, Longest
+from judging.core.lint.run import lint
+from judging.core.prompts import RenderItem
+from judging.core.sandbox.job import Failure, Limits
+from judging.core.sandbox.pool import Sandbox
+
+MESSAGES = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+ROWS: list[dict[str, Any]] = [
+    {"question": "q1", "gt": "a1", "level": 1, "meta": {"tag": "x", "one": None}},
+    {"question": "q2", "gt": None, "meta": {"tag": "y"}},
+    {"question": "q3", "gt": None, "level": None, "meta": None},
+]
+USED = "{{ response.content }}"
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(Limits(seconds=0.3, memory_mb=128, output_kb=16)) as sandbox:
+        yield sandbox
+
+
+def linted(sandbox: Sandbox, template: str, rows: list[dict[str, Any]] | None = None) -> Lint:
+    """The rows start at lines 10, 20, 30; the template mentions the response on a line of its own at its end."""
+    subjects = [
+        (10 * number, RenderItem({"messages": MESSAGES} | row, {"content": "answer"}))
+        for number, row in enumerate(ROWS if rows is None else rows, 1)
+    ]
+    return lint(sandbox, f"{template}\n{USED}", subjects)
+
+
+def found(
+    sandbox: Sandbox, template: str, rows: list[dict[str, Any]] | None = None
+) -> list[tuple[str, str | None]]:
+    result = linted(sandbox, template, rows)
+    return [(one.code, one.name) for one in (*result.errors, *result.warnings)]
+
+
+def test_a_template_that_fits_every_row_has_no_finding(sandbox: Sandbox) -> None:
+    result = linted(sandbox, "{{ data.question }}")
+    assert result == Lint((), (), Longest(10, 9, 3), 3)
+
+
+def test_a_syntax_error_is_all_that_is_said(sandbox: Sandbox) -> None:
+    result = linted(sandbox, "\n{% if %}")
+    (error,) = result.errors
+    assert (error.code, error.line, error.message[:8], result.warnings, result.longest) == (
+        "syntax",
+        2,
+        "Expected",
+        (),
+        None,
+    )
+
+
+def test_a_name_that_is_in_no_row_is_an_error_with_the_nearest_name(sandbox: Sandbox) -> None:
+    (error,) = linted(sandbox, "\n{{ data.questoin }}").errors
+    assert error == Finding("unknown_name", "data.questoin", 2, 3, (10, 20, 30), "data.question")
+
+
+@pytest.mark.parametrize(
+    ("name", "reported", "suggestion"),
+    [
+        ("data.Level", "data.Level", "data.level"),
+        ("data.refanswer", "data.refanswer", "data.ref_answer"),
+        ("data.meta.tga", "data.meta.tga", "data.meta.tag"),
+        ("data.mete.tag", "data.mete", "data.meta"),
+        ("data.content", "data.content", "response.content"),
+        ("response.level", "response.level", "data.level"),
+        ("response.contnet", "response.contnet", "response.content"),
+        ("level", "level", "data.level"),
+        ("dat.question", "dat", "data"),
+        ("data.zzz", "data.zzz", None),
+        ("zzz", "zzz", None),
+        ("data['levle']", "data.levle", "data.level"),
+        ("preprocess_result.x", "preprocess_result.x", None),
+        ("data.messages[7].content", "data.messages[7]", None),
+    ],
+)
+def test_did_you_mean(name: str, reported: str, suggestion: str | None, sandbox: Sandbox) -> None:
+    (error,) = linted(sandbox, f"{{{{ {name} }}}}").errors
+    assert (error.code, error.name, error.suggestion) == ("unknown_name", reported, suggestion)
+
+
+def test_a_name_in_a_branch_that_no_row_takes_is_looked_for_too(sandbox: Sandbox) -> None:
+    assert found(sandbox, "{% if false %}{{ data.zzz }}{{ data.level }}{% endif %}") == [
+        ("unknown_name", "data.zzz")
+    ]
+
+
+def test_names_are_told_in_the_templates_order_with_the_line_of_their_first_use(sandbox: Sandbox) -> None:
+    errors = linted(
+        sandbox, "{% if false %}{{ data.b1 }}{% endif %}\n{{ data.a1 }}{{ data.c1 }}\n{{ data.a1 }}"
+    ).errors
+    assert [(one.name, one.line) for one in errors] == [("data.b1", 1), ("data.a1", 2), ("data.c1", 2)]
+
+
+def test_a_name_that_some_rows_lack_is_a_warning_with_those_rows(sandbox: Sandbox) -> None:
+    result = linted(sandbox, "{% if data.level %}{% endif %}")
+    assert (result.errors, result.warnings) == ((), (Finding("name_missing", "data.level", 1, 1, (20,)),))
+
+
+def test_a_name_that_some_rows_leave_none_is_a_warning_with_those_rows(sandbox: Sandbox) -> None:
+    assert linted(sandbox, "{{ data.gt }}").warnings == (Finding("name_none", "data.gt", 1, 2, (20, 30)),)
+
+
+TAKEN_IN = [
+    "{{ data.gt|trim }}",
+    "{{ data.gt|upper|lower }}",
+    "{{ data.gt|string|length }}",
+    "{{ data.gt|default('-') }}",
+    "{{ data.gt|default('-')|trim }}",
+    "{{ data.gt|tojson }}",
+    "{{ data.gt|int }}",
+    "{{ 'Answer: ' ~ data.gt }}",
+    "{{ '%s'|format(data.gt) }}",
+    "{{ '%(x)s'|format(x=data.gt) }}",
+    "{{ '%s, %s' % (data.question, data.gt) }}",
+    "{{ 'it is {}'.format(data.gt) }}",
+    "{{ [data.question, data.gt]|join }}",
+    "{% filter upper %}{{ data.gt }}{% endfilter %}",
+    "{% set x = data.gt|trim %}{{ x }}",
+    "{{ data.gt if data.question else data.level }}",
+    "{{ 'x' if data.question == 'q1' else data.gt }}",
+]
+
+
+@pytest.mark.parametrize("template", TAKEN_IN)
+def test_a_none_that_a_filter_or_a_text_takes_in_is_told_too(template: str, sandbox: Sandbox) -> None:
+    assert linted(sandbox, template).warnings == (Finding("name_none", "data.gt", 1, 2, (20, 30)),)
+
+
+def test_a_standard_name_that_is_none_everywhere_still_exists(sandbox: Sandbox) -> None:
+    assert found(sandbox, "{{ data.ref_answer }}") == [("name_none", "data.ref_answer")]
+
+
+def test_a_part_that_is_missing_in_some_rows_is_told_as_deep_as_it_goes(sandbox: Sandbox) -> None:
+    assert found(sandbox, "{{ data.meta.tag }}") == [("name_missing", "data.meta.tag")]
+
+
+GUARDED = [
+    "{% if data.level is defined %}{{ data.level or 0 }}{% endif %}",
+    "{% if 'level' in data %}{{ data.level or 0 }}{% endif %}",
+    "{% if data.zzz is defined %}{{ data.zzz }}{% endif %}",
+    "{% if data.zzz is not defined %}{% else %}{{ data.zzz }}{% endif %}",
+    "{{ data.zzz|default('-') }}{{ zzz|d('-') }}",
+    "{% if 'zzz' in data %}{{ data.zzz.deeper }}{% endif %}",
+    "{% if data.zzz.deeper is defined %}{{ data.zzz.deeper }}{% endif %}",
+    "{{ data.ref_answer or data.question }}",
+    "{{ data.gt|default('-', true)|trim }}",
+    "{{ (data.gt or '-')|trim ~ '.' }}",
+    "{% if data.gt is not none %}{{ data.gt|trim }}{% endif %}",
+    "{{ data.gt if data.gt is not none else '-' }}",
+    "{{ data.get('level') or 0 }}",
+]
+
+
+@pytest.mark.parametrize("template", GUARDED)
+def test_what_the_template_asks_for_first_is_not_missed(template: str, sandbox: Sandbox) -> None:
+    assert found(sandbox, template) == []
+
+
+def test_a_guard_elsewhere_does_not_hide_a_use_without_one(sandbox: Sandbox) -> None:
+    assert found(sandbox, "{{ data.zzz|default('-') }}{{ data.zzz }}") == [("unknown_name", "data.zzz")]
+
+
+OWN = [
+    "{% set x = data.question %}{{ x }}",
+    "{% for m in data.messages %}{{ loop.index }}{{ m.role }}{% endfor %}",
+    "{% for key, value in data.items() %}{{ key|upper }}{% endfor %}",
+    "{% macro f(a) %}{{ a }}{{ varargs }}{% endmacro %}{{ f(1) }}",
+    "{% set ns = namespace(n=0) %}{% set ns.n = 1 %}{{ ns.n }}{{ range(2)|list }}{{ dict(a=1)|tojson }}",
+    "{{ cycler('a').next() }}{{ joiner()() }}{{ lipsum is defined }}",
+    "{% with y = 1 %}{{ y }}{% endwith %}",
+    "{{ data.question.upper() }}{{ data.messages[0].content }}{{ data['messages'][-1]['role'] }}",
+    "{{ judge_resps[0].content }}{{ judge_reqs }}{{ max_score }}{{ min_score }}",
+]
+
+
+@pytest.mark.parametrize("template", OWN)
+def test_what_the_template_or_jinja_itself_has_is_not_reported(template: str, sandbox: Sandbox) -> None:
+    assert found(sandbox, template) == []
+
+
+def test_a_field_that_no_element_of_a_list_has_is_unknown(sandbox: Sandbox) -> None:
+    assert found(sandbox, "{% for m in data.messages %}{{ m.rol }}{% endfor %}") == [
+        ("unknown_name", "m.rol")
+    ]
+
+
+def test_a_field_that_some_elements_of_a_list_have_is_missing(sandbox: Sandbox) -> None:
+    rows: list[dict[str, Any]] = [{"list": [{"a": 1}, {}]}]
+    assert found(sandbox, "{% for m in data.list %}{{ m.a }}{% endfor %}", rows) == [("name_missing", "m.a")]
+
+
+def test_a_key_with_a_dot_in_it_is_one_name(sandbox: Sandbox) -> None:
+    assert found(sandbox, "{{ data['a.b'] }}{{ data['a.c'] }}", [{"a.b": 1}]) == [
+        ("unknown_name", "data.a.c")
+    ]
+
+
+def test_a_render_that_fails_is_an_error_with_its_rows_and_words(sandbox: Sandbox) -> None:
+    rows: list[dict[str, Any]] = [{"n": 0}, {"n": 1}, {"n": 0}]
+    (error,) = linted(sandbox, "\n{{ 1 / data.n }}", rows).errors
+    assert error == Finding("render_error", None, 2, 2, (10, 30), None, "ZeroDivisionError: division by zero")
+
+
+def test_a_calculation_with_a_missing_name_is_the_names_fault(sandbox: Sandbox) -> None:
+    assert found(sandbox, "{{ data.level + 1 }}", [{"level": 1}, {}]) == [("name_missing", "data.level")]
+
+
+def test_blank_renders_are_counted(sandbox: Sandbox) -> None:
+    subjects = [(line, RenderItem({"x": x}, {"content": " \n"})) for line, x in ((1, ""), (3, "x"), (4, " "))]
+    result = lint(sandbox, "{{ data.x }}{{ response.content }}", subjects)
+    assert result.warnings == (Finding("blank_render", rows=2, first_rows=(1, 4)),)
+
+
+def test_a_template_without_the_response_is_told(sandbox: Sandbox) -> None:
+    result = lint(sandbox, "{{ data.messages }}", [(1, RenderItem({"messages": []}, {}))])
+    assert result.warnings == (Finding("response_unused"),)
+
+
+@pytest.mark.parametrize("template", ["{{ response }}", "{{ response['content'] }}", "{{ response|tojson }}"])
+def test_any_mention_of_the_response_counts(template: str, sandbox: Sandbox) -> None:
+    assert lint(sandbox, template, [(1, RenderItem({}, {"content": "x"}))]).warnings == ()
+
+
+def test_several_answers_of_a_row_count_as_one_row(sandbox: Sandbox) -> None:
+    answers: list[dict[str, Any]] = [
+        {"content": "a", "x": None},
+        {"content": "b", "x": None},
+        {"content": "c"},
+    ]
+    subjects = [(line, RenderItem({}, answer)) for line in (5, 6) for answer in answers]
+    result = lint(sandbox, "{{ response.x }}{{ response.content }}", subjects)
+    assert result.warnings == (
+        Finding("name_missing", "response.x", 1, 2, (5, 6)),
+        Finding("name_none", "response.x", 1, 2, (5, 6)),
+    )
+
+
+def test_rows_without_an_answer_yet_are_not_blamed_for_its_fields(sandbox: Sandbox) -> None:
+    result = lint(sandbox, "{{ response.reasoning_content }}{{ response.content }}x", [(1, RenderItem({}))])
+    assert result.warnings == ()
+
+
+def test_only_the_first_rows_are_named(sandbox: Sandbox) -> None:
+    subjects = [(line, RenderItem({"gt": None}, {})) for line in range(1, 1201)]
+    (warning,) = lint(sandbox, "{{ data.gt }}{{ response.content }}", subjects).warnings
+    assert (warning.rows, warning.first_rows) == (1200, tuple(range(1, 11)))
+
+
+def test_the_longest_render_is_the_first_of_its_length(sandbox: Sandbox) -> None:
+    texts = {1: "ab", 2: "北京北京北京北京", 3: "abcdefgh"}
+    subjects = [(line, RenderItem({"x": text}, {})) for line, text in texts.items()]
+    assert lint(sandbox, "{{ data.x }}{{ response.content }}", subjects).longest == Longest(2, 8, 6)
+
+
+def test_a_failing_preprocess_is_an_error_of_its_rows(sandbox: Sandbox) -> None:
+    failed = Failure("exception", "KeyError: 'x'", 3)
+    result = lint(sandbox, USED, [(1, failed), (2, RenderItem({}, {"content": "x"})), (4, failed)])
+    assert result.errors == (Finding("render_error", "preprocess", 3, 2, (1, 4), None, "KeyError: 'x'"),)
+
+
+def test_a_preprocess_that_does_not_compile_is_a_syntax_error(sandbox: Sandbox) -> None:
+    (error,) = lint(sandbox, USED, [(1, Failure("syntax", "SyntaxError: invalid syntax", 2))]).errors
+    assert (error.code, error.name, error.line) == ("syntax", "preprocess", 2)
+
+
+def test_without_rows_only_what_can_be_known_is_said(sandbox: Sandbox) -> None:
+    result = lint(sandbox, "{{ data.zzz }}{{ zzz }}", [])
+    assert [one.name for one in result.errors] == ["zzz"]
+    assert result.longest is None
+
+
+FALSY = [{"ref_answer": value} for value in (0, False, "", None, "a", [])]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% if data.ref_answer %}x{% endif %}",
+        "{% if response.content and not data['ref_answer'] %}x{% endif %}",
+        "{% set reference = data.ref_answer or data.gt %}",
+        "{{ 'x' if data.ref_answer else 'y' }}",
+        "{{ data.ref_answer | default('none', true) }}",
+        "{{ data.ref_answer | d('none', boolean=true) }}",
+        "{% set reference = data.ref_answer %}{% if reference %}x{% endif %}",
+        "{% with reference = data.ref_answer %}{% if reference %}x{% endif %}{% endwith %}",
+        "{% if data.get('ref_answer') %}x{% endif %}",
+    ],
+)
+def test_a_reference_that_is_tested_for_truth_is_told_where_it_is_zero_or_false(
+    sandbox: Sandbox, template: str
+) -> None:
+    (warning,) = [one for one in linted(sandbox, template, FALSY).warnings if one.code == "name_falsy"]
+    assert (warning.name, warning.line, warning.first_rows) == ("data.ref_answer", 1, (10, 20, 60))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% if data.ref_answer is not none %}{{ data.ref_answer }}{% endif %}",
+        "{% if data.ref_answer == 0 %}x{% endif %}",
+        "{% if data.ref_answer | string | trim %}x{% endif %}",
+        "{{ data.gt or 'none' }}",
+        "{{ data.ref_answer | default('none') }}",
+        *(builtin(name).source for name in NAMES),
+    ],
+)
+def test_a_template_that_takes_zero_for_a_reference_is_not_warned_of(sandbox: Sandbox, template: str) -> None:
+    assert "name_falsy" not in [code for code, _name in found(sandbox, template, FALSY)]
+
+
+def test_tests_of_a_reference_are_fine_where_no_row_holds_zero_or_false(sandbox: Sandbox) -> None:
+    rows = [{"ref_answer": value} for value in ("a", None, "", 1)]
+    assert found(sandbox, "{% if data.ref_answer %}x{% endif %}", rows) == []

@@ -1,0 +1,171 @@
+"""The sandbox's own life: levels, threads, and that no process outlives whoever started it."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from judging.core.sandbox.job import Limits, SandboxRefused
+from judging.core.sandbox.pool import Sandbox
+from tests.judging.core.sandbox.conftest import WITHOUT
+from tests.judging.core.sandbox.readable import readable_copy
+from tests.judging.core.sandbox.scripting import own_size, result_of, run, script
+
+ROOT = Path(__file__).parents[4]
+IMPORTS = {"PYTHONPATH": f"{ROOT}:{Path(msgspec.__file__).parents[1]}"}
+REPORT = """
+import json, sys
+from judging.core.sandbox.pool import Sandbox
+from tests.judging.core.sandbox.scripting import OUTSIDE, run, script
+with Sandbox() as sandbox:
+    (outcome,) = run(sandbox, script("return os.listdir('/')", OUTSIDE))
+    print(json.dumps([sandbox.level, sandbox.missing, outcome.failure.message]))
+"""
+
+
+def processes_with(mark: str) -> list[int]:
+    """Processes that have the mark in their command line; a sandbox's have its limits there."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in place.read_bytes():
+                found.append(int(place.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def gone(mark: str) -> bool:
+    for _ in range(200):
+        if not processes_with(mark):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def python_for_everyone() -> str:
+    """An interpreter of this version that a user without rights can start too."""
+    for name in (os.path.realpath(sys.executable), f"/usr/bin/python3.{sys.version_info.minor}"):
+        try:
+            command = [name, "-c", "import ctypes"]
+            if subprocess.run(command, user=65534, group=65534, extra_groups=[], check=False).returncode == 0:
+                return name
+        except OSError:
+            continue
+    pytest.skip("no interpreter that another user can start")
+
+
+@pytest.mark.parametrize(("name", "level"), [("every wall", 3), ("no namespaces", 2), ("seccomp alone", 1)])
+def test_the_level_says_how_many_walls_stand(name: str, level: int) -> None:
+    with Sandbox(without=WITHOUT[name]) as sandbox:
+        assert sandbox.level == level
+        assert set(sandbox.missing) == WITHOUT[name]
+
+
+def test_without_seccomp_there_is_no_level_and_scripts_are_refused() -> None:
+    with Sandbox(without=frozenset({"seccomp"})) as sandbox, pytest.raises(SandboxRefused):
+        run(sandbox, script("return 1"))
+
+
+def test_scripts_run_without_walls_only_where_that_is_allowed() -> None:
+    everything = frozenset({"namespaces", "landlock", "seccomp"})
+    with Sandbox(without=everything, minimum_level=0) as sandbox:
+        assert (sandbox.level, result_of(sandbox, "return 1")) == (0, 1)
+
+
+def test_a_minimum_above_the_machines_level_refuses() -> None:
+    with Sandbox(minimum_level=3, without=WITHOUT["no namespaces"]) as sandbox, pytest.raises(SandboxRefused):
+        run(sandbox, script("return 1"))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="the whole suite runs as another user already")
+def test_a_user_without_rights_has_the_same_sandbox() -> None:
+    with readable_copy() as place:
+        said = subprocess.run(
+            [python_for_everyone(), "-c", REPORT],
+            env={"PYTHONPATH": str(place)},
+            cwd=place,
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+    level, missing, message = json.loads(said)
+    assert level == 3 - len(missing)
+    assert message.startswith("PermissionError")
+
+
+@pytest.mark.skipif(not shutil.which("setpriv") or not shutil.which("unshare"), reason="needs util-linux")
+def test_where_namespaces_are_refused_two_walls_stand() -> None:
+    command = (
+        "echo 0 > /proc/sys/user/max_user_namespaces && "
+        'exec setpriv --inh-caps=-all --bounding-set=-all "$0" -c "$1"'
+    )
+    outside = ["unshare", "--user", "--map-root-user", "sh", "-c", command, sys.executable, REPORT]
+    done = subprocess.run(
+        outside, env=IMPORTS | {"PATH": os.environ["PATH"]}, capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("user namespaces are refused here already")
+    assert json.loads(done.stdout)[:2] == [2, ["namespaces"]]
+
+
+def test_threads_may_use_one_sandbox_at_once(sandbox: Sandbox) -> None:
+    with ThreadPoolExecutor(6) as threads:
+        results = list(threads.map(lambda n: result_of(sandbox, f"return {n} * data.n + {n}"), range(30)))
+    assert results == list(range(30))
+
+
+def test_a_sandbox_whose_process_was_killed_starts_anew() -> None:
+    size, mark = own_size(301)
+    with Sandbox(Limits(memory_mb=size)) as sandbox:
+        assert result_of(sandbox, "return 1") == 1
+        for process in processes_with(mark):
+            with contextlib.suppress(ProcessLookupError):  # the first one's end is the others'
+                os.kill(process, signal.SIGKILL)
+        assert result_of(sandbox, "return 2") == 2
+
+
+def test_closing_a_sandbox_leaves_no_process() -> None:
+    size, mark = own_size(302)
+    with Sandbox(Limits(memory_mb=size)) as sandbox:
+        result_of(sandbox, "return 1")
+    assert gone(mark)
+
+
+def test_a_closed_sandbox_starts_again_when_it_is_used() -> None:
+    sandbox = Sandbox()
+    for _ in range(2):
+        assert result_of(sandbox, "return 1") == 1
+        sandbox.close()
+
+
+@pytest.mark.parametrize("wall", WITHOUT.keys())
+def test_a_killed_server_leaves_no_process_behind_even_in_the_middle_of_a_script(wall: str) -> None:
+    size, mark = own_size(303)
+    source = f"""
+import threading
+from judging.core.sandbox.job import Limits
+from judging.core.sandbox.pool import Sandbox
+from tests.judging.core.sandbox.scripting import run
+sandbox = Sandbox(Limits(seconds=600, memory_mb={size}), without={WITHOUT[wall]!r})
+sandbox.level
+threading.Thread(target=run, args=(sandbox, "while True: pass")).start()
+print("started", flush=True)
+"""
+    server = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, env=IMPORTS)
+    assert server.stdout is not None
+    with server:
+        assert server.stdout.readline() == b"started\n"
+        server.kill()
+    assert gone(mark)

@@ -1,0 +1,95 @@
+"""How the votes of several judges come to one value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metrics_file import MetricsFileError, read_metrics_file
+from judging.core.metrics_writer import write_metrics_file
+from judging.core.pipeline import conclude
+from judging.core.results import Failure, JudgeCall, Verdict
+from judging.core.values import Outcome
+from judging.core.votes import Jury, combine_votes
+from judging.runs.rerun.reparse import reparsed_definition
+
+JUDGE = JudgeModel(name="j", url="http://127.0.0.1:9/v1", model="m", template="t", repeats=3)
+METRIC = MetricDefinition(name="quality", judges=(JUDGE,))
+
+
+@pytest.mark.parametrize(
+    ("votes", "how", "value"),
+    [
+        ([4, 6, 8], "mean", 6.0),
+        ([1, 8, 9], "median", 8.0),
+        ([1, 8, 9, 10], "median", 8.5),
+        ([3, 7, 7], "majority", 7),
+        ([3, 7, 7, 8, 9], "majority", 7),
+        ([7, 7.0, 3], "majority", 7),
+        (["bad", "good", "good"], "majority", "good"),
+        ([9], "majority", 9),
+    ],
+)
+def test_votes_come_to_one_value(votes: list[Any], how: Jury, value: Any) -> None:
+    assert combine_votes(votes, how) == Outcome("scored", value)
+
+
+@pytest.mark.parametrize("votes", [[3, 7], [1, 1, 2, 2, 3], [True, 1]])
+def test_where_two_values_lead_there_is_no_majority(votes: list[Any]) -> None:
+    assert combine_votes(votes, "majority") == Outcome.unparsed("jury_tied")
+
+
+def concluded(metric: MetricDefinition, *votes: int | None, failed: int = 0) -> Outcome:
+    failure = Failure("connect", "refused")
+    asked = [JudgeCall(0, n, {}, {}, None, []) for n in range(len(votes))]
+    asked += [JudgeCall(0, len(votes) + n, {}, None, failure, []) for n in range(failed)]
+    verdicts = tuple(Verdict(0, n, vote, "" if vote else "nothing_offered") for n, vote in enumerate(votes))
+    return conclude(metric, None, tuple(asked), verdicts, None)
+
+
+def test_without_a_quorum_what_could_be_read_counts() -> None:
+    assert concluded(METRIC, 4, None, failed=1) == Outcome("scored", 4)
+
+
+def test_below_the_quorum_unreadable_votes_leave_it_unparsed() -> None:
+    told = concluded(structs.replace(METRIC, quorum=2), 4, None, None)
+    assert (told.state, told.reason, told.detail) == ("unparsed", "quorum", "1 < 2")
+
+
+def test_below_the_quorum_failed_judges_make_an_error_that_names_the_first() -> None:
+    told = concluded(structs.replace(METRIC, quorum=2), 4, failed=2)
+    assert (told.state, told.reason, told.detail) == ("error", "quorum", "1 < 2; connect: refused")
+
+
+def test_the_quorum_reached_is_enough() -> None:
+    assert concluded(structs.replace(METRIC, quorum=2, jury="median"), 4, 6, failed=1) == Outcome(
+        "scored", 5.0
+    )
+
+
+def test_old_definitions_load_as_they_judged() -> None:
+    old = MetricDefinition.from_json('{"name":"a"}')
+    assert (old.jury, old.quorum) == ("mean", 1)
+    assert "jury" not in old.to_json()
+
+
+def test_a_metrics_file_names_jury_and_quorum_and_is_written_alike() -> None:
+    metric = structs.replace(METRIC, jury="majority", quorum=2)
+    assert read_metrics_file(write_metrics_file([metric]), Path()).metrics == (metric,)
+
+
+def test_more_votes_than_there_are_cannot_be_wanted() -> None:
+    text = write_metrics_file([structs.replace(METRIC, quorum=4)])
+    with pytest.raises(MetricsFileError) as raised:
+        read_metrics_file(text, Path())
+    assert [problem.code for problem in raised.value.problems] == ["quorum_too_high"]
+
+
+def test_scoring_again_applies_another_jury_to_what_was_said() -> None:
+    assert reparsed_definition(METRIC, structs.replace(METRIC, jury="median", quorum=3)) == structs.replace(
+        METRIC, jury="median", quorum=3
+    )

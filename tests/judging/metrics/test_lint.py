@@ -1,0 +1,162 @@
+"""Lint over a stored version: at once or by a worker, found out once, shown beside the editor with links to rows."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from datasets.models import Version
+from evalsite.accounts.models import Project, User
+from judging.core.lint.findings import Lint
+from judging.metrics import lint
+from judging.metrics.models import Metric, TemplateLint
+from tests.conftest import ClientOf
+from tests.judging.metrics.conftest import form_of
+
+LINT = "/p/physics/metrics/lint/"
+NAMES_TOPIC = "{{ data.topic }} {{ response.content }}"
+
+
+def found(version: Version, template: str, preprocess: str = "") -> Lint:
+    result = lint.result_of(lint.begin(version, template, preprocess))
+    assert result is not None
+    return result
+
+
+@pytest.fixture
+def large(version: Version) -> Version:
+    """Three rows of which the counters say that they are many."""
+    version.candidates.update(responses=lint.MAX_RESPONSES_AT_ONCE)
+    return version
+
+
+def test_a_small_version_is_linted_at_once(version: Version) -> None:
+    (warning,) = found(version, NAMES_TOPIC).warnings
+    assert (warning.code, warning.name, warning.rows, warning.first_rows) == (
+        "name_missing",
+        "data.topic",
+        1,
+        (2,),
+    )
+
+
+def test_every_answer_of_every_row_is_looked_at(version: Version) -> None:
+    result = found(version, "{{ response.content }}{{ response.content }}")
+    assert result.rows == 3
+    assert result.longest is not None
+    assert result.longest.characters == len("ant says 1") * 2
+
+
+def test_what_preprocess_adds_exists(version: Version) -> None:
+    script = "def preprocess(data, resp):\n    data.n = 1\n"
+    assert found(version, "{{ data.n }}{{ response.content }}", script).errors == ()
+    assert found(version, "{{ data.n }}{{ response.content }}").errors[0].code == "unknown_name"
+
+
+def test_the_same_texts_are_looked_through_once(version: Version) -> None:
+    first = lint.begin(version, NAMES_TOPIC, "")
+    assert lint.begin(version, NAMES_TOPIC, "") == first
+    assert lint.begin(version, NAMES_TOPIC + "!", "") != first
+    assert TemplateLint.objects.count() == 2
+
+
+def test_texts_are_not_kept_longer_than_they_are_needed(version: Version) -> None:
+    assert lint.begin(version, NAMES_TOPIC, "").template == ""
+
+
+def test_a_large_version_waits_for_a_worker(large: Version) -> None:
+    waiting = lint.begin(large, NAMES_TOPIC, "")
+    assert lint.result_of(waiting) is None
+    lint.work(waiting.pk, "worker:1:1")
+    waiting.refresh_from_db()
+    assert lint.result_of(waiting) is not None
+
+
+def test_two_workers_do_not_do_the_same(large: Version) -> None:
+    waiting = lint.begin(large, NAMES_TOPIC, "")
+    TemplateLint.objects.update(owner="worker:1:1")
+    lint.work(waiting.pk, "other:2:2")
+    waiting.refresh_from_db()
+    assert (waiting.result, waiting.owner) == ("", "worker:1:1")
+
+
+def test_what_a_dead_worker_held_is_given_back(large: Version) -> None:
+    waiting = lint.begin(large, NAMES_TOPIC, "")
+    TemplateLint.objects.update(owner="gone:1:1")
+    lint.reconcile()
+    waiting.refresh_from_db()
+    assert waiting.owner == ""
+
+
+def test_a_worker_that_stops_gives_it_back(project: Project) -> None:
+    from tests.make import a_version
+
+    version = a_version(project, rows=1100, models=("ant", "bee"))
+    waiting = TemplateLint.objects.create(version=version, template=NAMES_TOPIC, template_hash="x")
+    stop = threading.Event()
+    stop.set()
+    lint.work(waiting.pk, "worker:1:1", stop=stop)
+    waiting.refresh_from_db()
+    assert (waiting.result, waiting.owner) == ("", "")
+
+
+# --- the page ----------------------------------------------------------------------------------------------------
+
+
+def shown(client_of: ClientOf, user: User, metric: Metric, template: str, **more: object) -> str:
+    typed = form_of(metric, **{"judge-0-template": template}, **more)
+    page = client_of(user).post(LINT, typed, headers={"HX-Request": "true"})
+    assert page.status_code == 200
+    return page.text
+
+
+def test_findings_lead_to_the_line_and_to_the_rows(
+    client_of: ClientOf, alice: User, metric: Metric, version: Version
+) -> None:
+    page = shown(client_of, alice, metric, "one\n" + NAMES_TOPIC)
+    assert "“data.topic” is missing in 1 row" in page
+    assert 'data-goto="2"' in page
+    assert f'href="/p/physics/datasets/{version.dataset_id}/v1/rows/2/"' in page
+
+
+def test_a_misspelt_name_is_told_with_the_one_that_was_meant(
+    client_of: ClientOf, alice: User, metric: Metric, version: Version
+) -> None:
+    assert "Did you mean “data.topic”" in shown(client_of, alice, metric, "{{ data.topik }}")
+
+
+def test_a_clean_template_is_told_to_be_clean(
+    client_of: ClientOf, alice: User, metric: Metric, version: Version
+) -> None:
+    assert "Nothing is wrong" in shown(client_of, alice, metric, "{{ response.content }}")
+
+
+def test_a_large_version_is_looked_through_only_on_demand(
+    client_of: ClientOf, alice: User, metric: Metric, large: Version
+) -> None:
+    assert "Check against all 4,000 answers" in shown(client_of, alice, metric, NAMES_TOPIC)
+    waiting = shown(client_of, alice, metric, NAMES_TOPIC, check="1")
+    assert 'hx-trigger="every 1s"' in waiting
+    assert "No worker is running" in waiting
+    lint.work(TemplateLint.objects.get().pk, "worker:1:1")
+    assert "is missing in 1 row" in shown(client_of, alice, metric, NAMES_TOPIC)
+
+
+def test_without_scripts_the_whole_page_shows_it(
+    client_of: ClientOf, alice: User, metric: Metric, version: Version
+) -> None:
+    typed = form_of(metric, check="1", **{"judge-0-template": NAMES_TOPIC})
+    page = client_of(alice).post(f"/p/physics/metrics/{metric.pk}/", typed)
+    assert "is missing in 1 row" in page.text
+
+
+def test_without_a_data_set_there_is_nothing_to_say(client_of: ClientOf, alice: User, metric: Metric) -> None:
+    assert shown(client_of, alice, metric, "t").strip() == ""
+
+
+@pytest.mark.parametrize(("name", "status"), [("bob", 403), ("rita", 403), ("charlie", 404)])
+def test_only_who_writes_metrics_may_lint(
+    name: str, status: int, cast: dict[str, User], client_of: ClientOf, metric: Metric
+) -> None:
+    assert client_of(cast[name]).post(LINT).status_code == status

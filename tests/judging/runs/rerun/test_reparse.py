@@ -1,0 +1,337 @@
+"""Stored replies are re-parsed with another parser, postprocess or scale; no judge model is called."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.urls import reverse
+from msgspec import structs
+
+from datasets.models import Version
+from evalsite.accounts.models import Project, User
+from judging.core.judges.scripted import ScriptedJudge
+from judging.core.metric_definition import MetricDefinition
+from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.services import metric_create, metric_edit
+from judging.reports.selectors import metrics_of
+from judging.runs import planning, services, stopping
+from judging.runs.export.files import jsonl_lines
+from judging.runs.filters import Filters
+from judging.runs.models import JudgeReply, Run, RunMetric
+from judging.runs.overrides import override_add
+from judging.runs.rerun import reparse
+from judging.runs.rerun.rejudge import Selection, run_rejudge
+from judging.runs.services import ChosenMetric, run_create
+from judging.runs.worker import run_worker, store
+from tests.conftest import ClientOf
+from tests.judging.judged import said
+from tests.make import a_metric, a_version
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+REPLY = "I would say 8 points."
+BY_REGEX = {"regex": r"(\d+) points"}
+
+
+@pytest.fixture
+def judge() -> Iterator[ScriptedJudge]:
+    with ScriptedJudge(reply=REPLY) as server:
+        yield server
+
+
+@pytest.fixture
+def metric(project: Project, judge: ScriptedJudge, alice: User) -> Metric:
+    return metric_create(project=project, definition=a_metric(judge.url), user=alice)
+
+
+def work(run: Run) -> Run:
+    run_worker.work("test:1:1", stop=threading.Event(), only=run.pk)
+    return Run.objects.get(pk=run.pk)
+
+
+def a_run(metric: Metric, version: Version) -> Run:
+    """One that has just been made."""
+    first = MetricVersion.objects.get(metric=metric)
+    return run_create(
+        project=metric.project,
+        name="run",
+        version=version,
+        candidates=list(version.candidates.all()),
+        metrics=[ChosenMetric(MetricDefinition.from_json(first.definition), first)],
+        user=None,
+    )
+
+
+@pytest.fixture
+def run(project: Project, metric: Metric) -> Run:
+    """Six judgements that could not be read."""
+    return work(a_run(metric, a_version(project)))
+
+
+def run_metric(run: Run) -> RunMetric:
+    return RunMetric.objects.select_related("metric_version").get(run=run)
+
+
+def read_by(definition: MetricDefinition, **judge: object) -> MetricDefinition:
+    return structs.replace(
+        definition, judges=tuple(structs.replace(one, **judge) for one in definition.judges)
+    )
+
+
+def again(run: Run, **judge: object) -> Run:
+    found = run_metric(run)
+    definition = read_by(reparse.definition_now(found), **judge)
+    reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
+    return work(run)
+
+
+@pytest.fixture
+def stopped(project: Project, metric: Metric, judge: ScriptedJudge) -> Run:
+    """250 judgements in three chunks, the first of which was judged when somebody paused it."""
+    run = a_run(metric, a_version(project, rows=125))
+    planning.plan(run.pk)
+    leased = store.lease(run.pk, "test:1:1")
+    assert leased
+    told = [store.Judged(one, said(None, content=REPLY)) for one in store.load(leased, "judge_only")]
+    store.write(told, [leased.chunk], "test:1:1")
+    stopping.run_pause(run)
+    return Run.objects.get(pk=run.pk)
+
+
+@pytest.mark.parametrize("stop", [stopping.run_pause, stopping.run_cancel])
+def test_what_a_stopped_run_was_told_is_read_anew_and_the_rest_is_not_asked(
+    stopped: Run, judge: ScriptedJudge, stop: Callable[[Run], bool]
+) -> None:
+    stop(stopped)
+    run = again(stopped, parse=BY_REGEX)
+    assert (run.state, run.scored, run.not_run, run.total) == ("cancelled", 100, 150, 250)
+    assert judge.requests == []
+
+
+def test_the_rest_is_read_in_the_new_way_when_it_is_taken_up(stopped: Run, judge: ScriptedJudge) -> None:
+    run = again(again(stopped, parse={"regex": "I (would)"}), parse=BY_REGEX)
+    assert services.run_resume(run)
+    run = work(run)
+    assert (run.state, run.scored, run.unparsed) == ("finished", 250, 0)
+    assert len(judge.requests) == 150
+    assert not run.chunks.filter(done=False).exists()
+
+
+@pytest.mark.parametrize("how", ["retry", "judge again"])
+def test_so_it_is_where_something_else_makes_the_run_go_on(
+    stopped: Run, judge: ScriptedJudge, how: str
+) -> None:
+    run = again(stopped, parse={"regex": "I (would)"})
+    if how == "retry":
+        assert services.run_retry(run, ("unparsed",)) == 100
+    else:
+        assert run_rejudge(run=run, meant=Selection(Filters(state="unparsed")), user=None) == 100
+    run = work(run)
+    assert (run.state, run.done, len(judge.requests)) == ("finished", 250, 250)
+
+
+def test_a_run_that_was_stopped_while_it_was_read_anew_loses_nothing(
+    stopped: Run, judge: ScriptedJudge
+) -> None:
+    found = run_metric(stopped)
+    definition = read_by(reparse.definition_now(found), parse=BY_REGEX)
+    assert reparse.run_reparse(run=stopped, run_metric=found, definition=definition, user=None) == 100
+    stopping.run_cancel(stopped)
+    run = again(stopped, parse={"regex": r"(8) points"})
+    assert services.run_resume(run)
+    run = work(run)
+    assert (run.state, run.scored, len(judge.requests)) == ("finished", 250, 150)
+
+
+def test_replies_that_still_come_are_waited_for(stopped: Run) -> None:
+    services.run_resume(stopped)
+    assert store.lease(stopped.pk, "test:1:1")
+    stopping.run_pause(stopped)
+    found = run_metric(stopped)
+    definition = read_by(reparse.definition_now(found), parse=BY_REGEX)
+    assert reparse.run_reparse(run=stopped, run_metric=found, definition=definition, user=None) == 0
+    assert stopped.chunks.filter(done=False).count() == 2
+    assert not found.readings.exists()
+
+
+def test_a_spent_budget_does_not_keep_a_run_from_what_is_free(run: Run, judge: ScriptedJudge) -> None:
+    Run.objects.filter(pk=run.pk).update(budget_calls=6)
+    run = again(run, parse=BY_REGEX)
+    assert (run.state, run.scored) == ("finished", 6)
+
+
+def test_a_run_that_spent_its_budget_can_be_read_anew_and_then_given_more(
+    stopped: Run, alice: User, client_of: ClientOf
+) -> None:
+    Run.objects.filter(pk=stopped.pk).update(budget_calls=100, calls=100, problem="budget_calls")
+    run = again(stopped, parse=BY_REGEX)
+    assert (run.state, run.scored) == ("cancelled", 100)
+    address = reverse("runs:detail", args=("physics", run.pk))
+    assert 'name="budget_calls"' in client_of(alice).get(address).content.decode()
+    client_of(alice).post(reverse("runs:resume", args=("physics", run.pk)), {"budget_calls": ""})
+    assert work(run).scored == 250
+
+
+def test_the_page_of_a_stopped_run_says_what_comes_of_it(
+    stopped: Run, alice: User, client_of: ClientOf
+) -> None:
+    place = reverse("runs:read_again", args=("physics", stopped.pk, run_metric(stopped).pk))
+    page = client_of(alice).get(place).content.decode()
+    assert "150 judgements of this run are not done yet" in page
+    assert "disabled" not in page
+    assert (
+        place in client_of(alice).get(reverse("runs:detail", args=("physics", stopped.pk))).content.decode()
+    )
+    services.run_resume(stopped)
+    assert "The run is in progress." in client_of(alice).get(place).content.decode()
+
+
+def test_replies_are_read_anew_and_nobody_is_asked(run: Run, judge: ScriptedJudge) -> None:
+    assert (run.unparsed, len(judge.requests)) == (6, 6)
+    run = again(run, parse=BY_REGEX)
+    assert (run.state, run.scored, run.unparsed, run.total) == ("finished", 6, 0, 6)
+    assert set(run.judgements.filter(current=True).values_list("score", flat=True)) == {8.0}
+    assert len(judge.requests) == 6
+
+
+def test_the_earlier_attempts_and_their_replies_stay(run: Run) -> None:
+    run = again(run, parse=BY_REGEX)
+    earlier = run.judgements.filter(current=False)
+    assert set(earlier.values_list("state", "attempt")) == {("unparsed", 1)}
+    assert set(JudgeReply.objects.values_list("judgement", flat=True)) == {one.pk for one in earlier}
+
+
+def test_nothing_is_counted_as_asked_twice(run: Run) -> None:
+    before = (run.calls, run.prompt_tokens)
+    run = again(run, parse=BY_REGEX)
+    assert (run.calls, run.prompt_tokens) == before
+
+
+def test_a_reading_of_a_reading_still_knows_who_asked(run: Run) -> None:
+    again(run, parse=BY_REGEX)
+    run = again(run, parse={"regex": r"say (\d)"})
+    third = run.judgements.filter(current=True).first()
+    assert third is not None
+    assert third.attempt == 3
+    assert third.asked_by is not None
+    assert third.asked_by.attempt == 1
+
+
+def test_a_postprocess_reads_the_stored_replies_and_what_preprocess_did(run: Run) -> None:
+    found = run_metric(run)
+    script = "def postprocess(judge_resps, **kwargs):\n    return len(judge_resps[0].content)\n"
+    definition = structs.replace(reparse.definition_now(found), postprocess=script)
+    reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
+    work(run)
+    assert set(run.judgements.filter(current=True).values_list("score", flat=True)) == {float(len(REPLY))}
+
+
+def test_a_retry_after_that_asks_anew_and_reads_the_new_way(run: Run, judge: ScriptedJudge) -> None:
+    run = again(run, parse={"regex": r"(\d+) stars"})
+    judge.server.script = lambda _: "3 stars"
+    services.run_retry(run, ("unparsed",))
+    run = work(run)
+    assert (run.scored, len(judge.requests)) == (6, 12)
+
+
+def test_pages_and_downloads_read_the_replies_of_who_asked(
+    run: Run, alice: User, client_of: ClientOf
+) -> None:
+    run = again(run, parse=BY_REGEX)
+    now = run.judgements.filter(current=True).order_by("position").first()
+    assert now is not None
+    page = client_of(alice).get(f"/p/physics/runs/{run.pk}/judgements/{now.pk}/", {"tab": "reply"})
+    assert REPLY in page.text
+    told = [json.loads(line) for line in jsonl_lines(run)]
+    assert {(one["attempt"], one["judges"][0]["verdict"]) for one in told} == {(2, 8)}
+    assert {one["judges"][0]["reply"]["content"] for one in told} == {REPLY}
+
+
+def test_the_report_uses_the_scale_by_which_the_replies_are_read(run: Run) -> None:
+    found = run_metric(run)
+    definition = structs.replace(read_by(reparse.definition_now(found), parse=BY_REGEX), max_score=20)
+    reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
+    assert metrics_of(work(run))[found.pk].high == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "fits"),
+    [
+        ({"parse": BY_REGEX}, True),
+        ({"template": "other"}, False),
+        ({"system_prompt": "Be strict."}, False),
+        ({"repeats": 2}, False),
+    ],
+)
+def test_only_versions_that_ask_the_same_are_offered(
+    change: dict[str, object], fits: bool, run: Run, metric: Metric
+) -> None:
+    first = MetricDefinition.from_json(MetricVersion.objects.get(metric=metric).definition)
+    metric_edit(metric=metric, definition=read_by(first, **change), based_on=1, user=None)
+    assert bool(reparse.fitting_versions(run_metric(run))) is fits
+
+
+def address(run: Run) -> str:
+    return f"/p/physics/runs/{run.pk}/read-again/{run_metric(run).pk}/"
+
+
+def test_a_version_is_chosen_on_the_page(run: Run, metric: Metric, alice: User, client_of: ClientOf) -> None:
+    first = MetricDefinition.from_json(MetricVersion.objects.get(metric=metric).definition)
+    metric_edit(metric=metric, definition=read_by(first, parse=BY_REGEX), based_on=1, user=None)
+    client = client_of(alice)
+    assert 'value="2"' in client.get(address(run)).text
+    page = client.post(address(run), {"version": "2"}, follow=True)
+    assert "Re-parsing 6 judgements" in page.text
+    assert work(run).scored == 6
+
+
+SETTINGS = {"parse-0": "regex", "pattern-0": r"(\d+) points", "min_score": "1", "max_score": "10"}
+
+
+def test_settings_are_tried_on_the_page_before_they_are_used(
+    run: Run, alice: User, client_of: ClientOf
+) -> None:
+    client = client_of(alice)
+    page = client.post(address(run), {**SETTINGS, "try": "1"})
+    assert page.text.count("<strong title=") == 6
+    assert run.judgements.count() == 6
+    client.post(address(run), {**SETTINGS, "begin": "1"})
+    assert work(run).scored == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"pattern-0": "("}, "Invalid regular expression"), ({"min_score": "10"}, "must be above")],
+)
+def test_a_mistake_in_the_settings_is_marked(
+    change: dict[str, str], says: str, run: Run, alice: User, client_of: ClientOf
+) -> None:
+    page = client_of(alice).post(address(run), {**SETTINGS, **change, "begin": "1"})
+    assert (page.status_code, says in page.text) == (422, True)
+
+
+@pytest.mark.parametrize(("name", "status"), [("alice", 200), ("bob", 403), ("rita", 403), ("charlie", 404)])
+def test_who_may_run_may_read_again(
+    name: str, status: int, run: Run, cast: dict[str, User], client_of: ClientOf
+) -> None:
+    assert client_of(cast[name]).get(address(run)).status_code == status
+
+
+def test_a_run_that_is_under_way_is_not_read_again(run: Run) -> None:
+    Run.objects.update(state="running")
+    found = run_metric(run)
+    definition = reparse.definition_now(found)
+    assert reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None) == 0
+
+
+def test_overrides_that_stay_in_force_are_told_before(
+    run: Run, alice: User, bob: User, client_of: ClientOf
+) -> None:
+    address = reverse("runs:read_again", args=("physics", run.pk, run_metric(run).pk))
+    assert "stay in force" not in client_of(alice).get(address).text
+    for judgement in run.judgements.order_by("position")[:2]:
+        override_add(judgement=judgement, value=7, reason="so", by=bob)
+    assert "2 overrides still apply." in client_of(alice).get(address).text

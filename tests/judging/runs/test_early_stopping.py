@@ -1,0 +1,56 @@
+"""A run that may end early ends when its answer is known, and not before."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.core.judges.scripted import Answer, Received, ScriptedJudge
+from judging.runs import planning, services
+from judging.runs.models import Run, RunState
+from judging.runs.services import RunOptions
+from tests.judging.working import work
+from tests.make import a_metric, a_project, a_run, a_version
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def steady(asked: Received) -> Answer:
+    return Answer("Score: [[7]]", delay=0.1)
+
+
+def early(judge: ScriptedJudge, width: float | None, rows: int = 1500) -> Run:
+    version = a_version(a_project(), rows=rows, models=("alpha",))
+    return a_run(version, a_metric(judge.url), manner=RunOptions(stop_width=width))
+
+
+def test_a_run_ends_when_its_mean_is_known() -> None:
+    with ScriptedJudge(steady) as judge:
+        run = work(early(judge, 0.5))
+    assert (run.state, run.problem) == (RunState.CANCELLED, "settled")
+    assert 0 < run.scored < 1500
+
+
+def test_what_was_left_is_judged_when_somebody_wants_it() -> None:
+    with ScriptedJudge(steady) as judge:
+        run = work(early(judge, 0.5, rows=1000))
+        services.run_resume(run)
+        run = work(run)
+    assert (run.state, run.scored, run.problem) == (RunState.FINISHED, 1000, "")
+
+
+def test_a_mean_that_is_not_known_exactly_enough_is_judged_to_the_end() -> None:
+    with ScriptedJudge("[[7]]") as judge:
+        assert work(early(judge, 0.001, rows=120)).state == RunState.FINISHED
+
+
+def test_rows_are_judged_in_random_order_only_where_a_run_may_end_early(db: None) -> None:
+    with ScriptedJudge("[[7]]") as judge:
+        runs = [early(judge, width, rows=40) for width in (None, 0.5)]
+    for run in runs:
+        planning.plan(run.pk)
+    plain, drawn = (
+        list(run.judgements.order_by("position").values_list("row__line", flat=True)) for run in runs
+    )
+    assert plain == list(range(1, 41))
+    assert sorted(drawn) == plain
+    assert drawn != plain

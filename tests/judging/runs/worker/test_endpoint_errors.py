@@ -1,0 +1,106 @@
+"""A wrong key or model pauses a run after a few requests, and says what to do."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from evalsite.accounts.models import Project, User
+from judging.core.judges.retry import RetryPolicy
+from judging.core.judges.scripted import Answer, ScriptedJudge, refusal
+from judging.endpoints.models import Endpoint
+from judging.runs import services
+from judging.runs.models import Run, RunState
+from tests.conftest import ClientOf
+from tests.judging.working import an_endpoint, run_on, work, worked_by
+from tests.make import a_metric, a_project, a_run, a_version
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HOPELESS = RetryPolicy().max_consecutive_failures or 0
+
+
+def refused(rows: int = 300) -> tuple[Endpoint, Run]:
+    """A run whose judge does not take the key."""
+    with ScriptedJudge(refusal(401, "invalid key")) as judge:
+        endpoint = an_endpoint(a_project(), judge.url, concurrency=8)
+        return endpoint, worked_by(run_on(endpoint, rows), 1)
+
+
+def test_a_wrong_key_pauses_the_run_after_a_few_errors() -> None:
+    _, run = refused()
+    assert (run.state, run.problem, run.errors) == (RunState.PAUSED, "bad_key", HOPELESS)
+    assert run.problem_detail.startswith("judge: ")
+    assert not run.chunks.exclude(owner="").exists()
+
+
+def test_what_is_under_way_when_it_is_found_out_is_all_that_is_asked_in_vain() -> None:
+    _, run = refused()
+    assert run.calls <= HOPELESS + 8
+
+
+def test_a_run_that_was_mended_goes_on_with_the_rest_and_retries_what_failed() -> None:
+    endpoint, run = refused(rows=40)
+    with ScriptedJudge("[[5]]") as judge:
+        moved_to(run, endpoint, judge.url)
+        assert services.run_resume(run)
+        assert (worked_by(run, 1).state, Run.objects.get(pk=run.pk).scored) == ("finished", 30)
+        assert services.run_retry(run) == HOPELESS
+        assert worked_by(run, 1).scored == 40
+
+
+def test_a_paused_run_is_resumed_with_its_errors_at_once() -> None:
+    endpoint, run = refused(rows=40)
+    with ScriptedJudge("[[5]]") as judge:
+        moved_to(run, endpoint, judge.url)
+        assert services.run_retry(run) == HOPELESS
+        assert worked_by(run, 1).scored == 40
+
+
+def moved_to(run: Run, endpoint: Endpoint, url: str) -> None:
+    """As if the server had been mended: tests cannot start one at the old address again."""
+    metric = run.metrics.get()
+    metric.definition = metric.definition.replace(endpoint.url, url)
+    metric.save()
+
+
+def test_refusals_between_replies_do_not_pause() -> None:
+    def every_other(asked: object) -> Answer:
+        every_other.count += 1  # type: ignore[attr-defined]
+        return refusal(403, "not this one") if every_other.count % 2 else Answer("[[5]]")  # type: ignore[attr-defined]
+
+    every_other.count = 0  # type: ignore[attr-defined]
+    with ScriptedJudge(every_other) as judge:
+        endpoint = an_endpoint(a_project(), judge.url, concurrency=1)
+        run = worked_by(run_on(endpoint, 40), 1)
+    assert (run.state, run.errors) == (RunState.FINISHED, 20)
+
+
+def test_a_missing_variable_for_the_key_pauses_without_a_request() -> None:
+    run = work(
+        a_run(a_version(a_project(), rows=100), a_metric("http://127.0.0.1:9/v1", api_key_env="NOWHERE_SET"))
+    )
+    assert (run.state, run.problem, run.calls) == (RunState.PAUSED, "key_missing", 0)
+
+
+@pytest.mark.django_db
+def test_the_page_says_what_to_do(project: Project, alice: User, client_of: ClientOf) -> None:
+    run = a_run(a_version(project), a_metric("http://127.0.0.1:9/v1"))
+    Run.objects.filter(pk=run.pk).update(
+        state="paused", problem="bad_key", problem_detail="judge: no", errors=2
+    )
+    page = client_of(alice).get(reverse("runs:detail", args=(project.slug, run.pk))).content.decode()
+    assert "Enter the key again in the endpoint" in page
+    assert "Resume and retry 2 errors" in page
+
+
+@pytest.mark.django_db
+def test_a_paused_page_hears_that_somebody_resumed(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    run = a_run(a_version(project), a_metric("http://127.0.0.1:9/v1"))
+    Run.objects.filter(pk=run.pk).update(state="paused", problem="budget_calls", budget_calls=1, calls=1)
+    client, address = client_of(alice), reverse("runs:detail", args=(project.slug, run.pk))
+    asks = {"seen": "paused", "only": "state"}
+    assert client.get(address, asks, headers={"HX-Request": "true"}).status_code == 204
+    Run.objects.filter(pk=run.pk).update(state="running", problem="")
+    assert client.get(address, asks, headers={"HX-Request": "true"})["HX-Refresh"] == "true"

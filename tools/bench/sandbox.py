@@ -1,0 +1,117 @@
+"""Figures of the sandbox: scripts and templates in batches, beside the same functions called bare; a fresh worker."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jinja2
+
+from judging.core.prompts import RenderItem, render
+from judging.core.sandbox.pool import Sandbox
+from judging.core.scripts import run_preprocess
+from tools.bench.engine import Figure
+
+TEMPLATE = """Question: {{ data.question }}
+Reference: {{ data.ref_answer }}
+Answer: {{ response.content }}
+Score: [[n]]"""
+SCRIPT = """
+def preprocess(data, resp):
+    resp["length"] = len(resp["content"])
+    return "answer" in resp["content"]
+"""
+ITEMS = 10_000
+FRESH = 200
+WANTED_RATE = 20_000
+WANTED_MS = 5.0
+
+Pair = tuple[dict[str, Any], dict[str, Any]]
+
+
+def sandbox_figures() -> Iterator[Figure]:
+    pairs = [pair(number) for number in range(ITEMS)]
+    items = [RenderItem(data, response) for data, response in pairs]
+    yield _rate(
+        "preprocess calls a second of one core",
+        lambda sandbox: run_preprocess(sandbox, SCRIPT, pairs),
+        bare_preprocess(pairs),
+    )
+    yield _rate(
+        "renders a second of one core", lambda sandbox: render(sandbox, TEMPLATE, items), bare_render(pairs)
+    )
+    yield _fresh_worker(pairs[:1])
+
+
+def pair(number: int) -> Pair:
+    """Data and response of about 1,500 bytes together."""
+    filler = "the quick brown fox jumps over the lazy dog " * 11
+    question = f"question {number} {filler}"
+    data = {
+        "messages": [{"role": "user", "content": question}],
+        "question": question,
+        "gt": None,
+        "history": None,
+        "ref_answer": "forty-two",
+        "id": number,
+    }
+    return data, {"content": f"answer {number} {filler}", "reasoning_content": None, "tool_calls": None}
+
+
+def bare_preprocess(pairs: list[Pair]) -> float:
+    """Processor seconds of the calls alone, each on a copy of its own, in this process."""
+    names: dict[str, Any] = {}
+    exec(SCRIPT, names)  # noqa: S102 - the script above
+    texts = [json.dumps(one) for one in pairs]
+    before = time.process_time()
+    for text in texts:
+        data, response = json.loads(text)
+        names["preprocess"](data, response)
+    return time.process_time() - before
+
+
+def bare_render(pairs: list[Pair]) -> float:
+    """Processor seconds of Jinja2's own renders, in this process."""
+    template = jinja2.Environment(autoescape=False).from_string(TEMPLATE)  # noqa: S701 - a prompt is no HTML
+    before = time.process_time()
+    for data, response in pairs:
+        template.render(data=data, response=response)
+    return time.process_time() - before
+
+
+def processor_seconds(use: Callable[[Sandbox], object]) -> float:
+    """Of this process and all of a sandbox's, from its start to its end."""
+    before = _used()
+    with Sandbox() as sandbox:
+        use(sandbox)
+    return _used() - before
+
+
+def _used() -> float:
+    whom = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, whom))
+
+
+def _rate(name: str, use: Callable[[Sandbox], object], bare: float) -> Figure:
+    """By processor time, so that whatever else runs on the machine does not count."""
+    starting = processor_seconds(lambda sandbox: sandbox.level)
+    seconds = processor_seconds(use) - starting
+    rate = ITEMS / seconds
+    detail = f"{seconds / ITEMS * 1e6:.0f} µs each with everything, bare {bare / ITEMS * 1e6:.0f} µs"
+    return Figure(name, rate, f">= {WANTED_RATE}", rate >= WANTED_RATE, detail)
+
+
+def _fresh_worker(pairs: list[Pair]) -> Figure:
+    with Sandbox() as sandbox:
+        run_preprocess(sandbox, SCRIPT, pairs)
+        took = []
+        for _ in range(FRESH):
+            before = time.perf_counter()
+            run_preprocess(sandbox, SCRIPT, pairs)
+            took.append((time.perf_counter() - before) * 1000)
+    median = sorted(took)[FRESH // 2]
+    detail = f"median of {FRESH}, one after the other; the slowest {max(took):.1f} ms"
+    return Figure("one call in a fresh worker, ms", median, f"< {WANTED_MS:g}", median < WANTED_MS, detail)
