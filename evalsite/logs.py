@@ -39,7 +39,7 @@ def _of_environment() -> Iterable[str]:
 
 
 class Line(logging.Formatter):
-    """`2026-11-21 12:00:00,000 INFO judging.pump: text`, a traceback below."""
+    """`2026-11-21 12:00:00,000 INFO judging.run_worker: text`, a traceback below."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")

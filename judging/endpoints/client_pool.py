@@ -20,7 +20,7 @@ from judging.endpoints.client import EndpointClient, RunInThread
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import default_concurrency, judge_settings, unusable
 
-log = logging.getLogger("judging.pump")
+log = logging.getLogger("judging.run_worker")
 
 ALLOCATE_SECONDS = 1.0
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 from judging.core.judges.client import HttpClients
 from judging.core.judges.errors import MAYBE_SETTING_CODES, SETTING_CODES, JudgeError
@@ -45,37 +42,28 @@ class SpendingLimit(Protocol):
     def end_call(self, reply: Reply | None, failed: bool, endpoint: int | None) -> None: ...
 
 
+class Waiting(Protocol):
+    """Whoever waits for the replies to requests, such as a judgement that is being made."""
+
+    def request_sent(self) -> None:
+        """Called before each request."""
+        ...
+
+    def request_ended(self, *, failed: bool) -> None:
+        """`failed`: without any reply."""
+        ...
+
+
 @dataclass(slots=True)
 class RunGate:
-    """Whether a run may send requests, and which of its tasks wait for one in flight. With an `error` it is about to
-    be paused."""
+    """Whether a run may send requests. With an `error` it is about to be paused."""
 
     run: int
     project: int
     weight: float
     spending: SpendingLimit
     open: bool = True
-    calls: Counter[asyncio.Task[Any]] = field(default_factory=Counter)  # in flight, by the task that waits
-    note: Callable[[asyncio.Task[Any]], None] | None = None  # called before each request
-    note_failed: Callable[[asyncio.Task[Any]], None] | None = None  # and after one without any reply
     error: EndpointError | None = None
-
-    @property
-    def in_flight(self) -> set[asyncio.Task[Any]]:
-        return set(self.calls)
-
-    def begin(self, task: asyncio.Task[Any]) -> None:
-        self.spending.begin()
-        self.calls[task] += 1
-        if self.note is not None:
-            self.note(task)
-
-    def end(self, task: asyncio.Task[Any], *, failed: bool) -> None:
-        self.calls[task] -= 1
-        if not self.calls[task]:
-            del self.calls[task]
-        if failed and self.note_failed is not None:
-            self.note_failed(task)
 
 
 class RequestGuard:
@@ -86,13 +74,13 @@ class RequestGuard:
         gate: RunGate,
         client: EndpointClient,
         endpoint: int | None,
-        task: asyncio.Task[Any],
+        waiting: Waiting,
         max_outage: float,
     ) -> None:
         self.gate = gate
         self.client = client
         self.endpoint = endpoint
-        self.task = task
+        self.waiting = waiting
         self.max_outage = max_outage
         self.reservation: Reservation | None = None
 
@@ -102,11 +90,12 @@ class RequestGuard:
         await self.gate.spending.room()
         if not self.gate.open:
             raise Abandoned
-        self.gate.begin(self.task)
+        self.gate.spending.begin()
+        self.waiting.request_sent()
 
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:
         answered = reply or (error.reply if error else None)
-        self.gate.end(self.task, failed=error is not None and answered is None)
+        self.waiting.request_ended(failed=error is not None and answered is None)
         self.gate.spending.end_call(answered, reply is None, self.endpoint)
         if reply is not None or error is not None:
             self.client.record(reply, error, self.reservation)
@@ -127,9 +116,7 @@ class Caller:
         self.trusting = replace(policy, suspect_parameters=False)
         self.learnt: set[tuple[int, frozenset[str]]] = set()
 
-    async def call(
-        self, model: ModelConnection, request: Request, task: asyncio.Task[Any]
-    ) -> AskResult | Failure:
+    async def call(self, model: ModelConnection, request: Request, waiting: Waiting) -> AskResult | Failure:
         """How the request ended, or why it was not sent. Raises Abandoned where the run may send no more."""
         if model.failure:
             self._count_failure(model, model.failure)
@@ -138,7 +125,7 @@ class Caller:
         try:
             if not self.gate.open or self.gate.error:
                 raise Abandoned
-            asked = await self._ask(model, request, task)
+            asked = await self._ask(model, request, waiting)
             error = asked.error
             self._count_failure(model, Failure(error.code, error.message) if error else None)
             return asked
@@ -167,14 +154,16 @@ class Caller:
             return True
         return failure.code in MAYBE_SETTING_CODES and not model.answered
 
-    async def _ask(self, model: ModelConnection, request: Request, task: asyncio.Task[Any]) -> AskResult:
+    async def _ask(self, model: ModelConnection, request: Request, waiting: Waiting) -> AskResult:
         asked = await ask_with_retries(
             self.clients.of(model.settings),
             model.settings,
             request,
             policy=self.trusting if model.answered else self.policy,
             random=self.random,
-            guard=RequestGuard(self.gate, model.client, model.endpoint, task, self.policy.max_outage_seconds),
+            guard=RequestGuard(
+                self.gate, model.client, model.endpoint, waiting, self.policy.max_outage_seconds
+            ),
         )
         if asked.reply is not None:
             model.answered = True

@@ -11,14 +11,16 @@ import msgspec
 from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
+from django_tasks import task
 
 from evalsite.tasks import workers
 from judging.core.statistics.frame import Kind
 from judging.core.statistics.report import report
-from judging.reports import selectors, tasks
+from judging.core.statistics.verdicts import counted
+from judging.reports import selectors
 from judging.reports.frames import features_of_answers, run_frame
 from judging.reports.models import KeptFigures, KeptMeans
-from judging.reports.pairing import ItemMeans, means_of, means_of_judgements
+from judging.reports.pairing import ItemMeans, means_of
 from judging.reports.rule_lines import RuleFigures, rule_figures
 from judging.runs.models import Run
 
@@ -83,7 +85,7 @@ def for_page(run: Run) -> Kept | None:
     kept = _stored(run)
     if kept is None or kept.due(run):
         if KeptFigures.objects.filter(run=run, wanted=True).exists():
-            workers.wake(tasks.work_out_figures)
+            workers.wake(work_out_figures)
         else:
             _have_made(run)
     return kept
@@ -98,7 +100,13 @@ def want(run_id: int) -> None:
 
 def _have_made(run: Run) -> None:
     KeptFigures.objects.update_or_create(run=run, defaults={"wanted": True})
-    workers.wake(tasks.work_out_figures)
+    workers.wake(work_out_figures)
+
+
+@task(queue_name=workers.DATA)
+def work_out_figures() -> None:
+    """Work out large runs' figures for the pages that wait for them."""
+    keep_wanted()
 
 
 def keep_wanted() -> None:
@@ -131,9 +139,9 @@ def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
     if len(candidates) < 2:
         return
     for metric_id, metric in selectors.metrics_of(run).items():
-        kind = made.figures.kind(metric.name)
+        mine, kind = counted(judgements, metric), made.figures.kind(metric.name)
         for candidate_id, name in candidates.items():
-            means = means_of(judgements, metric.name, name, kind)
+            means = means_of(mine, name, kind)
             KeptMeans.objects.create(
                 run=run, run_metric_id=metric_id, candidate_id=candidate_id, packed=means.packed()
             )
@@ -145,9 +153,9 @@ def item_means(
     """What the items got that a run's figures are of, by ids of the metric and the candidates; None while a worker
     works them out."""
     if run.total <= FEW:
-        judgements = selectors.current_judgements(run, run_metric=metric, candidate__in=candidates)
-        kind = figures.kind(selectors.metrics_of(run)[metric].name)
-        return means_of_judgements(judgements, metric, candidates, kind)
+        scale, names = selectors.metrics_of(run)[metric], selectors.candidates_of(run)
+        mine, kind = counted(run_frame(run), scale), figures.kind(scale.name)
+        return [means_of(mine, names[one], kind) for one in candidates]
     kept = KeptMeans.objects.filter(run=run, run_metric=metric, candidate__in=candidates)
     packed = dict(kept.values_list("candidate_id", "packed"))
     if len(packed) < 2:

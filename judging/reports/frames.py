@@ -11,7 +11,6 @@ from django.db.models import F
 
 from datasets.core.variables import response_data
 from datasets.models import Response
-from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import Verdict as Said
 from judging.core.statistics.frame import (
@@ -68,11 +67,6 @@ def run_frame(run: Run, people: Iterable[Run] = ()) -> DataFrame:
     return ordered(joined(frames))
 
 
-def shown_name(name: str, version: int) -> str:
-    """A candidate's name in figures: references are kept with a version of their own, 0."""
-    return REFERENCE if version == 0 and name == REFERENCE_NAME else name
-
-
 def _names(runs: Sequence[Run]) -> list[str]:
     """Every candidate, those of the run first and in the order of its data, the reference last."""
     found: dict[str, None] = {}
@@ -80,7 +74,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
         there = run.run_candidates.order_by("candidate").values_list(
             "candidate__name", "candidate__version__number"
         )
-        found |= dict.fromkeys(shown_name(*one) for one in there)
+        found |= dict.fromkeys(selectors.shown_name(*one) for one in there)
     return sorted(found, key=REFERENCE.__eq__)
 
 
@@ -144,7 +138,7 @@ def _given(run: Run, definitions: Definitions) -> Iterator[Verdict]:
         by, source = _author(given, raters, authors)
         yield Verdict(
             metric=given["run_metric__name"],
-            candidate=shown_name(given["candidate__name"], given["candidate__version__number"]),
+            candidate=selectors.shown_name(given["candidate__name"], given["candidate__version__number"]),
             row=given["row__line"],
             response=given["response__number"],
             state=given["state_in_force"],
@@ -174,7 +168,11 @@ def _author(given: dict[str, Any], raters: dict[int, str], authors: dict[str, Au
 
 def _other(given: dict[str, Any]) -> str | None:
     name = given["other_response__candidate__name"]
-    return None if name is None else shown_name(name, given["other_response__candidate__version__number"])
+    return (
+        None
+        if name is None
+        else selectors.shown_name(name, given["other_response__candidate__version__number"])
+    )
 
 
 def _or_nan(value: float | None) -> float:
@@ -197,7 +195,7 @@ def _adjudicated(run: Run) -> Iterator[Verdict]:
             outcome = outcome_of_value(value)
             yield Verdict(
                 metric=metrics[int(number)],
-                candidate=shown_name(item[parts[2]], item[parts[3]]),
+                candidate=selectors.shown_name(item[parts[2]], item[parts[3]]),
                 row=item["row__line"],
                 response=item["response__number"],
                 state=outcome.state,
@@ -284,7 +282,7 @@ def features_of_answers(run: Run) -> DataFrame:
         "raw",
     )
     answers = (
-        (shown_name(name, version), line, number, _text(raw))
+        (selectors.shown_name(name, version), line, number, _text(raw))
         for name, version, line, _, number, raw in found.annotate(part=F("row__line") % every)
         .filter(part=0)
         .values_list(*parts)

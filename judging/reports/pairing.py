@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judging.core.statistics.frame import Judgement, Kind, Metric, judgement_frame, of_kind, ordered
+from judging.core.statistics.frame import Kind, of_kind
 from judging.core.statistics.means import item_means
 from judging.core.statistics.numeric import Bools, Floats, Ints
 from judging.core.statistics.pairs import TIE
@@ -93,18 +92,7 @@ def pair_items(first: ItemMeans, second: ItemMeans) -> PairItems:
     return PairItems(lines[order], a[order], b[order])
 
 
-def means_of_judgements(
-    judgements: Iterable[Judgement], metric: Hashable, candidates: Sequence[Hashable], kind: Kind | None
-) -> list[ItemMeans]:
-    """Of each candidate, from judgements of one metric as `judgement_frame` takes them; `kind` is what its mean is
-    over."""
-    names = {candidate: str(place) for place, candidate in enumerate(candidates)}
-    table = ordered(judgement_frame(judgements, {metric: Metric("")}, names))
-    return [means_of(table, "", name, kind) for name in names.values()]
-
-
-def means_of(judgements: DataFrame, metric: str, candidate: str, kind: Kind | None) -> ItemMeans:
-    """Of a cell, over its values of one kind."""
-    here = (judgements["metric"] == metric) & (judgements["candidate"] == candidate)
-    means = item_means(of_kind(judgements[here], kind)).dropna()
+def means_of(judgements: DataFrame, candidate: str, kind: Kind | None) -> ItemMeans:
+    """Of a candidate, over its values of one kind, among what a metric's cells are made of (`counted`)."""
+    means = item_means(of_kind(judgements[(judgements["candidate"] == candidate).to_numpy()], kind)).dropna()
     return ItemMeans(np.asarray(means.index, dtype=np.int64), np.asarray(means, dtype=np.float64))

@@ -13,10 +13,11 @@ from django.utils import timezone
 from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Row
+from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import TRUNCATED
+from judging.core.statistics.frame import REFERENCE, Metric
 from judging.core.statistics.frame import Judgement as Told
-from judging.core.statistics.frame import Metric
 from judging.runs.filters import Filters, matching
 from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Reading, Run
 
@@ -26,13 +27,12 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def current_judgements(run: Run, **only: Any) -> Iterator[Told]:
+def current_judgements(run: Run) -> Iterator[Told]:
     """The newest attempt at every response as `judgement_frame` wants it, with the values in force.
 
-    `only` narrows it to a metric or candidates, by field. Streamed: a million judgements never stand in memory as
-    Python objects.
+    Streamed: a million judgements never stand in memory as Python objects.
     """
-    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None, **only)
+    found = Judgement.objects.filter(run=run, current=True, rater=None, source=None)
     found = found.order_by("position")  # as rows and responses lie in their tables: a third of the time
     for metric, candidate, line, number, state, value in found.values_list(*_COLUMNS).iterator(BATCH):
         yield metric, candidate, line, number, state, value, None
@@ -68,8 +68,15 @@ def definitions_of(run: Run) -> dict[int, MetricDefinition]:
 
 
 def candidates_of(run: Run) -> dict[int, str]:
-    """The names of the run's candidates, in the order of its data, by key."""
-    return dict(run.run_candidates.order_by("candidate").values_list("candidate_id", "candidate__name"))
+    """The names of the run's candidates in figures, in the order of its data, by key."""
+    found = run.run_candidates.order_by("candidate")
+    named = found.values_list("candidate", "candidate__name", "candidate__version__number")
+    return {pk: shown_name(name, version) for pk, name, version in named}
+
+
+def shown_name(name: str, version: int) -> str:
+    """A candidate's name in figures: references are kept with a version of their own, 0."""
+    return REFERENCE if version == 0 and name == REFERENCE_NAME else name
 
 
 def truncated_of(run: Run) -> int:

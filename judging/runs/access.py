@@ -1,4 +1,4 @@
-"""The one door to runs and their judgements: a function here returns the object or raises."""
+"""The only way to runs and their judgements: a function here returns the object or raises."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from django.http import Http404, HttpRequest
 
 from evalsite import access
 from evalsite.access import May
-from judging.runs.models import WITHOUT_WORKERS, Judgement, Run, RunMetric
+from judging.runs.models import Judgement, Run, RunMetric
 
 
 def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEMENTS) -> Run:
     """A run of the project called `slug`. Raises Http404 or PermissionDenied.
 
-    One that no worker judges cannot be steered: for May.RUN it is not there.
+    What no worker judges (human evaluations, imported results) is not found for May.RUN.
     """
     project = access.get_project(request, slug, may)
     run = Run.objects.select_related("version__dataset", "created_by").filter(project=project, pk=pk).first()
-    if run is None or (run.kind in WITHOUT_WORKERS and may == May.RUN):
+    if run is None or (not run.by_workers and may == May.RUN):
         raise Http404
     run.project = project
     return run

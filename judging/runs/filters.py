@@ -14,7 +14,6 @@ from django.utils.http import urlencode
 from datasets.models import Response, Row
 from evalsite.web.numbers import whole
 from judging.runs.models import (
-    PEOPLE,
     Judgement,
     JudgementQuerySet,
     JudgementState,
@@ -186,9 +185,9 @@ ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="", override_value__isnu
 
 
 def _of_row(run: Run, line: int) -> Q:
-    """By the row's responses, which have an index; a rater's judgement has none, and people's runs are small."""
+    """By the row's responses, which have an index; raters' and imported ones have none, but few judgements."""
     rows = Row.objects.filter(version=run.version_id, line=line).values("pk")
-    if run.kind == PEOPLE:
+    if not run.by_workers:
         return Q(row__in=rows)
     of_reference = Q(row__version__dataset=run.version.dataset_id, row__version__number=0, row__line__in=rows)
     responses = Response.objects.filter(Q(row__in=rows) | of_reference if run.imported else Q(row__in=rows))

@@ -59,6 +59,12 @@ class JudgementState(models.TextChoices):
 SETTLED = "settled"  # the problem of a run that ended early because its answer was known
 
 
+class RunQuerySet(models.QuerySet["Run"]):
+    def by_workers(self) -> RunQuerySet:
+        """Runs whose judgements workers make."""
+        return self.exclude(kind__in=WITHOUT_WORKERS)
+
+
 class Run(models.Model):
     """Metrics × candidates over one version. Holds its own frozen copy of all that it judges by."""
 
@@ -111,6 +117,8 @@ class Run(models.Model):
     finished_at = models.DateTimeField(null=True)
     archived_at = models.DateTimeField(null=True)
 
+    objects = RunQuerySet.as_manager()
+
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="run_name_once")]
         indexes = [models.Index(fields=["state"], name="run_by_state")]
@@ -129,12 +137,12 @@ class Run(models.Model):
 
     @property
     def by_people(self) -> bool:
-        """Do raters make its judgements, so that no model can be asked again?"""
+        """Do raters make its judgements?"""
         return self.kind == PEOPLE
 
     @property
     def by_workers(self) -> bool:
-        """Do workers make its judgements, so that it can be steered, and judges asked again?"""
+        """Do workers make its judgements, so that models can be asked again?"""
         return self.kind not in WITHOUT_WORKERS
 
     @property

@@ -193,7 +193,7 @@ def progress_of(
 
 def worker_missing(run: Run) -> str:
     """What keeps a run from being taken up (see engine.obstacle); a lost broker does not stop who works on it."""
-    if not run.by_workers or run.rests:
+    if run.rests or not run.by_workers:
         return ""
     if run.only_worker:
         return "" if workers.is_alive(run.only_worker) else "worker"

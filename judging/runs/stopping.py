@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -13,6 +15,8 @@ from evalsite.audit import Action, record
 from judging.endpoints.requests import EndpointError
 from judging.runs.models import NOT_ENDED, SETTLED, WORKED_ON, Run, RunState
 
+log = logging.getLogger("judging.run_worker")
+
 
 def run_stopped(run_id: int) -> None:
     """It has ended or was paused, or a reply came after that. Call in the transaction that stores it."""
@@ -21,65 +25,59 @@ def run_stopped(run_id: int) -> None:
 
 
 def runs_stopped_before(run_ids: Iterable[int]) -> None:
-    """The same of those among these runs that rest."""
+    """The same for those among these runs that nobody works on."""
     for pk in Run.objects.filter(pk__in=run_ids).exclude(state__in=WORKED_ON).values_list("pk", flat=True):
         run_stopped(pk)
 
 
 @transaction.atomic
-def run_pause(run: Run) -> bool:
-    """Ask no further; replies under way are stored. False if it was not running."""
-    if not Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.PAUSED):
+def _stop(run: Run, action: Action, states: Sequence[str], why: dict[str, Any], **changes: Any) -> bool:
+    """Whether it was in one of the states. `why` goes into the audit log."""
+    if not Run.objects.filter(pk=run.pk, state__in=states).update(**changes):
         return False
     run_stopped(run.pk)
-    record(Action.RUN_PAUSED, project=run.project, thing=run)
+    record(action, project=run.project, thing=run, **why)
     return True
 
 
-@transaction.atomic
+def run_pause(run: Run) -> bool:
+    """Send no further requests; replies under way are stored. False if it was not running."""
+    return _stop(run, Action.RUN_PAUSED, (RunState.RUNNING,), {}, state=RunState.PAUSED)
+
+
 def run_stop_at_budget(run: Run, problem: str) -> bool:
     """Pause a run that has spent what it may. False if it was not running."""
-    going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
-    if not going.update(state=RunState.PAUSED, problem=problem):
-        return False
-    run_stopped(run.pk)
-    record(Action.RUN_PAUSED, project=run.project, thing=run, why=problem)
-    return True
+    changes = {"state": RunState.PAUSED, "problem": problem}
+    return _stop(run, Action.RUN_PAUSED, (RunState.RUNNING,), {"why": problem}, **changes)
 
 
-@transaction.atomic
-def run_stop_at_endpoint(run: Run, trouble: EndpointError) -> bool:
-    """Pause a run whose endpoint must be put right before it can go on. False if it was not running."""
-    words = f"{trouble.endpoint}: {trouble.detail}".removesuffix(": ")
-    going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
-    if not going.update(state=RunState.PAUSED, problem=trouble.code, problem_detail=words):
-        return False
-    run_stopped(run.pk)
-    record(Action.RUN_PAUSED, project=run.project, thing=run, why=trouble.code, endpoint=trouble.endpoint)
-    return True
+def run_stop_at_endpoint(run: Run, error: EndpointError) -> bool:
+    """Pause a run whose endpoint must be fixed before it can go on. False if it was not running."""
+    detail = f"{error.endpoint}: {error.detail}".removesuffix(": ")
+    changes = {"state": RunState.PAUSED, "problem": error.code, "problem_detail": detail}
+    why = {"why": error.code, "endpoint": error.endpoint}
+    return _stop(run, Action.RUN_PAUSED, (RunState.RUNNING,), why, **changes)
 
 
-@transaction.atomic
 def run_cancel(run: Run) -> bool:
     """End a run; what was judged stays, the rest is not run. False if it had ended before."""
-    going = Run.objects.filter(pk=run.pk, state__in=NOT_ENDED)
-    if not going.update(state=RunState.CANCELLED, finished_at=timezone.now()):
-        return False
-    run_stopped(run.pk)
-    record(Action.RUN_CANCELLED, project=run.project, thing=run)
-    return True
+    changes = {"state": RunState.CANCELLED, "finished_at": timezone.now()}
+    return _stop(run, Action.RUN_CANCELLED, NOT_ENDED, {}, **changes)
 
 
 def run_end_early(run: Run) -> bool:
-    """End a run whose answer is known; the rest is not run. False if it was not running."""
+    """End a run whose result is known; the rest is not run. False if it was not running."""
+    changes = {"state": RunState.CANCELLED, "problem": SETTLED, "finished_at": timezone.now()}
+    return _stop(run, Action.RUN_CANCELLED, (RunState.RUNNING,), {"why": SETTLED}, **changes)
+
+
+def run_refuse(run: Run, code: str, detail: str) -> None:
+    """What users wrote is not run where this machine cannot lock it up well enough. The run says why it failed."""
+    log.error("Run %s cannot start: %s %s", run.pk, code, detail)
     going = Run.objects.filter(pk=run.pk, state=RunState.RUNNING)
-    if not going.update(state=RunState.CANCELLED, problem=SETTLED, finished_at=timezone.now()):
-        return False
-    run_stopped(run.pk)
-    record(Action.RUN_CANCELLED, project=run.project, thing=run, why=SETTLED)
-    return True
+    going.update(state=RunState.FAILED, problem=code, problem_detail=detail, finished_at=timezone.now())
 
 
 def stopped_by_endpoint(run: Run) -> bool:
-    """Whether it was paused because an endpoint must be put right."""
+    """Whether it was paused because an endpoint must be fixed."""
     return run.state == RunState.PAUSED and bool(run.problem) and not run.problem.startswith("budget_")

@@ -17,13 +17,13 @@ KEY = "planted-0123456789-key"
 
 
 def record(message: str, *arguments: object) -> logging.LogRecord:
-    return logging.LogRecord("judging.pump", logging.WARNING, "", 0, message, arguments, None)
+    return logging.LogRecord("judging.run_worker", logging.WARNING, "", 0, message, arguments, None)
 
 
 def test_a_json_line_holds_the_usual_fields() -> None:
     told = json.loads(logs.JsonLine().format(record("%s came late", "a reply\nof two lines")))
     assert told["message"] == "a reply\nof two lines came late"
-    assert (told["level"], told["logger"]) == ("WARNING", "judging.pump")
+    assert (told["level"], told["logger"]) == ("WARNING", "judging.run_worker")
 
 
 @pytest.mark.parametrize("formatter", [logs.Line(), logs.JsonLine()])

@@ -65,7 +65,8 @@ class RetryPolicy:
     `max_outage_seconds`: how long requests wait for a server that is down before they fail too.
     `suspect_parameters`: find out what a server refuses without naming it. Switch it off once the endpoint has
     answered such a request, or each bad prompt costs four calls more.
-    `max_consecutive_failures`: so many requests in a row that failed for the endpoint's settings pause a run.
+    `max_consecutive_failures`: so many requests in a row that failed for the endpoint's settings pause a run; None:
+    never.
     """
 
     tries: int = 5

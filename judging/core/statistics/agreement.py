@@ -33,7 +33,7 @@ def krippendorff_alpha(ratings: Floats, level: Level) -> float | None:
     wanted = float((expected * distance).sum())
     if wanted <= 0:
         return None
-    return 1.0 - float((observed * distance).sum()) * float(total - 1) / wanted
+    return finite(1.0 - float((observed * distance).sum()) * float(total - 1) / wanted)
 
 
 def coincidences(ratings: Floats) -> tuple[Floats, Floats] | None:

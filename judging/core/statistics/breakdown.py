@@ -86,7 +86,7 @@ def _deviation(value: str, candidate: str, metric: str, a: Estimate, b: Estimate
     low = high = p = None
     if difference is not None and a.se is not None and b.se is not None and a.se + b.se > 0:
         error = math.hypot(a.se, b.se)
-        df = error**4 / (a.se**4 / (a.clusters - 1) + b.se**4 / (b.clusters - 1))
+        df = 1 / ((a.se / error) ** 4 / (a.clusters - 1) + (b.se / error) ** 4 / (b.clusters - 1))
         reach = t_quantile(0.5 + level / 2, df) * error
         low, high, p = (
             finite(difference - reach),
@@ -98,7 +98,7 @@ def _deviation(value: str, candidate: str, metric: str, a: Estimate, b: Estimate
         candidate=candidate,
         metric=metric,
         items=a.items,
-        difference=difference,
+        difference=None if difference is None else finite(difference),
         ci_low=low,
         ci_high=high,
         p=p,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
 from .distribution import Bins, choose_bins, histogram
 from .document import CategoryShare, Cell, OtherCategories, VarianceShares
 from .frame import KINDS, Kind, Metric, of_kind
-from .means import Estimate, estimate_mean, item_means, item_units, mean_if_all_got, mean_of_items
+from .means import (
+    Estimate,
+    estimate_mean,
+    item_means,
+    item_units,
+    mean_if_all_got,
+    mean_of_items,
+    means_by_row,
+)
 from .numeric import Floats, Ints, same
 from .rates import estimate_rate
 from .repeats import best_at_k, pass_at_k, ranked, sizes_shown, variance_components, worst_at_k
@@ -99,8 +107,7 @@ def _main(means: Floats, units: Ints, scale: Scale, level: float) -> Estimate:
 
 def _counts_and_mean(given: DataFrame, main: Estimate, scale: Scale) -> Cell:
     """Counts, mean and bounds; the rest empty."""
-    counts = given["state"].value_counts().to_dict()
-    kinds = given["kind"].value_counts().to_dict()
+    counts, kinds = _counts(given["state"]), _counts(given["kind"])
     states = {state: int(counts.get(state, 0)) for state in (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)}
     asked = len(given) - states[NO_SCORE]
     low = high = main.mean
@@ -132,6 +139,12 @@ def _counts_and_mean(given: DataFrame, main: Estimate, scale: Scale) -> Cell:
     )
 
 
+def _counts(column: Series[Any]) -> dict[str, int]:
+    """How often each category occurs."""
+    counts = np.bincount(column.cat.codes.to_numpy() + 1, minlength=len(column.cat.categories) + 1)[1:]
+    return dict(zip(column.cat.categories, counts.tolist(), strict=True))
+
+
 def _bounds(given: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
     """The mean had all unscored got the lowest, the highest score; None where an end is unknown."""
     unscored = ~given["state"].isin([SCORED, NO_SCORE])
@@ -152,8 +165,8 @@ def _off_scale(scored: DataFrame, scale: Scale) -> int:
 def _top_share(scored: DataFrame, scale: Scale) -> float | None:
     if scale.high is None or scored.empty:
         return None
-    at_top = scored.assign(value=scored["value"] >= scale.high)
-    return mean_of_items(np.asarray(item_means(at_top), dtype=np.float64))
+    at_top = (scored["value"].to_numpy() >= scale.high).astype(np.float64)
+    return mean_of_items(means_by_row(scored["row"].to_numpy(), at_top)[1])
 
 
 def _add_rate(cell: Cell, given: DataFrame, scale: Scale, level: float) -> None:
@@ -184,15 +197,15 @@ def _add_categories(cell: Cell, given: DataFrame, level: float) -> None:
 
 def _add_repeats(cell: Cell, scored: DataFrame, scale: Scale) -> None:
     """What only several responses to an item can tell."""
-    sizes = sizes_shown(int(scored["row"].value_counts().max()))
     responses = ranked(scored)
+    sizes = sizes_shown(int(responses.sizes.max()))
     best = {str(k): best_at_k(responses, k) for k in sizes}
     cell["best_at_k"] = {k: value for k, (value, _) in best.items()}
     cell["worst_at_k"] = {str(k): worst_at_k(responses, k)[0] for k in sizes}
     cell["at_k_items"] = {k: count for k, (_, count) in best.items()}
     threshold = scale.threshold
     if threshold is not None:
-        cell["pass_at_k"] = {str(k): pass_at_k(scored, k, threshold)[0] for k in sizes}
+        cell["pass_at_k"] = {str(k): pass_at_k(responses, k, threshold)[0] for k in sizes}
         cell["pass_threshold"] = threshold
     variance = variance_components(scored)
     cell["variance"] = VarianceShares(

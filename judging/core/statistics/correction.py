@@ -101,7 +101,7 @@ def ratings_to_halve(given: Labelled) -> int | None:
     together = float(np.cov(given.people, given.judge, ddof=0)[0, 1])
     explained = max(0.0, together) ** 2 / spread if spread > 0 else 0.0
     variance = float(given.people.var())
-    if variance <= 0:
+    if not 0 < variance < math.inf or not math.isfinite(explained):
         return None
 
     def spread_of(labels: int) -> float:
@@ -161,7 +161,7 @@ def _corrected(metric: Metric, candidate: str, judge: str, given: Labelled, leve
             "se": finite(found.se) if found else None,
             "ci_low": finite(found.value - reach) if found else None,
             "ci_high": finite(found.value + reach) if found else None,
-            "lambda": found.weight if found else None,
+            "lambda": finite(found.weight) if found else None,
             "halve": ratings_to_halve(given) if found else None,
             "refused": refused,
         }

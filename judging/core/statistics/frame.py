@@ -354,5 +354,5 @@ def _units(frame: DataFrame) -> Series[int]:
 
 def of_kind(judgements: DataFrame, kind: Kind | None) -> DataFrame:
     """Those that are scored with a value of this kind; for None no judgement."""
-    mine = judgements["kind"] == kind
+    mine = (judgements["kind"] == kind).to_numpy()
     return judgements if mine.all() else judgements[mine]

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Verdict = Literal["met", "not_met", "undecided"]
+Standing = Literal["met", "not_met", "undecided"]
 Operator = Literal[">=", "<="]
-MET: Verdict = "met"
-NOT_MET: Verdict = "not_met"
-UNDECIDED: Verdict = "undecided"
+MET: Standing = "met"
+NOT_MET: Standing = "not_met"
+UNDECIDED: Standing = "undecided"
 EXIT = {MET: 0, NOT_MET: 3, UNDECIDED: 4}
 JUDGE_FIGURES = {
     "kappa_weighted": ("kappa_low", "kappa_high"),
@@ -56,7 +56,7 @@ class Decision:
     if they are like the ones so far; None where that is not known."""
 
     requirement: str
-    verdict: Verdict
+    verdict: Standing
     sentence: str
     value: float | None = None
     ci_low: float | None = None
@@ -167,7 +167,7 @@ def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Deci
         above, below = high <= requirement.bound, low > requirement.bound
     shown = f"{wanted}: {value:.4g}, 95 % interval {low:.4g} to {high:.4g}, {figure.items} items"
     if above or below:
-        verdict: Verdict = MET if above else NOT_MET
+        verdict: Standing = MET if above else NOT_MET
         sentence = f"{'Met' if above else 'Not met'}: {shown}."
         return Decision(requirement.text, verdict, sentence, value, low, high)
     more = items_to_decide(figure.items, value, low, high, requirement.bound)

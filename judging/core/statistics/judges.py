@@ -207,7 +207,8 @@ def _pairs_of(ratings: Floats) -> tuple[Floats, Floats]:
 def judge_repeats(verdicts: Verdicts) -> list[Repeats]:
     """Each judge's repeats on the same question against each other."""
     found = []
-    for name, rows in verdicts.judges.items():
+    again = (verdicts.rows["repeat"] > 1).any()
+    for name, rows in verdicts.judges.items() if again else ():
         rows = without_single_orders(rows)
         table = ratings_of(rows.drop_duplicates(["item", "repeat"]), verdicts)
         several = (~np.isnan(table.by_slot)).sum(axis=1) >= 2

@@ -34,13 +34,31 @@ def item_means(judgements: DataFrame) -> Series[float]:
 
     Judgements without a value are left out. Items count alike however many responses they have.
     """
+    import pandas as pd
+
+    rows, means = means_by_row(judgements["row"].to_numpy(), judgements["value"].to_numpy(dtype=np.float64))
+    return pd.Series(means, index=pd.Index(rows, name="row"))
+
+
+def means_by_row(rows: Ints, values: Floats) -> tuple[Ints, Floats]:
+    """The rows in order (items,) and the mean of each one's values (items,), NaN where it has none."""
+    items, place = np.unique(rows, return_inverse=True)
+    known = ~np.isnan(values)
+    if items.size == rows.size:
+        means = np.full(items.size, np.nan)
+        means[place] = values
+        return items, means
     with quiet():
-        return judgements.groupby("row")["value"].mean()
+        sums = np.bincount(place[known], weights=values[known], minlength=items.size)
+        many = np.bincount(place[known], minlength=items.size)
+        means = np.divide(sums, many, out=np.full(items.size, np.nan), where=many > 0)
+    return items, means
 
 
 def item_units(judgements: DataFrame) -> Ints:
     """The independent unit of each item of one cell, in the order of `item_means`: shape (items,)."""
-    return judgements.drop_duplicates("row")["unit"].to_numpy()
+    _, first = np.unique(judgements["row"].to_numpy(), return_index=True)
+    return judgements["unit"].to_numpy()[first]
 
 
 def standard_error(values: Floats) -> float | None:
@@ -95,8 +113,9 @@ def mean_if_all_got(judgements: DataFrame, fill: float) -> float | None:
     The item's mean is taken first, and an item without any scored response counts. With the scale's ends as `fill`
     these are the worst-case bounds of Manski, "Partial Identification", 2003. None for no judgement.
     """
-    filled = judgements.assign(value=judgements["value"].fillna(fill))
-    return mean_of_items(np.asarray(item_means(filled), dtype=np.float64))
+    values = judgements["value"].to_numpy(dtype=np.float64)
+    filled = np.where(np.isnan(values), fill, values)
+    return mean_of_items(means_by_row(judgements["row"].to_numpy(), filled)[1])
 
 
 def mean_of_items(values: Floats) -> float | None:

@@ -32,44 +32,61 @@ def sizes_shown(most: int) -> list[int]:
     return [*powers, most]
 
 
-def ranked(judgements: DataFrame) -> DataFrame:
-    """A cell's scored judgements by row and ascending value, with the `rank` (from 0) within the item and the item's
-    `size`."""
-    ascending = judgements[["row", "value"]].sort_values(["row", "value"])
-    items = ascending.groupby("row")["value"]
-    return ascending.assign(rank=items.cumcount(), size=items.transform("size"))
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """A cell's scored responses by item and ascending value: each one's value, item (0 …), rank within the item (from
+    0) and the item's number of responses; all of shape (responses,)."""
+
+    values: Floats
+    items: Ints
+    ranks: Ints
+    sizes: Ints
 
 
-def best_at_k(responses: DataFrame, k: int) -> tuple[float | None, int]:
-    """The expected best of k of an item's responses (`ranked`), meaned over items; and how many items.
+def ranked(judgements: DataFrame) -> Ranked:
+    """A cell's scored judgements as `Ranked`."""
+    values, rows = judgements["value"].to_numpy(dtype=np.float64), judgements["row"].to_numpy()
+    items = np.unique(rows, return_inverse=True)[1].astype(np.int64)
+    order = np.lexsort((values, items))
+    items, many = items[order], np.bincount(items)
+    starts = np.cumsum(many) - many
+    return Ranked(values[order], items, np.arange(items.size) - starts[items], many[items])
+
+
+def best_at_k(responses: Ranked, k: int) -> tuple[float | None, int]:
+    """The expected best of k of an item's responses, meaned over items; and how many items.
 
     `sum_r s_(r) C(r-1, k-1) / C(n, k)` with the item's n scores ascending (draws without replacement):
     unbiased for the best of k fresh responses. Items with fewer than k scored responses are left out, hence the count.
     Source: order statistics; the same argument as pass@k (Chen et al. 2021).
     """
-    sizes = responses["size"].to_numpy()
-    with quiet():
-        weighted = responses["value"] * _share_of_draws(responses["rank"].to_numpy(), k - 1, sizes, k)
-        sums = weighted[sizes >= k].groupby(responses["row"]).sum().to_numpy()
-        return (finite(sums.mean()) if sums.size else None), int(sums.size)
+    return _expected(responses, responses.ranks, k)
 
 
-def worst_at_k(responses: DataFrame, k: int) -> tuple[float | None, int]:
+def worst_at_k(responses: Ranked, k: int) -> tuple[float | None, int]:
     """The expected worst of k of an item's responses, as `best_at_k` with the scores descending."""
-    rank = responses["size"] - 1 - responses["rank"]
-    turned = responses.assign(value=-responses["value"], rank=rank).sort_values(["row", "rank"])
-    value, items = best_at_k(turned, k)
-    return (None if value is None else -value), items
+    return _expected(responses, responses.sizes - 1 - responses.ranks, k)
 
 
-def pass_at_k(judgements: DataFrame, k: int, threshold: float = 1.0) -> tuple[float | None, int]:
+def _expected(responses: Ranked, ranks: Ints, k: int) -> tuple[float | None, int]:
+    enough = responses.sizes >= k
+    if not enough.any():
+        return None, 0
+    with quiet():
+        shares = _share_of_draws(ranks[enough], k - 1, responses.sizes[enough], k)
+        sums = np.bincount(responses.items[enough], weights=responses.values[enough] * shares)
+    means = sums[np.unique(responses.items[enough])]
+    return finite(means.mean()), int(means.size)
+
+
+def pass_at_k(responses: Ranked, k: int, threshold: float = 1.0) -> tuple[float | None, int]:
     """The probability (0…1) that at least one of k responses passes, meaned over items; and how many items.
 
     `1 - C(n - c, k) / C(n, k)` for an item with c responses of at least `threshold` among n: unbiased. Omissions as in
     `best_at_k`. Source: Chen et al., "Evaluating Large Language Models Trained on Code", 2021, eq. 1.
     """
-    failed = (judgements["value"] < threshold).groupby(judgements["row"])
-    failures, sizes = np.asarray(failed.sum(), dtype=np.int64), np.asarray(failed.size(), dtype=np.int64)
+    sizes = np.bincount(responses.items)
+    failures = np.bincount(responses.items[responses.values < threshold], minlength=sizes.size)
     enough = sizes >= k
     if not enough.any():
         return None, 0

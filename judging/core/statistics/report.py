@@ -11,6 +11,7 @@ from .correction import corrected_scores
 from .document import Cell, Pair, Report
 from .frame import Metric, ordered
 from .judges import judge_agreements, judge_repeats, order_effects
+from .numeric import quiet
 from .pairs import metric_pairs
 from .raters import rater_agreement
 from .resampling import Draws
@@ -57,6 +58,8 @@ def report(
     frame = ordered(judgements)
     units = frame.drop_duplicates("row").set_index("row")["unit"].sort_index()
     cells, pairs = _cells_and_pairs(frame, metrics, units, options)
+    with quiet():
+        verdicts = _verdict_figures(frame, metrics, features, options)
     document: Report = Report(
         run=run,
         dataset=dataset,
@@ -67,7 +70,7 @@ def report(
         candidates=cells,
         people_candidates=people_cells(frame, metrics, options.level),
         pairs=[pair for name in sorted(pairs) for pair in pairs[name]],
-        **_verdict_figures(frame, metrics, features, options),  # type: ignore[typeddict-item]
+        **verdicts,  # type: ignore[typeddict-item]
         cost=dict(cost or {}),
     )
     return document

@@ -47,8 +47,9 @@ def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> dic
     who answered.
 
     A feature's value is `(a - b) / (a + b)` of the two answers, 0 where both have none, over its standard deviation.
-    Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others exactly, is no key. None where the
-    model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?", LMSYS 2024.
+    Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others
+    exactly, is no key. None where the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
+    LMSYS 2024.
     """
     sides = [
         features.reindex(_places(each, name, number)).to_numpy(dtype=np.float64)

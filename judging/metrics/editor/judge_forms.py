@@ -18,10 +18,10 @@ from judging.core.paste_repair import repaired_pattern
 from judging.core.prompts import names_used
 from judging.core.replies import ParserError, make_parser
 from judging.core.sandbox.job import Failure, SandboxError
+from judging.endpoints import selectors
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
 from judging.messages import FILE_PROBLEMS, reason_sentence
-from judging.metrics import selectors
 from judging.sandbox_messages import localized
 from judging.sandboxes import preview_sandbox
 

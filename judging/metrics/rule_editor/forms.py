@@ -13,9 +13,9 @@ from evalsite.accounts.models import Project
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.program import Problem
+from judging.endpoints import selectors
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
-from judging.metrics import selectors
 from judging.metrics.editor.forms import MetricForm
 from judging.metrics.editor.judge_forms import CodeField, EndpointField, with_endpoint
 from judging.rule_messages import problem_sentence

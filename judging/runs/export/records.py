@@ -14,12 +14,11 @@ from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Candidate
 from datasets.versions.references import NAME as REFERENCE_NAME
-from judging.core.people.criteria import Criterion
 from judging.core.metric_definition import MetricDefinition
+from judging.core.people.criteria import Criterion
 from judging.core.results_file.verdicts import REFERENCE
 from judging.core.rules.program import Reason
 from judging.rule_messages import reason_sentence as rule_sentence
-from judging.runs.worker.generation import ANSWER_FAILED
 from judging.runs.export import json_export
 from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.models import (
@@ -35,6 +34,7 @@ from judging.runs.models import (
     SourceKind,
 )
 from judging.runs.overrides import in_force_of
+from judging.runs.worker.generation import ANSWER_FAILED
 
 BATCH = 100
 

@@ -9,9 +9,9 @@ from django.db.models import Count, Max
 
 from datasets.core.variables import reference_in, response_data
 from judging.core.metric_definition import MetricDefinition
+from judging.runs.counts import overridden_states
 from judging.runs.export.records import LoadedJudgement, author_columns, data_of, load, record
 from judging.runs.filters import ANYTHING, Filters
-from judging.runs.counts import overridden_states
 from judging.runs.models import JudgeReply, Run
 
 _FIXED = ("line", "model", "response", "metric", "attempt", "state", "value", "reason")

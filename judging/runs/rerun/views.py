@@ -35,8 +35,8 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The filter, or the one item, stands in the address as on the list."""
     access.get_project(request, slug, May.RUN)
     run = get_run(request, slug, pk)
-    if run.by_people:
-        return render(request, "runs/judged_by_people.html", {"run": run}, status=409)
+    if not run.by_workers:
+        return render(request, "runs/cannot_rejudge.html", {"run": run}, status=409)
     only = whole(request.GET.get("only", ""))
     meant = Selection(FilterForm(request.GET, run).filters, only)
     metrics = meant.metrics(run)

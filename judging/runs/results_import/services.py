@@ -28,11 +28,11 @@ from evalsite.tasks import workers
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.records import NotResults, Refused
 from judging.runs.models import IMPORTED, JudgementState, Run, RunState
-from judging.runs.stopping import run_stopped
 from judging.runs.results_import.answers import Answers
 from judging.runs.results_import.checking import Part, Summary, definitions_of, parts
 from judging.runs.results_import.models import ResultsImport, ResultsImportState
 from judging.runs.results_import.storing import ImportedVerdicts, rows_counted
+from judging.runs.stopping import run_stopped
 
 log = logging.getLogger("judging.results_import")
 

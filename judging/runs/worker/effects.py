@@ -31,8 +31,7 @@ from judging.core.scripts import ScriptKind, ScriptOutcome, failure_detail, run_
 from judging.core.template_context import postprocess_arguments, render_item
 from judging.core.values import Value
 from judging.endpoints.client_pool import ModelConnection
-from judging.endpoints.manual_calls import Waiting
-from judging.endpoints.requests import Caller
+from judging.endpoints.requests import Caller, Waiting
 from judging.runs.worker.reply_cache import ReplyCache
 from judging.runs.worker.rule_effects import RuleEffects
 from judging.runs.worker.store import Seen

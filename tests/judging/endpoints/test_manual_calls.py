@@ -20,6 +20,7 @@ from judging.endpoints.connection_test import as_judge, try_endpoint
 from judging.endpoints.limiter import WorkerReport
 from judging.endpoints.manual_calls import Emit, ManualCall, Waiting
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
+from judging.metrics.editor import try_prompt
 from judging.metrics.models import Metric
 from tests.conftest import ClientOf
 from tests.judging.metrics.conftest import form_of
@@ -103,7 +104,7 @@ def test_a_manual_call_that_waits_says_what_for(
     page: Client, metric: Metric, live: Endpoint, load: EndpointLoad
 ) -> None:
     Endpoint.objects.filter(pk=live.pk).update(requests_per_minute=60)
-    now(load, requests_at=time.time() + 0.5)
+    now(load, requests_at=time.time() + 3)  # longer than a busy machine takes to send
     first, *_, last = tries(page, metric)
     assert first["kind"] == "wait"
     assert "requests or tokens per minute" in first["text"]

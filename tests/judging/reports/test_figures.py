@@ -76,7 +76,7 @@ def text(answer: HttpResponse) -> str:
 
 
 def woken() -> list[dict[str, int]]:
-    tasks = DBTaskResult.objects.filter(task_path="judging.reports.tasks.work_out_figures")
+    tasks = DBTaskResult.objects.filter(task_path="judging.reports.figures.work_out_figures")
     return [task.args_kwargs["kwargs"] for task in tasks]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.core.statistics.frame import Judgement
-from judging.reports.pairing import ItemMeans, PairItem, PairItems, means_of_judgements, pair_items
+from judging.core.statistics.frame import Judgement, Metric, judgement_frame, ordered
+from judging.reports.pairing import ItemMeans, PairItem, PairItems, means_of, pair_items
 
 
 def judged(candidate: str, line: int, response: int, value: str | None) -> Judgement:
@@ -14,7 +14,8 @@ def judged(candidate: str, line: int, response: int, value: str | None) -> Judge
 
 
 def items_of(judgements: list[Judgement]) -> list[PairItem]:
-    return pair_items(*means_of_judgements(judgements, 1, ("a", "b"), "number")).page(0, 100)
+    table = ordered(judgement_frame(judgements, {1: Metric("m")}, {"a": "a", "b": "b"}))
+    return pair_items(*(means_of(table, name, "number") for name in ("a", "b"))).page(0, 100)
 
 
 def test_an_items_responses_are_meaned_and_the_largest_difference_comes_first() -> None:

@@ -19,12 +19,11 @@ from judging.people import desk
 from judging.reports.services import report_document
 from judging.runs import planning, services
 from judging.runs.counts import counts_by_state, counts_in_force, reasons
-from judging.runs.export.files import csv_lines
+from judging.runs.export.files import csv_lines, parquet_blocks
 from judging.runs.export.records import records
 from judging.runs.filters import ANYTHING, UNSCORED, Filters, matching
 from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw, run_lock
-from judging.runs.parquet_file import write_parquet
 from judging.runs.rerun import reparse
 from judging.runs.rerun.rejudge import Selection, run_rejudge
 from judging.runs.worker import store

@@ -47,19 +47,19 @@ def test_items_count_alike_and_those_with_too_few_responses_are_left_out():
 
 def test_k_beyond_every_item_has_no_figure():
     assert best_at_k(ranked(responses(SCORES, ITEMS)), 5) == (None, 0)
-    assert pass_at_k(responses(SCORES, ITEMS), 5, 2) == (None, 0)
+    assert pass_at_k(ranked(responses(SCORES, ITEMS)), 5, 2) == (None, 0)
 
 
 @pytest.mark.parametrize(("passes", "k"), [(0, 1), (3, 1), (3, 10), (150, 100), (200, 7)])
 def test_pass_at_k_is_the_published_estimator(passes, k):
     flags = np.arange(200) < passes
     expected = 1 - comb(200 - passes, k) / comb(200, k)
-    assert pass_at_k(responses(flags, np.zeros(200, dtype=int)), k) == (pytest.approx(expected), 1)
+    assert pass_at_k(ranked(responses(flags, np.zeros(200, dtype=int))), k) == (pytest.approx(expected), 1)
 
 
 def test_best_of_bools_is_pass_at_k():
     given = responses([1, 0, 0, 0, 1, 1, 0, 0, 0, 0], np.repeat([0, 1], 5))
-    assert best_at_k(ranked(given), 3)[0] == pytest.approx(pass_at_k(given, 3)[0])
+    assert best_at_k(ranked(given), 3)[0] == pytest.approx(pass_at_k(ranked(given), 3)[0])
 
 
 def test_the_share_of_variance_is_shrout_and_fleiss_icc_1():

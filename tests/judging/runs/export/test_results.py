@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from evalsite.accounts.models import Project, User
-from judging.core.people.criteria import Criterion
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.results import JudgeCall, ScriptResult, JudgementResult, Verdict
+from judging.core.people.criteria import Criterion
+from judging.core.results import JudgeCall, JudgementResult, ScriptResult, Verdict
 from judging.core.values import Outcome
 from judging.people import exporting
 from judging.people.adjudicating import adjudicate

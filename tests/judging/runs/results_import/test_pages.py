@@ -132,9 +132,13 @@ def test_the_run_s_page_says_who_judged_and_steers_nothing(browser: Client, run:
         assert action not in page
 
 
-@pytest.mark.parametrize("action", ["pause", "resume", "cancel", "retry", "keep-answers", "judge-again"])
+@pytest.mark.parametrize("action", ["pause", "resume", "cancel", "retry", "keep-answers"])
 def test_an_imported_run_cannot_be_steered(browser: Client, run: Run, action: str) -> None:
     assert browser.post(f"/p/physics/runs/{run.pk}/{action}/").status_code == 404
+
+
+def test_an_imported_run_cannot_be_judged_again(browser: Client, run: Run) -> None:
+    assert browser.post(f"/p/physics/runs/{run.pk}/judge-again/").status_code == 409
 
 
 def test_the_list_names_who_judged(browser: Client, run: Run) -> None:

@@ -15,7 +15,7 @@ from judging.core.values import Outcome
 from judging.runs import services, stopping
 from judging.runs.export.files import jsonl_lines
 from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
-from judging.runs.worker import active_run, store
+from judging.runs.worker import run_worker, store
 from tests.judging.working import at_work, work
 from tests.make import a_metric, a_project, a_run, a_version
 from tests.patience import PATIENCE, wait_until
@@ -200,7 +200,7 @@ def test_a_living_worker_whose_leases_ran_out_while_the_database_was_away_asks_n
 def test_what_another_worker_has_taken_is_not_taken_back() -> None:
     with ScriptedJudge() as judge:
         run = a_run(a_version(a_project(), rows=2), a_metric(judge.url))
-        active_run.runs_to_work_on(run.pk)
+        run_worker.runs_to_work_on(run.pk)
         leased = store.lease(run.pk, "one:1:1")
         assert leased is not None
     for holder, after in [("two:2:2", "two:2:2"), ("", "one:1:1")]:
@@ -215,7 +215,7 @@ def test_what_another_worker_has_taken_is_not_taken_back() -> None:
 def test_a_writer_that_lost_its_lease_writes_nothing() -> None:
     with ScriptedJudge(reply="[[5]]") as judge:
         run = a_run(a_version(a_project(), rows=2), a_metric(judge.url))
-        active_run.runs_to_work_on(run.pk)
+        run_worker.runs_to_work_on(run.pk)
         leased = store.lease(run.pk, "one:1:1")
         assert leased is not None
         items = store.load(leased, "judge_only")
