@@ -153,6 +153,11 @@ def test_a_judgement_s_page_shows_what_was_said(browser: Client, run: Run, tab: 
     assert ("Terse, yet right." in page) == (tab in ("", "?tab=reply"))
 
 
+def test_both_answers_of_a_comparison_are_shown(browser: Client, run: Run) -> None:
+    page = page_of(browser, run, f"judgements/{run.judgements.get(run_metric__name='better').pk}/")
+    assert all(text in page for text in ("alpha says 1.1", "beta says 1.1", "Warmer."))
+
+
 def test_a_reason_in_words_of_its_own_is_shown(browser: Client, run: Run) -> None:
     one = run.judgements.get(state="error")
     assert "It was ill." in page_of(browser, run, f"judgements/{one.pk}/")
