@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 FORMAT_NAMES: dict[str, StrPromise] = {
     "infer_and_judge": gettext_lazy("Infer and judge (JSONL)"),
     "judge_only": gettext_lazy("Judge only (JSONL)"),
-    "legacy_jsonl": gettext_lazy("Legacy, conversations (JSONL)"),
-    "legacy_csv": gettext_lazy("Legacy, one turn a record (CSV)"),
+    "legacy_jsonl": gettext_lazy("Multi-turn JSONL (legacy)"),
+    "legacy_csv": gettext_lazy("Single-turn CSV (legacy)"),
 }
 
 FORMAT_RULES: dict[str, StrPromise] = {
@@ -49,11 +49,11 @@ _WHY: dict[str, StrPromise] = {
     ),
     "keys.legacy_jsonl": gettext_lazy("%(conversation)s of %(rows)s rows have “conversation”."),
     "csv_header": gettext_lazy("The first line is a CSV header with “prompt” or “response”."),
-    "forced": gettext_lazy("It was chosen by hand."),
-    "attached": gettext_lazy("It was made of rows and the answers attached to them."),
-    "spread": gettext_lazy("Its objects are spread over several lines, or stand in one list."),
-    "other_kind": gettext_lazy("It is another kind of file."),
-    "empty": gettext_lazy("It holds no rows."),
+    "forced": gettext_lazy("Chosen manually."),
+    "attached": gettext_lazy("Created from rows with attached answers."),
+    "spread": gettext_lazy("Its objects span several lines, or form one list."),
+    "other_kind": gettext_lazy("Not a dataset file."),
+    "empty": gettext_lazy("No rows."),
     "unknown": gettext_lazy("Neither “messages” nor “conversation” nor a CSV header was found."),
 }
 
@@ -65,30 +65,28 @@ _ENCODINGS: dict[str, StrPromise] = {
 }
 
 REPAIRS: dict[str, StrPromise] = {
-    "to_utf8": gettext_lazy("Write the file anew in UTF-8."),
-    "strip_comments": gettext_lazy("Take out comments (//, #, /* */); what stands inside a text stays."),
-    "strip_trailing_commas": gettext_lazy("Take out the comma after the last item of a list or an object."),
+    "to_utf8": gettext_lazy("Convert the file to UTF-8."),
+    "strip_comments": gettext_lazy("Remove comments (//, #, /* */) outside strings."),
+    "strip_trailing_commas": gettext_lazy("Remove trailing commas after the last item of a list or object."),
     "python_literal": gettext_lazy(
-        "Write Python-style lines as JSON: double quotes, and true, false, null instead of True, False, None."
+        "Convert Python literals to JSON: double quotes, and true, false, null instead of True, False, None."
     ),
-    "fix_role": gettext_lazy("Correct misspelt roles (system, user, assistant, tool)."),
-    "to_jsonl": gettext_lazy(
-        "Put each object on a line of its own, and take out comments and trailing commas on the way."
-    ),
+    "fix_role": gettext_lazy("Correct misspelled roles (system, user, assistant, tool)."),
+    "to_jsonl": gettext_lazy("Put each object on its own line, and remove comments and trailing commas."),
     "unify_model_names": gettext_lazy(
-        "Give a model one name in every row; where a row then has two entries of it, they become one."
+        "Use one name for the model in every row, and merge its entries where a row then has two."
     ),
     "merge_models": gettext_lazy(
-        "Put all answers that a row has of one model into one entry; entries that contradict each other stay."
+        "Merge a model's entries in a row into one. Contradictory entries stay separate."
     ),
 }
 
 
 _UNFIT: dict[str, StrPromise] = {
-    "answers": gettext_lazy("it has answers of models."),
-    "turns": gettext_lazy("it is more or less than one prompt with its response."),
+    "answers": gettext_lazy("it has model answers."),
+    "turns": gettext_lazy("it is not exactly one prompt with one response."),
     "field": gettext_lazy(
-        "“%(name)s” is no text, is not in every row, or has a name that no column of its own can have."
+        "“%(name)s” is not a string, is missing from some rows, or has a name that cannot be a column."
     ),
 }
 """Why a row cannot stand in a legacy CSV."""
@@ -98,8 +96,8 @@ def unfit_for_csv(line: int, why: str, name: str) -> str:
     """Why a version cannot be downloaded as a legacy CSV, and what to download instead."""
     reason = str(_UNFIT[why]) % {"name": name[:80]}
     sentence = _(
-        "The row at line %(line)s cannot stand in a CSV of prompts and responses without loss: %(why)s "
-        "Download it as a table or as JSONL."
+        "Row at line %(line)s cannot be exported as legacy CSV without loss: %(why)s Download a table or "
+        "JSONL instead."
     )
     return sentence % {"line": line, "why": reason}
 
@@ -140,31 +138,29 @@ def problem(version: Version) -> str:
 
 
 UNMATCHED: dict[str, StrPromise] = {
-    "no_key": gettext_lazy("It does not say which row it answers: “id”, “line” or “messages” is wanted."),
-    "unknown_id": gettext_lazy("No good row has this “id” (a text and a number are never the same)."),
-    "ambiguous_id": gettext_lazy("Several rows have this “id”, so it is not clear which one is meant."),
-    "unknown_line": gettext_lazy("There is no row at this line."),
-    "bad_row": gettext_lazy("The row at this line has errors, so it can take no answers."),
-    "unknown_prompt": gettext_lazy("No good row asks this."),
-    "ambiguous_prompt": gettext_lazy("Several rows ask this, so it is not clear which one is meant."),
-    "already_answered": gettext_lazy("The row has answers of this model already; they are not replaced."),
-    "twice": gettext_lazy("The file has answers of this model to this row before; the first ones are taken."),
-    "bad_line": gettext_lazy("The line has errors."),
+    "no_key": gettext_lazy("No row given: add “id”, “line” or “messages”."),
+    "unknown_id": gettext_lazy("No valid row has this “id” (a string never equals a number)."),
+    "ambiguous_id": gettext_lazy("Several rows have this “id”."),
+    "unknown_line": gettext_lazy("No row at this line."),
+    "bad_row": gettext_lazy("The row at this line is invalid."),
+    "unknown_prompt": gettext_lazy("No valid row has this prompt."),
+    "ambiguous_prompt": gettext_lazy("Several rows have this prompt."),
+    "already_answered": gettext_lazy("The row already has answers of this model. They are not replaced."),
+    "twice": gettext_lazy("Duplicate: an earlier line of the file answers this row for this model."),
+    "bad_line": gettext_lazy("The line is invalid."),
     "row_not_carried": gettext_lazy(
-        "A bad record of the version's CSV file cannot stand in the new JSONL file and is left out of it."
+        "An invalid CSV record cannot be written to the new JSONL file and is excluded."
     ),
 }
 
 _ATTACH_PROBLEMS: dict[str, StrPromise] = {
-    "model_name_wanted": gettext_lazy(
-        "This is a file in a legacy format. Say which model its responses come from."
-    ),
-    "gone": gettext_lazy("A file is no longer where it was kept. Send the answers again."),
+    "model_name_wanted": gettext_lazy("Legacy file: name the model its responses come from."),
+    "gone": gettext_lazy("A stored file is missing. Upload the answers again."),
     "away": gettext_lazy(
-        "The storage where files are kept did not answer. The version is as it was; send the answers again later."
+        "The file storage did not respond. The version is unchanged. Upload the answers again later."
     ),
     "unexpected": gettext_lazy(
-        "The program failed while it matched this file; the server's log says where. The version is as it was."
+        "Matching failed unexpectedly; see the server's log. The version is unchanged."
     ),
 }
 

@@ -15,173 +15,147 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
 SENTENCES: dict[str, StrPromise] = {
-    "file.empty": gettext_lazy("The file holds no rows; at least one is wanted."),
-    "file.encoding": gettext_lazy(
-        "The byte %(met)s, which is not %(encoding)s text, was met; save the file as UTF-8."
-    ),
-    "file.other_kind": gettext_lazy("This is %(kind)s, not a data set; %(advice)s"),
+    "file.empty": gettext_lazy("The file has no rows."),
+    "file.encoding": gettext_lazy("Invalid %(encoding)s: byte %(met)s. Save the file as UTF-8."),
+    "file.other_kind": gettext_lazy("This file is %(kind)s, not a dataset: %(advice)s"),
     "file.too_large": gettext_lazy(
-        "The file is larger than %(limit)s bytes; split it, or have the limit (UPLOAD_MAX_MB) raised."
+        "The file is larger than %(limit)s bytes. Split it, or ask an administrator to raise UPLOAD_MAX_MB."
     ),
     "file.too_many_rows": gettext_lazy(
-        "The file has more than %(limit)s rows; split it, or have the limit (ROWS_MAX) raised."
+        "The file has more than %(limit)s rows. Split it, or ask an administrator to raise ROWS_MAX."
     ),
-    "file.converted": gettext_lazy("The file is in %(encoding)s and was read as such; UTF-8 is wanted."),
+    "file.converted": gettext_lazy("The file was converted from %(encoding)s. UTF-8 recommended."),
     "file.not_jsonl": gettext_lazy(
-        "The file is a JSON array, or its objects spread over several lines; one object on each line is wanted."
+        "The file is a JSON array, or its objects span several lines. Put one object on each line."
     ),
     "file.unknown_format": gettext_lazy(
-        "None of the four formats fits: the file begins with “%(met)s”; rows with “messages” or “conversation”, "
-        "or a CSV header with “prompt” and “response”, are wanted."
+        "Unknown format: the file begins with “%(met)s”. Rows need “messages” or “conversation”; a CSV "
+        "needs a header with “prompt” and “response”."
     ),
     "file.mixed_formats": gettext_lazy(
-        "This row has “%(path)s”, but the file is of the format %(format)s; one file holds rows of one format."
+        "This row has “%(path)s”, but the file's format is %(format)s. All rows of a file must have the "
+        "same format."
     ),
     "row.too_large": gettext_lazy(
-        "This row is longer than %(limit)s bytes; shorten it, or have the limit (ROW_MAX_KB) raised."
+        "The row is longer than %(limit)s bytes. Shorten it, or ask an administrator to raise ROW_MAX_KB."
     ),
-    "json.invalid": gettext_lazy("This line is not JSON: %(problem)s"),
-    "json.not_object": gettext_lazy("This line is %(met)s; an object in braces is wanted."),
-    "json.duplicate_key": gettext_lazy("The key “%(name)s” is there twice in one object; keep one of them."),
-    "json.lone_surrogate": gettext_lazy("%(name)s is half a character; write both halves, or leave it out."),
-    "json.nul": gettext_lazy("A text or a name holds the character U+0000; take it out."),
-    "messages.missing": gettext_lazy("The row has no “messages”; a list of messages is wanted."),
-    "messages.not_list": gettext_lazy("“messages” is %(met)s; a list of messages is wanted."),
-    "messages.empty": gettext_lazy("“messages” is an empty list; at least one message is wanted."),
-    "message.not_object": gettext_lazy(
-        "This message is %(met)s; an object with “role” and “content” is wanted."
+    "json.invalid": gettext_lazy("Invalid JSON: %(problem)s"),
+    "json.not_object": gettext_lazy("The line is %(met)s, not an object in braces."),
+    "json.duplicate_key": gettext_lazy("Duplicate key “%(name)s” in one object: keep one of them."),
+    "json.lone_surrogate": gettext_lazy(
+        "%(name)s is half of a surrogate pair: add the other half or remove it."
     ),
-    "role.missing": gettext_lazy("The message has no “role”; system, user, assistant or tool is wanted."),
-    "role.unknown": gettext_lazy("The role is %(met)s; system, user, assistant or tool is wanted."),
-    "content.missing": gettext_lazy("The message has no “content”; a text is wanted."),
-    "content.not_text": gettext_lazy("“content” is %(met)s; a text, or a list of text parts, is wanted."),
-    "content.blank": gettext_lazy("“content” is blank; a text is wanted."),
-    "messages.no_user": gettext_lazy(
-        "No message has the role user, so there is nothing to ask; one is wanted."
+    "json.nul": gettext_lazy("A string contains the character U+0000: remove it."),
+    "messages.missing": gettext_lazy("“messages” is missing: add a list of messages."),
+    "messages.not_list": gettext_lazy("“messages” is %(met)s, not a list of messages."),
+    "messages.empty": gettext_lazy("“messages” is empty: add at least one message."),
+    "message.not_object": gettext_lazy("The message is %(met)s, not an object with “role” and “content”."),
+    "role.missing": gettext_lazy("“role” is missing: use system, user, assistant or tool."),
+    "role.unknown": gettext_lazy("The role is %(met)s: use system, user, assistant or tool."),
+    "content.missing": gettext_lazy("“content” is missing: add a string."),
+    "content.not_text": gettext_lazy("“content” is %(met)s, not a string or a list of text parts."),
+    "content.blank": gettext_lazy("“content” is blank."),
+    "messages.no_user": gettext_lazy("No message has the role user: add one."),
+    "messages.system_not_first": gettext_lazy(
+        "The system message is not the first message: move it to the start."
     ),
-    "messages.system_not_first": gettext_lazy("A system message stands after others; it is wanted first."),
     "messages.same_role_twice": gettext_lazy(
-        "Two messages of the role %(role)s follow each other; turns are wanted."
+        "Two consecutive messages have the role %(role)s: roles should alternate."
     ),
-    "model_outputs.missing": gettext_lazy(
-        "The row has no “model_outputs”, unlike most of this file; a list is wanted."
-    ),
-    "model_outputs.not_list": gettext_lazy("“model_outputs” is %(met)s; a list is wanted."),
-    "model_outputs.empty": gettext_lazy(
-        "“model_outputs” is an empty list; at least one model's answers are wanted."
-    ),
+    "model_outputs.missing": gettext_lazy("“model_outputs” is missing, unlike in most rows: add a list."),
+    "model_outputs.not_list": gettext_lazy("“model_outputs” is %(met)s, not a list."),
+    "model_outputs.empty": gettext_lazy("“model_outputs” is empty: add the answers of at least one model."),
     "model_output.not_object": gettext_lazy(
-        "This entry is %(met)s; an object with “model_name” and “responses” is wanted."
+        "The entry is %(met)s, not an object with “model_name” and “responses”."
     ),
-    "model_name.missing": gettext_lazy("The entry has no “model_name”; the model's name is wanted."),
-    "model_name.not_text": gettext_lazy("“model_name” is %(met)s; a text is wanted."),
-    "model_name.blank": gettext_lazy("“model_name” is blank; the model's name is wanted."),
-    "model_name.twice_in_row": gettext_lazy(
-        "“%(model)s” has two entries in this row; one with all its answers is wanted."
-    ),
-    "responses.missing": gettext_lazy("The entry has no “responses”; a list of answers is wanted."),
-    "responses.not_list": gettext_lazy("“responses” is %(met)s; a list of answers is wanted."),
-    "responses.empty": gettext_lazy("“responses” is an empty list; at least one answer is wanted."),
-    "response.not_object": gettext_lazy("This answer is %(met)s; an object with “content” is wanted."),
-    "response.content_missing": gettext_lazy("The answer has no “content”; a text is wanted."),
-    "response.content_not_text": gettext_lazy("The answer's “content” is %(met)s; a text is wanted."),
-    "response.blank": gettext_lazy("The answer is blank; a text is wanted."),
-    "response.reasoning_not_text": gettext_lazy("“reasoning_content” is %(met)s; a text or null is wanted."),
-    "conversation.missing": gettext_lazy("The row has no “conversation”; a list of turns is wanted."),
-    "conversation.not_list": gettext_lazy("“conversation” is %(met)s; a list of turns is wanted."),
-    "conversation.empty": gettext_lazy("“conversation” is an empty list; at least one turn is wanted."),
-    "turn.not_object": gettext_lazy(
-        "This turn is %(met)s; an object with “prompt” and “response” is wanted."
-    ),
-    "prompt.missing": gettext_lazy("The turn has no “prompt”; a text is wanted."),
-    "prompt.not_text": gettext_lazy("“prompt” is %(met)s; a text is wanted."),
-    "prompt.blank": gettext_lazy("The prompt is blank; a text is wanted."),
-    "turn.response_missing": gettext_lazy("The turn has no “response”; a text is wanted."),
-    "turn.response_not_text": gettext_lazy("“response” is %(met)s; a text is wanted."),
-    "system.not_text": gettext_lazy("“system” is %(met)s; a text is wanted, or no “system” at all."),
+    "model_name.missing": gettext_lazy("“model_name” is missing: add the model's name."),
+    "model_name.not_text": gettext_lazy("“model_name” is %(met)s, not a string."),
+    "model_name.blank": gettext_lazy("“model_name” is blank: add the model's name."),
+    "model_name.twice_in_row": gettext_lazy("“%(model)s” has two entries in this row: merge them into one."),
+    "responses.missing": gettext_lazy("“responses” is missing: add a list of answers."),
+    "responses.not_list": gettext_lazy("“responses” is %(met)s, not a list of answers."),
+    "responses.empty": gettext_lazy("“responses” is empty: add at least one answer."),
+    "response.not_object": gettext_lazy("The answer is %(met)s, not an object with “content”."),
+    "response.content_missing": gettext_lazy("The answer has no “content”: add a string."),
+    "response.content_not_text": gettext_lazy("The answer's “content” is %(met)s, not a string."),
+    "response.blank": gettext_lazy("The answer is blank."),
+    "response.reasoning_not_text": gettext_lazy("“reasoning_content” is %(met)s, not a string or null."),
+    "conversation.missing": gettext_lazy("“conversation” is missing: add a list of turns."),
+    "conversation.not_list": gettext_lazy("“conversation” is %(met)s, not a list of turns."),
+    "conversation.empty": gettext_lazy("“conversation” is empty: add at least one turn."),
+    "turn.not_object": gettext_lazy("The turn is %(met)s, not an object with “prompt” and “response”."),
+    "prompt.missing": gettext_lazy("The turn has no “prompt”: add a string."),
+    "prompt.not_text": gettext_lazy("“prompt” is %(met)s, not a string."),
+    "prompt.blank": gettext_lazy("The prompt is blank."),
+    "turn.response_missing": gettext_lazy("The turn has no “response”: add a string."),
+    "turn.response_not_text": gettext_lazy("“response” is %(met)s, not a string."),
+    "system.not_text": gettext_lazy("“system” is %(met)s, not a string: use a string or remove “system”."),
     "csv.header": gettext_lazy(
-        "In the header %(met)s the column “%(name)s” %(problem)s; it is wanted exactly once."
+        "CSV header %(met)s: the column “%(name)s” %(problem)s. Each column must appear exactly once."
     ),
     "csv.columns": ngettext_lazy(
-        "This record has %(met)s field; %(wanted)s are wanted, as in the header.",
-        "This record has %(met)s fields; %(wanted)s are wanted, as in the header.",
+        "The record has %(met)s field, but the header has %(wanted)s.",
+        "The record has %(met)s fields, but the header has %(wanted)s.",
         "met",
     ),
-    "csv.quote": gettext_lazy("A quoted field begins here and never ends; a closing quote is wanted."),
-    "csv.extra_column": gettext_lazy(
-        "The column “%(name)s” is none of prompt, response and system; it is kept as a field of its own."
-    ),
+    "csv.quote": gettext_lazy("Unclosed quote: add a closing quote to the field that starts here."),
+    "csv.extra_column": gettext_lazy("Extra column “%(name)s”: kept as a custom field."),
     "model_name.alike": gettext_lazy(
-        "These names differ only in case, spaces or signs: %(names)s (rows in brackets); "
-        "one name is wanted if they are one model."
+        "These names differ only in case, spaces or punctuation: %(names)s (rows in parentheses). Use "
+        "one name if they are the same model."
     ),
-    "model.coverage": gettext_lazy(
-        "“%(model)s” is absent from %(absent)s of %(rows)s rows; answers to all are wanted."
-    ),
+    "model.coverage": gettext_lazy("“%(model)s” has no answers in %(absent)s of %(rows)s rows."),
     "model.uneven_n": gettext_lazy(
-        "“%(model)s” has between %(fewest)s and %(most)s answers a row; the same number in every row is wanted."
+        "“%(model)s” has between %(fewest)s and %(most)s answers per row. The same number in every row "
+        "is recommended."
     ),
     "ref_answer.some_missing": ngettext_lazy(
-        "%(missing)s of %(rows)s rows has no “ref_answer”; all or none is wanted.",
-        "%(missing)s of %(rows)s rows have no “ref_answer”; all or none is wanted.",
+        "%(missing)s of %(rows)s rows has no “ref_answer”.",
+        "%(missing)s of %(rows)s rows have no “ref_answer”.",
         "missing",
     ),
     "field.shadowed": ngettext_lazy(
-        "The field “%(name)s” in %(rows)s row is replaced by the computed value; another name is wanted.",
-        "The field “%(name)s” in %(rows)s rows is replaced by the computed value; another name is wanted.",
+        "The field “%(name)s” in %(rows)s row is replaced by the computed value. Rename it to keep it.",
+        "The field “%(name)s” in %(rows)s rows is replaced by the computed value. Rename it to keep it.",
         "rows",
     ),
-    "field.type_varies": gettext_lazy(
-        "The field “%(name)s” has values of several types: %(types)s; one type is wanted."
-    ),
+    "field.type_varies": gettext_lazy("The field “%(name)s” has values of several types: %(types)s."),
     "field.misspelt": ngettext_lazy(
         "%(rows)s row has a field “%(near)s”, and none has “%(meant)s”: did you mean “%(meant)s”?",
         "%(rows)s rows have a field “%(near)s”, and none has “%(meant)s”: did you mean “%(meant)s”?",
         "rows",
     ),
-    "id.duplicate": gettext_lazy("This “id” is already that of line %(first)s; every row wants its own."),
-    "row.duplicate": gettext_lazy("This row asks the same as line %(first)s; every row is wanted once."),
+    "id.duplicate": gettext_lazy("Duplicate “id”: also used in line %(first)s."),
+    "row.duplicate": gettext_lazy("Duplicate prompt: same as line %(first)s."),
 }
 
 JSON_PROBLEMS: dict[str, StrPromise] = {
-    "comment": gettext_lazy("a comment (%(met)s) was met; JSON has none."),
-    "trailing_comma": gettext_lazy("a trailing comma was met; none is wanted after the last item."),
-    "single_quote": gettext_lazy("a single quote (') was met; double quotes (\") are wanted."),
-    "constant": gettext_lazy("%(met)s was met; a number or null is wanted."),
-    "number_range": gettext_lazy(
-        "the number %(met)s is beyond the range of a double; a smaller one is wanted."
-    ),
-    "full_width_quote": gettext_lazy(
-        'a full-width quote (%(met)s) was met; a plain double quote (") is wanted.'
-    ),
-    "full_width_comma": gettext_lazy("a full-width comma (%(met)s) was met; a plain comma (,) is wanted."),
-    "full_width": gettext_lazy("a full-width sign (%(met)s) was met; a plain %(wanted)s is wanted."),
+    "comment": gettext_lazy("comment (%(met)s). JSON has no comments: remove it."),
+    "trailing_comma": gettext_lazy("trailing comma. Remove the comma after the last item."),
+    "single_quote": gettext_lazy("single quote ('). Use double quotes (\")."),
+    "constant": gettext_lazy("%(met)s is not allowed. Use a number or null."),
+    "number_range": gettext_lazy("the number %(met)s is out of range."),
+    "full_width_quote": gettext_lazy('full-width quote (%(met)s). Use a plain double quote (").'),
+    "full_width_comma": gettext_lazy("full-width comma (%(met)s). Use a plain comma (,)."),
+    "full_width": gettext_lazy("full-width character (%(met)s). Use a plain %(wanted)s."),
     "unterminated_string": gettext_lazy(
-        'the text that begins here never ends; a closing quote (") is wanted.'
+        'unclosed string. Add a closing quote (") to the string that starts here.'
     ),
-    "literal": gettext_lazy("%(met)s was met; JSON's own word %(wanted)s is wanted."),
-    "control_character": gettext_lazy(
-        "the control character %(met)s was met inside a text; an escape is wanted."
-    ),
-    "bad_escape": gettext_lazy(
-        "the escape %(met)s was met, which JSON does not know; a valid one is wanted."
-    ),
-    "bad_number": gettext_lazy("%(met)s was met, which is no number of JSON; a plain number is wanted."),
-    "too_deep": gettext_lazy("brackets are nested more than %(met)s deep; fewer are wanted."),
-    "end": gettext_lazy("the line ends too early; %(wanted)s is wanted."),
-    "unexpected": gettext_lazy("%(met)s was met; %(wanted)s is wanted."),
-    "spread": gettext_lazy(
-        "in the middle of an object that is spread over several lines %(met)s was met; %(wanted)s is wanted."
-    ),
-    "unended_comment": gettext_lazy(
-        "a comment begins here with %(met)s and never ends; %(wanted)s is wanted."
-    ),
+    "literal": gettext_lazy("%(met)s is not JSON. Use %(wanted)s."),
+    "control_character": gettext_lazy("control character %(met)s in a string. Escape it."),
+    "bad_escape": gettext_lazy("invalid escape %(met)s. Use a valid escape."),
+    "bad_number": gettext_lazy("invalid number %(met)s. Use a plain number."),
+    "too_deep": gettext_lazy("brackets are nested more than %(met)s levels deep."),
+    "end": gettext_lazy("unexpected end of line. Expected %(wanted)s."),
+    "unexpected": gettext_lazy("unexpected %(met)s. Expected %(wanted)s."),
+    "spread": gettext_lazy("unexpected %(met)s in an object that spans several lines. Expected %(wanted)s."),
+    "unended_comment": gettext_lazy("unclosed comment (%(met)s). Add %(wanted)s or remove it."),
     "unended": gettext_lazy(
-        "the object that begins in line %(begun)s has not ended where the next one begins; "
-        "%(wanted)s is wanted before it."
+        "the object that starts in line %(begun)s is not closed before the next one. Add %(wanted)s "
+        "before it."
     ),
     "never_ends": gettext_lazy(
-        "the object that begins in line %(begun)s has not ended at the end of the file; %(wanted)s is wanted."
+        "the object that starts in line %(begun)s is not closed at the end of the file. Add %(wanted)s."
     ),
 }
 
@@ -197,7 +171,7 @@ WANTED: dict[str, StrPromise] = {
 TYPES: dict[str, StrPromise] = {
     "object": gettext_lazy("an object"),
     "array": gettext_lazy("a list"),
-    "string": gettext_lazy("a text"),
+    "string": gettext_lazy("a string"),
     "number": gettext_lazy("a number"),
     "boolean": pgettext_lazy("type", "true or false"),
     "null": pgettext_lazy("type", "null"),
@@ -231,43 +205,40 @@ UNDECODED: dict[str, StrPromise] = {
 }
 
 TOO_MANY_VALUES = gettext_lazy(
-    "This row holds more than %(limit)s values; shorten it, or have the limit (ROW_VALUES_MAX) raised."
+    "The row has more than %(limit)s values. Shorten it, or ask an administrator to raise ROW_VALUES_MAX."
 )
 
 UNPACKED: dict[str, StrPromise] = {
     "limit": gettext_lazy(
-        "Unpacked, the file is larger than %(limit)s bytes; split it, or have the limit (UNPACKED_MAX_MB) raised."
+        "Unpacked, the file is larger than %(limit)s bytes. Split it, or ask an administrator to raise "
+        "UNPACKED_MAX_MB."
     ),
     "bomb": gettext_lazy(
-        "The compressed file unpacks to more than %(limit)s bytes, hundreds of times its own size, as no data set "
-        "does; look at what is in it."
+        "The compressed file unpacks to more than %(limit)s bytes, hundreds of times its size. Check "
+        "what it contains."
     ),
 }
 
 HEADER_PROBLEMS: dict[str, StrPromise] = {
     "missing": gettext_lazy("is missing"),
-    "twice": gettext_lazy("is there twice"),
+    "twice": gettext_lazy("appears twice"),
 }
 
 
-_NAMELESS = gettext_lazy(
-    "Column %(number)s has no name; it is kept as a field of its own, whose name is empty."
-)
+_NAMELESS = gettext_lazy("Column %(number)s has no name: kept as a custom field with an empty name.")
 UNKEPT = {"unkept": 1}
 """Params of a finding beyond the number that is kept, of which only its line and its code are known."""
 _QUOTE_TAKES = ngettext_lazy(
-    "A quoted field begins here and never ends: the %(more)s line that follows is taken for its text, "
-    "and is left out with it; a closing quote is wanted.",
-    "A quoted field begins here and never ends: the %(more)s lines that follow are taken for its text, "
-    "and are left out with it; a closing quote is wanted.",
+    "Unclosed quote: the following %(more)s line is read as part of this field and excluded with it. "
+    "Add a closing quote.",
+    "Unclosed quote: the following %(more)s lines are read as part of this field and excluded with "
+    "it. Add a closing quote.",
     "more",
 )
 _KEY_MEANT = gettext_lazy("“%(meant)s” is missing, but there is “%(near)s”: did you mean “%(meant)s”?")
 _MEANT: dict[str, StrPromise] = {
     "role.unknown": gettext_lazy("The role is “%(met)s”: did you mean “%(meant)s”?"),
-    "file.unknown_format": gettext_lazy(
-        "None of the four formats fits, but there is “%(near)s”: did you mean “%(meant)s”?"
-    ),
+    "file.unknown_format": gettext_lazy("Unknown format, but there is “%(near)s”: did you mean “%(meant)s”?"),
     "csv.header": gettext_lazy(
         "In the header (%(met)s) the column “%(meant)s” is missing, but there is “%(near)s”: "
         "did you mean “%(meant)s”?"
@@ -280,11 +251,11 @@ _MEANT: dict[str, StrPromise] = {
     "field.misspelt": SENTENCES["field.misspelt"],
 }
 """What is said instead where a role or a key seems to be misspelt."""
-_ONE_OF_MANY = gettext_lazy("One of very many findings of this kind; what it met was not kept.")
+_ONE_OF_MANY = gettext_lazy("One of many findings of this kind. Details were not stored.")
 _UNKEPT_SENTENCES: dict[str, StrPromise] = {
     **{code: SENTENCES[code] for code in ("content.blank", "messages.system_not_first", "response.blank")},
-    "id.duplicate": gettext_lazy("This “id” is already that of an earlier line; every row wants its own."),
-    "row.duplicate": gettext_lazy("This row asks the same as an earlier line; every row is wanted once."),
+    "id.duplicate": gettext_lazy("Duplicate “id”: also used in an earlier line."),
+    "row.duplicate": gettext_lazy("Duplicate prompt: same as an earlier line."),
 }
 
 

@@ -16,7 +16,7 @@ from django.core.files.base import File
 
 from datasets.core.limits import Limits
 from evalsite.storage import files
-from evalsite.storage.errors import NO_SPACE
+from evalsite.storage.errors import NO_SPACE, StorageUnreachable
 
 FOLDER = "uploads"
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -90,7 +90,7 @@ def store(file: Incoming, most: int | None = None) -> Stored:
         folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         size, sha256 = _copy(file, part, limit_bytes() if most is None else most)
         files.put(part, f"{FOLDER}/{name}")
-    except files.Unreachable as error:
+    except StorageUnreachable as error:
         raise NotKept from error
     except OSError as error:
         if error.errno in NO_SPACE:

@@ -65,6 +65,8 @@ class Action(models.TextChoices):
     RUN_ARCHIVED = "run.archived", _("Run archived")
     RUN_RESTORED = "run.restored", _("Run restored")
     RUN_DELETED = "run.deleted", _("Run deleted")
+    REPORT_SHARED = "report.shared", _("Report link created")
+    REPORT_UNSHARED = "report.unshared", _("Report link revoked")
     EVALUATION_CREATED = "evaluation.created", _("Human evaluation created")
     EVALUATION_CLOSED = "evaluation.closed", _("Human evaluation closed")
     EVALUATION_REOPENED = "evaluation.reopened", _("Human evaluation reopened")

@@ -150,7 +150,7 @@ RECONCILERS = [
     "judging.runs.worker.reconcile.reconcile",
     "judging.runs.results_import.services.reconcile",
     "judging.metrics.lint.reconcile",
-    "judging.people.importing.reconcile",
+    "judging.people.rating_import.reconcile",
     "evalsite.accounts.housekeeping.reconcile",
 ]
 

@@ -3,7 +3,7 @@
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 from judging.metrics.models import Metric, MetricVersion, TemplateLint
 from judging.people.models import Adjudication, Assignment, Evaluation, EvaluationRater, Item, Rating
-from judging.reports.models import KeptFigures, KeptMeans
+from judging.reports.models import KeptFigures, KeptMeans, ReportLink, RunOutcome
 from judging.runs.models import (
     CachedReply,
     Chunk,
@@ -40,10 +40,12 @@ __all__ = [
     "Override",
     "Rating",
     "Reading",
+    "ReportLink",
     "ResultsImport",
     "Run",
     "RunCandidate",
     "RunMetric",
+    "RunOutcome",
     "TemplateLint",
     "VerdictSource",
 ]

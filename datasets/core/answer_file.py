@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
-from datasets.core.detect import survey
+from datasets.core.detect import detect
 from datasets.core.findings import CODES, Finding, finding
 from datasets.core.formats import Format
 from datasets.core.json_errors import JsonProblem, flaws, parse
@@ -141,7 +141,7 @@ def given_lines(
     """The lines of an answers file, without blank ones. Raises OSError, NoAnswers, ModelNameWanted."""
     upload = Upload(path, limits)
     try:
-        seen = survey(upload)
+        seen = detect(upload)
         if seen.shape in ("spread", "none"):
             raise NoAnswers(tuple(one for one in seen.findings if CODES[one.code].severity == "error"))
         if seen.format in ("legacy_jsonl", "legacy_csv"):

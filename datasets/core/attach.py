@@ -24,7 +24,7 @@ from datasets.core.answer_file import (
     id_hash,
     prompt_hash,
 )
-from datasets.core.findings import Finding, Ledger, printable
+from datasets.core.findings import Finding, FindingLog, printable
 from datasets.core.formats import Format, structural_keys
 from datasets.core.limits import Limits
 from datasets.core.reader import read
@@ -214,16 +214,16 @@ class _Attaching:
         )
 
     def _take_answers(self) -> None:
-        ledger = Ledger(kept_per_code=100)
+        log = FindingLog(kept_per_code=100)
         batch: list[tuple[Any, ...]] = []
         for given in self._given(self.steps.further):
             self.report.lines += 1
-            ledger.add_all(given.findings)
+            log.add_all(given.findings)
             batch += self._entries(given)
             if len(batch) >= _BATCH:
                 self._insert(_ENTRY, batch)
         self._insert(_ENTRY, batch)
-        self.report.counts, self.report.findings = dict(ledger.counts), ledger.in_order()
+        self.report.counts, self.report.findings = dict(log.counts), log.in_order()
 
     def _entries(self, given: Given) -> list[tuple[Any, ...]]:
         if not given.answers:

@@ -80,7 +80,7 @@ class Votes:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class Detection:
     """What was detected. `why` names the reason and its figures; `findings` are those on the file as a whole.
 
     Of shape "none" no row can be looked at; `rows` is then how many lines there are. `silent`: what is
@@ -98,7 +98,7 @@ class Survey:
 
 
 @dataclass(slots=True)
-class Look:
+class Detector:
     """What one pass over the lines has seen so far.
 
     `failed`: some line neither continues nor begins a value; `begun`: at the first of those one was open over lines.
@@ -127,7 +127,7 @@ class Look:
             self.votes.add(*telling, rows=number)
 
 
-def first_guess(upload: Upload, forced: Format | None = None) -> Survey | None:
+def guess_from_beginning(upload: Upload, forced: Format | None = None) -> Detection | None:
     """What the beginning of the upload promises, if that is JSONL of a known format."""
     if upload.other_kind():
         return None
@@ -138,57 +138,59 @@ def first_guess(upload: Upload, forced: Format | None = None) -> Survey | None:
         return None
     if block is None or forced == "legacy_csv" or (forced is None and _csv_header(block)):
         return None
-    look = Look()
+    detector = Detector()
     for number, line in enumerate(block.lines, block.first):
-        look_at(number, line, look)
-    fmt = forced or look.votes.format()
-    if look.spread or fmt is None:
+        observe(number, line, detector)
+    fmt = forced or detector.votes.format()
+    if detector.spread or fmt is None:
         return None
-    return Survey("jsonl", fmt, "", {}, encoding, _file_findings(encoding))
+    return Detection("jsonl", fmt, "", {}, encoding, _file_findings(encoding))
 
 
-def kept_promise(look: Look, guess: Survey, forced: Format | None) -> Survey | None:
-    """The survey that a whole look concludes, if it is of the guessed shape and format."""
-    concluded = _concluded(look, forced, guess.encoding or "utf-8", guess.findings)
+def confirmed(detector: Detector, guess: Detection, forced: Format | None) -> Detection | None:
+    """The detection that the whole file gives, if it is of the guessed shape and format."""
+    concluded = _concluded(detector, forced, guess.encoding or "utf-8", guess.findings)
     same = (concluded.shape, concluded.format) == (guess.shape, guess.format)
     return concluded if same else None
 
 
-def survey(upload: Upload, forced: Format | None = None) -> Survey:
+def detect(upload: Upload, forced: Format | None = None) -> Detection:
     """Looks through the whole upload once (twice where it is no UTF-8); never raises on content."""
     kind = upload.other_kind()
     if kind:
-        return Survey("none", None, "other_kind", {}, None, (finding("file.other_kind", kind=kind),))
+        return Detection("none", None, "other_kind", {}, None, (finding("file.other_kind", kind=kind),))
     encoding = encoding_of(upload)
     found = _file_findings(encoding)
-    look, is_csv = _looked(upload, encoding, forced)
-    if look.splitter.in_comment and not look.spread and not is_csv:
-        look, is_csv = _looked(upload, encoding, forced, look.splitter.comment_line)
+    detector, is_csv = _looked(upload, encoding, forced)
+    if detector.splitter.in_comment and not detector.spread and not is_csv:
+        detector, is_csv = _looked(upload, encoding, forced, detector.splitter.comment_line)
     if is_csv:
         why = "csv_header" if forced is None else "forced"
-        return Survey("csv", "legacy_csv", why, {}, encoding, found)
-    return _concluded(look, forced, encoding, found)
+        return Detection("csv", "legacy_csv", why, {}, encoding, found)
+    return _concluded(detector, forced, encoding, found)
 
 
 def _looked(
     upload: Upload, encoding: Encoding, forced: Format | None, unended_comment: int | None = None
-) -> tuple[Look, bool]:
+) -> tuple[Detector, bool]:
     """What a pass over the lines sees until it is sure; whether it is CSV. `unended_comment`: see Splitter."""
-    look, is_csv = Look(Splitter(keep=False, unended_comment=unended_comment)), forced == "legacy_csv"
+    detector, is_csv = Detector(Splitter(keep=False, unended_comment=unended_comment)), forced == "legacy_csv"
     try:
         for block in blocks(utf8_chunks(upload, encoding), upload.limits.row_bytes):
-            if not look.rows and not is_csv:
+            if not detector.rows and not is_csv:
                 is_csv = forced is None and _csv_header(block)
-            if is_csv or look.spread:
-                look.rows += 1
+            if is_csv or detector.spread:
+                detector.rows += 1
                 break
             if block.text.isspace() and not block.oversized:
                 continue  # a small archive may hold hundreds of millions of blank lines
             for number, line in enumerate(block.lines, block.first):
-                look_at(number, line, look)
+                observe(number, line, detector)
     except Unreadable as trouble:
-        look.stopped = (trouble.found,)  # of a file with rows the reading proper says it, after those rows
-    return look, is_csv
+        detector.stopped = (
+            trouble.found,
+        )  # of a file with rows the reading proper says it, after those rows
+    return detector, is_csv
 
 
 def _file_findings(encoding: Encoding) -> tuple[Finding, ...]:
@@ -206,82 +208,86 @@ def _csv_header(block: Block) -> bool:
     return any(name.strip().lower() in ("prompt", "response") for name in names)
 
 
-def look_at(number: int, line: bytes, look: Look) -> None:
+def observe(number: int, line: bytes, detector: Detector) -> None:
     """Takes one line into account: a row's vote, or a part of something that is spread over several lines."""
-    if look.spread:
+    if detector.spread:
         return
-    if not look.first and line.strip():
-        look.first_number, look.first = number, line
+    if not detector.first and line.strip():
+        detector.first_number, detector.first = number, line
     try:
         keys = _decode_keys(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        _look_at_odd(number, line, look)
+        _observe_other(number, line, detector)
         return
-    look.rows += 1
-    look.votes.add(*keys.telling)
-    if look.splitter.active:
-        _feed(number, line, look)
+    detector.rows += 1
+    detector.votes.add(*keys.telling)
+    if detector.splitter.active:
+        _feed(number, line, detector)
 
 
-def _look_at_odd(number: int, line: bytes, look: Look) -> None:
+def _observe_other(number: int, line: bytes, detector: Detector) -> None:
     if not line.strip():
         return
-    look.rows += 1
-    look.bracketed = look.bracketed or (line.lstrip()[:1] in (b"{", b"[") and not _is_json(line))
+    detector.rows += 1
+    detector.bracketed = detector.bracketed or (line.lstrip()[:1] in (b"{", b"[") and not _is_json(line))
     if line.lstrip().startswith(b"{"):
-        look.guesses.add(*(any(name in line for name in quoted) for quoted in _QUOTED_KEYS))
-    _feed(number, line, look)
+        detector.guesses.add(*(any(name in line for name in quoted) for quoted in _QUOTED_KEYS))
+    _feed(number, line, detector)
 
 
-def _feed(number: int, line: bytes, look: Look) -> None:
+def _feed(number: int, line: bytes, detector: Detector) -> None:
     """Tries whether this line continues, or else begins, a value that is spread over several lines."""
     text = line.decode("utf-8", "replace")
-    for splitter in (look.splitter, look.fresh()):
-        look.splitter = splitter
+    for splitter in (detector.splitter, detector.fresh()):
+        detector.splitter = splitter
         try:
             pieces = splitter.feed(number, text)
         except NotSpread:
-            _note_failure(look)
+            _note_failure(detector)
             continue
         ended_below = any(piece.lines > 1 for piece in pieces) or (splitter.spans_lines and not splitter.open)
-        look.spread = ended_below or (splitter.arrays > 0 and splitter.spans_lines and bool(pieces))
+        detector.spread = ended_below or (splitter.arrays > 0 and splitter.spans_lines and bool(pieces))
         if not splitter.open and not splitter.in_comment:
-            look.splitter = look.fresh()
+            detector.splitter = detector.fresh()
         return
-    look.splitter = look.fresh()
+    detector.splitter = detector.fresh()
 
 
-def _note_failure(look: Look) -> None:
+def _note_failure(detector: Detector) -> None:
     """What fails first tells whether the file began with a value over several lines, which is broken there."""
-    if not look.failed:
-        look.failed, look.begun = True, _goes_on(look.splitter)
+    if not detector.failed:
+        detector.failed, detector.begun = True, _goes_on(detector.splitter)
 
 
 def _goes_on(splitter: Splitter) -> bool:
     return splitter.active and splitter.spans_lines
 
 
-def _begins_spread(look: Look) -> bool:
+def _begins_spread(detector: Detector) -> bool:
     """Whether the file is a value over several lines that is broken before anything of it has ended."""
-    began = look.begun if look.failed else _goes_on(look.splitter)
-    return began and look.votes.format() is None
+    began = detector.begun if detector.failed else _goes_on(detector.splitter)
+    return began and detector.votes.format() is None
 
 
-def _concluded(look: Look, forced: Format | None, encoding: Encoding, found: tuple[Finding, ...]) -> Survey:
-    if not look.rows or (look.rows == 1 and b"".join(look.first.split()) == b"[]"):
-        return Survey("none", None, "empty", {}, encoding, found + (look.stopped or (finding("file.empty"),)))
-    if look.spread or (look.rows == 1 and _is_one_array(look)) or _begins_spread(look):
+def _concluded(
+    detector: Detector, forced: Format | None, encoding: Encoding, found: tuple[Finding, ...]
+) -> Detection:
+    if not detector.rows or (detector.rows == 1 and b"".join(detector.first.split()) == b"[]"):
+        return Detection(
+            "none", None, "empty", {}, encoding, found + (detector.stopped or (finding("file.empty"),))
+        )
+    if detector.spread or (detector.rows == 1 and _is_one_array(detector)) or _begins_spread(detector):
         problem = finding("file.not_jsonl")
-        return Survey("spread", forced, "spread", {}, encoding, (*found, problem))
-    votes = look.votes if look.votes.format() else look.guesses
+        return Detection("spread", forced, "spread", {}, encoding, (*found, problem))
+    votes = detector.votes if detector.votes.format() else detector.guesses
     detected = votes.format()
-    if forced is None and detected is None and (look.votes.objects or not _looks_like_json(look)):
-        shape: Shape = "jsonl" if look.votes.objects else "none"
-        problem = finding("file.unknown_format", met=_beginning(look.first), **_key_meant(look.first))
-        found += look.stopped if shape == "none" else ()
-        return Survey(shape, None, "unknown", {}, encoding, (*found, problem), look.rows, silent=True)
+    if forced is None and detected is None and (detector.votes.objects or not _looks_like_json(detector)):
+        shape: Shape = "jsonl" if detector.votes.objects else "none"
+        problem = finding("file.unknown_format", met=_beginning(detector.first), **_key_meant(detector.first))
+        found += detector.stopped if shape == "none" else ()
+        return Detection(shape, None, "unknown", {}, encoding, (*found, problem), detector.rows, silent=True)
     why, params = _reason(votes, detected) if forced is None else ("forced", {})
-    return Survey("jsonl", forced or detected, why, params, encoding, found)
+    return Detection("jsonl", forced or detected, why, params, encoding, found)
 
 
 def _key_meant(line: bytes) -> dict[str, Any]:
@@ -301,19 +307,19 @@ def _beginning(line: bytes) -> str:
     return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)[:MET_CHARACTERS]
 
 
-def _is_one_array(look: Look) -> bool:
+def _is_one_array(detector: Detector) -> bool:
     """A single line that is an array, perhaps with comments or commas to take away."""
     splitter = Splitter(keep=False)
     try:
-        splitter.feed(look.first_number, look.first.decode("utf-8", "replace"))
+        splitter.feed(detector.first_number, detector.first.decode("utf-8", "replace"))
     except NotSpread:
         return False
     return splitter.arrays == 1 and not splitter.open
 
 
-def _looks_like_json(look: Look) -> bool:
+def _looks_like_json(detector: Detector) -> bool:
     """Some broken line begins like an object or a list: faults are reported line by line."""
-    return look.bracketed
+    return detector.bracketed
 
 
 def _is_json(line: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What validation can say: the codes, the findings, and the ledger that counts them all and keeps some."""
+"""What validation can say: the codes, the findings, and the log that counts them all and keeps some."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -144,7 +144,7 @@ def printable(text: str, limit: int = 1000) -> str:
     return shown.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\u0000")
 
 
-class Ledger:
+class FindingLog:
     """Counts every finding, notes its line, keeps the first `kept_per_code` of each code: flat memory on any file.
 
     The first finding with each repair is kept in any case, so that every repair is known.

@@ -6,12 +6,11 @@ from typing import Any
 
 from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Block, Unreadable
-from datasets.core.detect import Look, Votes, look_at, vote_on
+from datasets.core.detect import Detector, Votes, observe, vote_on
 from datasets.core.findings import Finding, finding
 from datasets.core.formats import Telling
-from datasets.core.json_errors import word_at
 from datasets.core.limits import holds_more_values
-from datasets.core.pretty_json import Broken, Objects, Passed, Piece, Unended
+from datasets.core.pretty_json import Broken, Objects, Passed, Piece
 from datasets.core.read_state import ReadState
 from datasets.core.row_decoder import decoded, explain, not_utf8
 from datasets.core.rows import NewRow, Part, RawRow, cut
@@ -28,13 +27,13 @@ class JsonlReader:
     Only where it is to `keep` rows are they handed out.
     """
 
-    def __init__(self, state: ReadState, watch: Look | None = None, *, keep: bool = False) -> None:
+    def __init__(self, state: ReadState, watch: Detector | None = None, *, keep: bool = False) -> None:
         self._state = state
         self._watch = watch
         self._keep = keep
         self._votes = Counter[Telling]()
         # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
-        self._nothing = RowFindings(state.ledger.full)
+        self._nothing = RowFindings(state.log.full)
 
     def through(self, blocks: Iterator[Block]) -> Generator[Part, None, Finding | None]:
         """Takes all blocks and gives each one's rows; what stopped it before their end.
@@ -62,9 +61,9 @@ class JsonlReader:
         lines = ((*numbered, None) for numbered in enumerate(block.lines, block.first))
         for number, line, row in lines if crowded or block.oversized else decoded(block):
             if row is not None:
-                valid = self._sound(number, line, row)
+                valid = self._json_row(number, line, row)
             elif line.strip() or number in block.oversized:
-                valid = self._odd(
+                valid = self._other_line(
                     number, line, oversized=number in block.oversized, crowded=number in crowded
                 )
             else:
@@ -85,7 +84,7 @@ class JsonlReader:
             return NewRow(number, True, *cut(line, list(row or ())))
         return NewRow(number, True, line.strip()) if valid else RawRow(number, False, line, line).kept
 
-    def _sound(self, number: int, line: bytes, row: dict[str, Any]) -> bool:
+    def _json_row(self, number: int, line: bytes, row: dict[str, Any]) -> bool:
         """A row that is JSON without a flaw. While a value may be open over lines, it matters to that question."""
         state = self._state
         found = self._nothing
@@ -94,27 +93,27 @@ class JsonlReader:
         valid = state.count(not found.counts or found.valid)
         shape = state.stats.add(number, row)
         if self._watch and self._watch.splitter.active:
-            self._look_at(number, line)
+            self._observe(number, line)
         else:
             self._votes[shape.telling] += 1
         if found.counts:
             state.note(number, line, found)
-            self._nothing = RowFindings(state.ledger.full)
+            self._nothing = RowFindings(state.log.full)
         return valid
 
-    def _look_at(self, number: int, line: bytes) -> None:
+    def _observe(self, number: int, line: bytes) -> None:
         if self._watch:
-            look_at(number, line, self._watch)
+            observe(number, line, self._watch)
             if self._watch.spread:
                 raise Surprise
 
-    def _odd(self, number: int, line: bytes, *, oversized: bool, crowded: bool) -> bool:
+    def _other_line(self, number: int, line: bytes, *, oversized: bool, crowded: bool) -> bool:
         """A line that is no row, or one with a flaw."""
         state = self._state
         broken = None if oversized else broken_byte(line)
-        if self._watch and (oversized or broken) and state.survey.encoding != "utf-16":
+        if self._watch and (oversized or broken) and state.detection.encoding != "utf-16":
             raise Surprise  # perhaps it is no UTF-8; of a cut row one cannot say
-        self._look_at(number, line)
+        self._observe(number, line)
         found, row = RowFindings(), None
         if oversized:
             found.put(state.too_large(number))
@@ -131,22 +130,22 @@ class JsonlReader:
         return valid
 
 
-def describe_pretty(blocks: Iterator[Block], state: ReadState, unended: Unended) -> None:
+def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: int | None) -> None:
     """Counts and describes objects that are spread over lines; none of them is a row yet.
 
-    Raises Unreadable and ReadAgain.
+    Raises Unreadable and UnendedComment.
     """
-    objects, votes = Objects(unended), Votes()
+    objects, votes = Objects(state.limits.row_bytes, unended_comment), Votes()
     last = (0, "")  # line with anything on it
     try:
         for number, line in _lines(blocks, state):
             last = (number, line) if line.strip() else last
             for found in objects.feed(number, line):
-                _describe(found, line, votes, state)
-            if objects.exceeds(state.limits.row_bytes):
+                _describe(found, votes, state)
+            if objects.too_large:
                 raise Unreadable(state.too_large(objects.start))
         for found in objects.end(*last):
-            _describe(found, last[1], votes, state)
+            _describe(found, votes, state)
     finally:
         state.format = state.format or votes.format()
 
@@ -159,7 +158,7 @@ def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str
             text = raw.decode("utf-8", "replace")
             broken = broken_byte(raw) if "\ufffd" in text else None
             if broken:
-                state.ledger.add(not_utf8(number, broken))
+                state.log.add(not_utf8(number, broken))
             if held:
                 yield held
             held = (number, text)
@@ -167,22 +166,21 @@ def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str
         yield held
 
 
-def _describe(found: Piece | Broken | Passed, line: str, votes: Votes, state: ReadState) -> None:
+def _describe(found: Piece | Broken | Passed, votes: Votes, state: ReadState) -> None:
     if isinstance(found, Broken):
-        _describe_broken(found, line, votes, state)
+        _describe_broken(found, votes, state)
     elif isinstance(found, Piece):
         _describe_whole(found, votes, state)
 
 
-def _describe_broken(broken: Broken, line: str, votes: Votes, state: ReadState) -> None:
+def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
     """The object that breaks off is one more; what was read of it tells the format where nothing else does."""
-    met = word_at(line, broken.column - 1)
-    params: dict[str, Any] = {"reason": "spread", "met": met, "wanted": broken.wanted}
-    if line.startswith("/*", broken.column - 1):
-        params = {"reason": "unended_comment", "met": "/*", "wanted": "*/"}
+    params: dict[str, Any] = {"reason": "spread", "met": broken.met, "wanted": broken.wanted}
+    if broken.met == "/*":
+        params |= {"reason": "unended_comment", "wanted": "*/"}
     elif broken.unended is not None:
-        params |= {"reason": "unended" if met else "never_ends", "begun": broken.unended}
-    state.ledger.add(finding("json.invalid", line=broken.line, column=broken.column, **params))
+        params |= {"reason": "unended" if broken.met else "never_ends", "begun": broken.unended}
+    state.log.add(finding("json.invalid", line=broken.line, column=broken.column, **params))
     if broken.begun:
         state.count(valid=False)
         if votes.format() is None:
@@ -193,7 +191,7 @@ def _describe_broken(broken: Broken, line: str, votes: Votes, state: ReadState) 
 def _describe_whole(piece: Piece, votes: Votes, state: ReadState) -> None:
     if holds_more_values(piece.text.encode("utf-8", "surrogatepass"), state.limits.row_values):
         state.count(valid=False)
-        state.ledger.add(state.too_many_values(piece.line))
+        state.log.add(state.too_many_values(piece.line))
         return
     state.count(valid=False)
     vote_on(piece.text, votes)

@@ -44,7 +44,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PartHead:
     """What the beginning of a part says of it; `header` is the number of lines up to the end of a CSV's header."""
 
     family: Family
@@ -67,23 +67,23 @@ class Joining:
     """Parts that fit together. Iterating yields their bytes; `placed` is complete afterwards."""
 
     sources: Sequence[Source]
-    looks: Sequence[Look]
+    heads: Sequence[PartHead]
     most: int
     placed: list[Placed] = field(default_factory=list)
 
     @property
     def is_csv(self) -> bool:
-        return any(look.family == "csv" for look in self.looks)
+        return any(head.family == "csv" for head in self.heads)
 
     def __iter__(self) -> Iterator[bytes]:
         """Each part ends with a line end. Raises Misfit."""
         self.placed.clear()
         line, room, header_seen = 1, self.most, False
-        for source, look in zip(self.sources, self.looks, strict=True):
-            skip = look.header if header_seen else 0
-            header_seen = header_seen or look.family == "csv"
-            self.placed.append(Placed(line, skip, look.encoding))
-            for chunk in _ended(_without_lines(_chunks(source, look), skip)):
+        for source, head in zip(self.sources, self.heads, strict=True):
+            skip = head.header if header_seen else 0
+            header_seen = header_seen or head.family == "csv"
+            self.placed.append(Placed(line, skip, head.encoding))
+            for chunk in _ended(_without_lines(_chunks(source, head), skip)):
                 line += chunk.count(b"\n")
                 room -= len(chunk)
                 if room < 0:
@@ -93,44 +93,46 @@ class Joining:
 
 def fit_together(sources: Sequence[Source], most: int, forced: Format | None = None) -> Joining:
     """The parts, ready to be joined into at most `most` bytes. Raises Misfit and names the first that does not fit."""
-    looks: list[Look] = []
-    first: tuple[Source, Look] | None = None
+    heads: list[PartHead] = []
+    first: tuple[Source, PartHead] | None = None
     for source in sources:
-        look = _look_at(source, forced)
-        looks.append(look)
-        if look.family == "empty":
+        head = _read_head(source, forced)
+        heads.append(head)
+        if head.family == "empty":
             continue
         if first is None or first[1].family == "json":
-            first = _checked(source, look, first)
+            first = _checked(source, head, first)
         else:
-            _checked(source, look, first)
-    for source, look in zip(sources[:-1], looks, strict=False):
-        if look.family == "csv":
-            _check_quotes(source, look)
-    return Joining(sources, looks, most)
+            _checked(source, head, first)
+    for source, head in zip(sources[:-1], heads, strict=False):
+        if head.family == "csv":
+            _check_quotes(source, head)
+    return Joining(sources, heads, most)
 
 
-def _checked(source: Source, look: Look, first: tuple[Source, Look] | None) -> tuple[Source, Look]:
-    """The part with its look, if it fits to the first."""
+def _checked(
+    source: Source, head: PartHead, first: tuple[Source, PartHead] | None
+) -> tuple[Source, PartHead]:
+    """The part with its head, if it fits the first."""
     if first is None:
-        return source, look
+        return source, head
     other, expected = first
-    if (look.family == "csv") != (expected.family == "csv"):
-        raise Misfit(source.name, "format", params={"first": other.name, "met": look.family})
-    if look.columns != expected.columns:
-        met, wanted = ", ".join(look.columns), ", ".join(expected.columns)
+    if (head.family == "csv") != (expected.family == "csv"):
+        raise Misfit(source.name, "format", params={"first": other.name, "met": head.family})
+    if head.columns != expected.columns:
+        met, wanted = ", ".join(head.columns), ", ".join(expected.columns)
         raise Misfit(source.name, "columns", params={"first": other.name, "met": met, "wanted": wanted})
-    if look.family != expected.family and "json" not in (look.family, expected.family):
+    if head.family != expected.family and "json" not in (head.family, expected.family):
         params: dict[str, Param] = {
             "first": other.name,
-            "met": look.family,
+            "met": head.family,
             "wanted": expected.family,
         }
         raise Misfit(source.name, "family", params=params)
-    return source, look
+    return source, head
 
 
-def _look_at(source: Source, forced: Format | None) -> Look:
+def _read_head(source: Source, forced: Format | None) -> PartHead:
     kind = source.upload.other_kind()
     if kind:
         raise Misfit(source.name, "unreadable", finding("file.other_kind", kind=kind))
@@ -141,7 +143,7 @@ def _look_at(source: Source, forced: Format | None) -> Look:
         raise Misfit(source.name, "unreadable", trouble.found) from None
 
 
-def _look(source: Source, encoding: Encoding, forced: Format | None) -> Look:
+def _look(source: Source, encoding: Encoding, forced: Format | None) -> PartHead:
     given = blocks(utf8_chunks(source.upload, encoding), source.upload.limits.row_bytes)
     for block in given:
         first = next((line for line in block.lines if line.strip()), None)
@@ -149,11 +151,11 @@ def _look(source: Source, encoding: Encoding, forced: Format | None) -> Look:
             continue
         is_json = forced != "legacy_csv" if forced else _JSON_START.match(first)
         if is_json:
-            return Look(_family(block.lines), encoding)
+            return PartHead(_family(block.lines), encoding)
         header = next(records(_numbered(chain([block], given)), source.upload.limits.row_bytes))
         columns = tuple(name.strip().lower() for name in header.fields)
-        return Look("csv", encoding, columns, header.line + header.more)
-    return Look("empty", encoding)
+        return PartHead("csv", encoding, columns, header.line + header.more)
+    return PartHead("empty", encoding)
 
 
 def _numbered(given: Iterator[Block]) -> Iterator[tuple[int, bytes, bool]]:
@@ -177,10 +179,10 @@ def _family(lines: Sequence[bytes]) -> Family:
     return "json"
 
 
-def _check_quotes(source: Source, look: Look) -> None:
+def _check_quotes(source: Source, head: PartHead) -> None:
     """A quote that is open at the end of a part would take in the rows of the next one."""
     opened = 0
-    given = blocks(utf8_chunks(source.upload, look.encoding), source.upload.limits.row_bytes)
+    given = blocks(utf8_chunks(source.upload, head.encoding), source.upload.limits.row_bytes)
     try:
         for number, line, oversized in _numbered(given):
             if oversized or b'"' not in line:
@@ -193,9 +195,9 @@ def _check_quotes(source: Source, look: Look) -> None:
         raise Misfit(source.name, "quote", params={"line": opened})
 
 
-def _chunks(source: Source, look: Look) -> Iterator[bytes]:
+def _chunks(source: Source, head: PartHead) -> Iterator[bytes]:
     try:
-        yield from utf8_chunks(source.upload, look.encoding)
+        yield from utf8_chunks(source.upload, head.encoding)
     except Unreadable as trouble:
         raise Misfit(source.name, "unreadable", trouble.found) from None
 

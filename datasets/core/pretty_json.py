@@ -7,9 +7,9 @@ object that is broken it goes on at the next one that begins at the same indenta
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from datasets.core.json_errors import MAX_DEPTH
+from datasets.core.json_errors import MAX_DEPTH, word_at
 
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
@@ -227,13 +227,14 @@ class Splitter:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Where the text is no JSON, what is wanted there, and what was read of the object until then.
+    """Where the text is no JSON, what is there and what is wanted, and what was read of the object until then.
 
     `unended`: the line at which the object begins that is not closed here, though it should be; `wanted` closes it.
     """
 
     line: int
     column: int
+    met: str
     wanted: str
     begun: str
     unended: int | None = None
@@ -241,56 +242,48 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Text of one line that was passed over after a broken object; `ended`: the next object begins behind it."""
+    """Text of one line that was skipped after a broken object; `ended`: the next object begins behind it."""
 
     text: str
     ended: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unended:
-    """Lines at which something begins that never ends: an object, a comment."""
+class UnendedComment(Exception):
+    """What was read as a comment never ends."""
 
-    object: int | None = None
-    comment: int | None = None
-
-
-class ReadAgain(Exception):
-    """What was read belongs to something that never ends; all that is known of that by now."""
-
-    def __init__(self, unended: Unended) -> None:
-        super().__init__(unended)
-        self.unended = unended
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
 
 
-def until_all_ends(attempt: Callable[[Unended], None]) -> None:
-    """Reads, and again with what never ends known: four times at most."""
-    unended = Unended()
-    while True:
-        try:
-            return attempt(unended)
-        except ReadAgain as known:
-            unended = known.unended
+def with_unended_comment(attempt: Callable[[int | None], None]) -> None:
+    """Reads a file, and once more if a comment never ends: from the line where that begins on, none may be open."""
+    try:
+        attempt(None)
+    except UnendedComment as known:
+        attempt(known.line)
 
 
 class Objects:
-    """Lines in, whole values and broken ones out. Every method may raise ReadAgain.
+    """Lines in, whole values and broken ones out. Every method may raise UnendedComment.
 
-    After a broken object the next one begins on a line at the same indentation, unless whole objects were seen to hold
-    such lines: then the rest is passed over. An object that is never closed takes the following ones in; where that
-    shows, it is read again, and such a line then ends it.
+    After a break the next object is the one that begins on a line at the same indentation, unless whole objects hold
+    such lines. An object that is not closed takes in the next one: the lines since then are held and read again when
+    that shows, and from there on such a line ends an object at once.
     """
 
-    def __init__(self, unended: Unended) -> None:
-        self.splitter = Splitter(unended_comment=unended.comment)
-        self._unended = unended
+    def __init__(self, most: int, unended_comment: int | None = None) -> None:
+        self.splitter = Splitter(unended_comment=unended_comment)
+        self._most = most
         self._indent: str | None = None  # of the line on which the last object began
-        self._indented = False  # further lines of an object stand further in
+        self._indented = False  # the lines of objects stand further in than their beginning
         self._ended = False  # some object
-        self._nested = False  # objects hold lines on which the next one would begin
-        self._taken_in: tuple[int, int] | None = (
-            None  # line and column of the first such place in the open one
+        self._nested = False  # whole objects hold lines on which the next one would begin
+        self._next: Broken | None = (
+            None  # the open object, if it ought to end where the next one seems to begin
         )
+        self._held: list[tuple[int, str]] = []  # the lines since then
+        self._ends_at_next = False
         self._lost = False
 
     @property
@@ -298,68 +291,80 @@ class Objects:
         """The line at which the last object began."""
         return self.splitter.start[0]
 
-    def exceeds(self, limit: int) -> bool:
-        """Is more remembered of a value that has not ended than the limit allows?"""
-        if self.splitter.size > limit:
-            self._check_nothing_taken_in()
-            return True
-        return False
+    @property
+    def too_large(self) -> bool:
+        """Is more remembered of a value that has not ended than may be?"""
+        return self.splitter.size > self._most
 
     def feed(self, number: int, line: str) -> Iterator[Piece | Broken | Passed]:
-        """What ends or breaks off on this line, and what is passed over until the next object."""
-        begins = self._next_object(line)
+        """What ends or breaks off on this line, and what is skipped until the next object."""
+        begins, at = self._next_object(line), 0
         if self._lost:
-            if begins is None or not self._is_told_by_place:
+            if begins is None or not self._told_by_indent:
                 yield Passed(line, ended=False)
                 return
             yield Passed(line[:begins], ended=True)
             self._begin_again()
+            at = begins
         elif begins is not None and self.splitter.size and not self.splitter.in_comment:
-            if self._unended.object is None or self.start < self._unended.object:
-                self._taken_in = self._taken_in or (number, begins + 1)
-                begins = None
-            else:
+            if self._ends_at_next:
                 yield from self._end_before(number, line[:begins])
-        else:
-            begins = None
-        yield from self._read(number, line, begins or 0)
+                at = begins
+            elif self._next is None:
+                self._next = self._broken(number, begins + 1, "{", unended=True)
+        if self._next:
+            self._held.append((number, line))
+        yield from self._read(number, line, at)
+        if self.too_large and self._next and self._told_by_indent:
+            yield from self._read_held()
 
-    def end(self, number: int, line: str) -> Iterator[Broken]:
+    def end(self, number: int, line: str) -> Iterator[Piece | Broken | Passed]:
         """What is still open behind the last line."""
-        if self.splitter.in_comment and not self._lost:
-            again = self._unended.comment is not None  # what came before it was read another way
-            raise ReadAgain(replace(self._unended, comment=0 if again else self.splitter.comment_line))
-        if self.splitter.open and not self._lost:
-            self._check_nothing_taken_in()
-            yield self._broken(number, len(line) + 1, unended=self.splitter.size > 0)
-
-    def _check_nothing_taken_in(self) -> None:
-        if self._taken_in and self._is_told_by_place and self._unended.object is None:
-            raise ReadAgain(replace(self._unended, object=self.start))
+        if self._lost:
+            return
+        if self.splitter.in_comment:
+            raise UnendedComment(self.splitter.comment_line)
+        if self.splitter.open and self._next and self._told_by_indent:
+            yield from self._read_held()
+            yield from self.end(number, line)
+        elif self.splitter.open:
+            yield self._broken(number, len(line) + 1, "", unended=self.splitter.size > 0)
 
     @property
-    def _is_told_by_place(self) -> bool:
+    def _told_by_indent(self) -> bool:
         """Is a line at the indentation of objects the beginning of one?"""
         return not self._nested and (self._indented or self._ended or self._indent is None)
 
     def _next_object(self, line: str) -> int | None:
-        """Where an object begins on this line, if that is at the indentation of objects."""
+        """Where an object begins on this line, if that is at the indentation of the one before."""
         found, begins = _INDENT.match(line), _BEGINS.match(line)
-        if not found or self._indent is None:
-            return begins.end() if begins and self._lost else None
-        if len(found[0]) > len(self._indent) and found[0].startswith(self._indent):
-            self._indented = self._indented or self.splitter.size > 0
-        return begins.end() if begins and found[0] == self._indent else None
+        if found and self._indent is not None and self.splitter.size:
+            self._indented = self._indented or len(found[0]) > len(self._indent)
+        at_indent = found is not None and self._indent in (None, found[0])
+        return begins.end() if begins and at_indent else None
 
     def _end_before(self, number: int, rest: str) -> Iterator[Piece | Broken | Passed]:
         """The open object ends, or should, with the rest of it on the line on which the next one begins."""
         yield from self._read(number, rest, 0)
         if self.splitter.size and not self._lost:
-            yield self._broken(number, len(rest) + 1, unended=True)
+            yield self._broken(number, len(rest) + 1, "{", unended=True)
             self._lost = True
         if self._lost:
             yield Passed("", ended=True)
             self._begin_again()
+
+    def _read_held(self) -> Iterator[Piece | Broken | Passed]:
+        """The open object ended before the lines that are held."""
+        broken, held = self._next, self._held
+        assert broken
+        self._begin_again()
+        self._ends_at_next = True
+        (number, line), *further = held
+        yield broken
+        yield Passed(line[: broken.column - 1], ended=True)
+        yield from self._read(number, line, broken.column - 1)
+        for number, line in further:
+            yield from self.feed(number, line)
 
     def _read(self, number: int, line: str, at: int) -> Iterator[Piece | Broken | Passed]:
         pieces: list[Piece] = []
@@ -367,10 +372,12 @@ class Objects:
             self.splitter.feed(number, line, pieces, at)
         except NotSpread as broken:
             self._note(pieces)
-            self._check_nothing_taken_in()
+            if self._next and self._told_by_indent:
+                yield from self._read_held()
+                return
             yield from pieces
-            yield self._broken(number, broken.column, unended=False)
             at = broken.column - 1
+            yield self._broken(number, broken.column, _met(line, at))
             if line.startswith("{", at) and not self.splitter.size:  # only a comma before it is missing
                 self._begin_again()
                 yield from self._read(number, line, at)
@@ -386,18 +393,23 @@ class Objects:
 
     def _note(self, pieces: list[Piece]) -> None:
         if pieces:
-            self._ended = True
             end = (pieces[0].line + pieces[0].lines - 1, pieces[0].end_column)
-            self._nested = self._nested or (self._taken_in is not None and self._taken_in < end)
-            self._taken_in = None
+            self._nested = self._nested or (
+                self._next is not None and (self._next.line, self._next.column) < end
+            )
+            self._ended, self._next, self._held = True, None, []
 
-    def _broken(self, number: int, column: int, *, unended: bool) -> Broken:
+    def _broken(self, number: int, column: int, met: str, unended: bool = False) -> Broken:
         splitter = self.splitter
         if unended:
-            return Broken(number, column, splitter.closing, splitter.begun, splitter.start[0])
-        return Broken(number, column, splitter.wanted, splitter.begun)
+            return Broken(number, column, met, splitter.closing, splitter.begun, splitter.start[0])
+        return Broken(number, column, met, splitter.wanted, splitter.begun)
 
     def _begin_again(self) -> None:
         array = self.splitter.open[:1] == ["["]
-        self.splitter = Splitter.within(array, self._unended.comment)
-        self._lost, self._taken_in = False, None
+        self.splitter = Splitter.within(array, self.splitter.unended_comment)
+        self._lost, self._next, self._held = False, None, []
+
+
+def _met(line: str, at: int) -> str:
+    return "/*" if line.startswith("/*", at) else word_at(line, at)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from datasets.core.decode import Unreadable
-from datasets.core.detect import Survey
-from datasets.core.findings import Finding, Ledger, finding
+from datasets.core.detect import Detection
+from datasets.core.findings import Finding, FindingLog, finding
 from datasets.core.limits import Limits
 from datasets.core.rules import RowFindings, placed
 from datasets.core.stats import Stats
@@ -13,25 +13,25 @@ from datasets.core.stats import Stats
 class ReadState:
     """`valid` holds 1 or 0 for each row, in the order of the file."""
 
-    def __init__(self, survey: Survey, limits: Limits, kept_per_code: int) -> None:
-        self.survey = survey
+    def __init__(self, detection: Detection, limits: Limits, kept_per_code: int) -> None:
+        self.detection = detection
         self.limits = limits
         self._kept_per_code = kept_per_code
         self.begin()
 
     def begin(self) -> None:
         """From the first row, also once more."""
-        self.format = self.survey.format
-        self.ledger = Ledger(self._kept_per_code)
+        self.format = self.detection.format
+        self.log = FindingLog(self._kept_per_code)
         self.stats = Stats()
         self.valid = bytearray()
         self.valid_rows = 0
         self.stopped_by = ""
-        self.ledger.add_all(self.survey.findings)
+        self.log.add_all(self.detection.findings)
 
     @property
     def rows(self) -> int:
-        return len(self.valid) or self.survey.rows
+        return len(self.valid) or self.detection.rows
 
     def count(self, valid: bool) -> bool:
         """One more row, and whether it can be used; raises Unreadable if that is one too many."""
@@ -44,18 +44,18 @@ class ReadState:
 
     def note(self, line: int, source: bytes, found: RowFindings) -> None:
         """Counts what was found in a row; what is kept is placed in its text."""
-        if self.survey.silent:
+        if self.detection.silent:
             return
         for code, number in found.counts.items():
-            self.ledger.count(code, number, line)
-        wanted = [one for one in found.found if self.ledger.is_kept(one)]
+            self.log.count(code, number, line)
+        wanted = [one for one in found.found if self.log.is_kept(one)]
         for one in placed(wanted, line, source.decode("utf-8", "replace")) if wanted else ():
-            self.ledger.keep(one)
+            self.log.keep(one)
 
     def note_all(self, found: Iterable[Finding]) -> None:
         """The same of findings that have their line."""
-        if not self.survey.silent:
-            self.ledger.add_all(found)
+        if not self.detection.silent:
+            self.log.add_all(found)
 
     def too_large(self, line: int) -> Finding:
         """Of a row that is too long to be looked at."""

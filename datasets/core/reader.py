@@ -9,13 +9,13 @@ from typing import BinaryIO
 
 from datasets.core.csv_reader import CsvTable, Record, records, text_findings
 from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, utf8_chunks
-from datasets.core.detect import Look, Survey, first_guess, kept_promise, survey
+from datasets.core.detect import Detection, Detector, confirmed, detect, guess_from_beginning
 from datasets.core.findings import CODES, Finding, Param, finding, printable
 from datasets.core.formats import Format
 from datasets.core.jsonl_reader import JsonlReader, Surprise, describe_pretty
 from datasets.core.limits import Limits
 from datasets.core.line_set import Lines
-from datasets.core.pretty_json import Unended, until_all_ends
+from datasets.core.pretty_json import with_unended_comment
 from datasets.core.read_state import ReadState
 from datasets.core.rows import Part, RawRow
 from datasets.core.rules import RowFindings
@@ -94,9 +94,9 @@ class Reading:
         self._iterated = True
         state = self._examined()
         self._done_bytes = 0
-        if state.survey.shape == "csv":
+        if state.detection.shape == "csv":
             yield from self._csv_rows(state)
-        elif state.survey.shape == "jsonl":
+        elif state.detection.shape == "jsonl":
             yield from self._json_rows(state)
         self._upload.close()
 
@@ -111,9 +111,9 @@ class Reading:
         self._upload.close()
 
     @property
-    def survey(self) -> Survey:
+    def detection(self) -> Detection:
         """What the file was detected to be."""
-        return self._examined().survey
+        return self._examined().detection
 
     @property
     def summary(self) -> Summary:
@@ -126,7 +126,7 @@ class Reading:
     @property
     def lines(self) -> dict[str, Lines]:
         """At which lines each code was found, all of them."""
-        return self._examined().ledger.lines
+        return self._examined().log.lines
 
     def _examined(self) -> ReadState:
         if self._state is None:
@@ -137,28 +137,28 @@ class Reading:
 
     def _examine(self, forget: Callable[[], None] | None) -> Kept:
         """Sets the state at its end; rows are given only if the caller can `forget` them."""
-        guess = first_guess(self._upload, self._forced)
+        guess = guess_from_beginning(self._upload, self._forced)
         state = (yield from self._as_promised(guess, keep=forget is not None)) if guess else None
         if state is None:
             if guess and forget:
                 forget()
-            state = yield from self._as_surveyed(keep=forget is not None)
+            state = yield from self._as_detected(keep=forget is not None)
         self._tell(self._upload.bytes)  # the end of the first pass, which is half of two
         self._state = state
 
-    def _as_promised(self, guess: Survey, *, keep: bool) -> Generator[Part, None, ReadState | None]:
+    def _as_promised(self, guess: Detection, *, keep: bool) -> Generator[Part, None, ReadState | None]:
         """One pass is enough if the file is what its beginning promises."""
-        watch = Look()
+        watch = Detector()
         state = ReadState(guess, self._upload.limits, self._kept_per_code)
         try:
             stopped = yield from JsonlReader(state, watch, keep=keep).through(self._blocks(state))
         except Surprise:
             return None
-        kept = kept_promise(watch, guess, self._forced)
+        kept = confirmed(watch, guess, self._forced)
         return self._ended(state, kept, stopped) if kept else None
 
-    def _as_surveyed(self, *, keep: bool) -> Generator[Part, None, ReadState]:
-        seen = survey(self._upload, self._forced)
+    def _as_detected(self, *, keep: bool) -> Generator[Part, None, ReadState]:
+        seen = detect(self._upload, self._forced)
         state = ReadState(seen, self._upload.limits, self._kept_per_code)
         self._done_bytes = 0
         if seen.shape == "none":
@@ -168,10 +168,10 @@ class Reading:
 
     def _through(self, state: ReadState, *, keep: bool) -> Generator[Part, None, Finding | None]:
         """Examines a file whose shape is known; what stopped it before the end."""
-        if state.survey.shape == "jsonl":
+        if state.detection.shape == "jsonl":
             return (yield from JsonlReader(state, keep=keep).through(self._blocks(state)))
         try:
-            if state.survey.shape == "csv":
+            if state.detection.shape == "csv":
                 yield from self._examine_csv(state, keep=keep)
             else:
                 self._describe(state)
@@ -180,27 +180,27 @@ class Reading:
         return None
 
     def _describe(self, state: ReadState) -> None:
-        def attempt(unended: Unended) -> None:
+        def attempt(unended_comment: int | None) -> None:
             state.begin()
             self._done_bytes = 0
-            describe_pretty(self._blocks(state), state, unended)
+            describe_pretty(self._blocks(state), state, unended_comment)
 
-        until_all_ends(attempt)
-        if not state.rows and state.ledger.counts.keys() <= {"file.not_jsonl", "file.converted"}:
-            state.ledger.add(finding("file.empty"))
+        with_unended_comment(attempt)
+        if not state.rows and state.log.counts.keys() <= {"file.not_jsonl", "file.converted"}:
+            state.log.add(finding("file.empty"))
 
-    def _ended(self, state: ReadState, seen: Survey, stopped: Finding | None) -> ReadState:
-        state.survey = seen
+    def _ended(self, state: ReadState, seen: Detection, stopped: Finding | None) -> ReadState:
+        state.detection = seen
         state.stats.finish()
         if stopped:
-            state.ledger.add(stopped)
+            state.log.add(stopped)
             state.stopped_by = stopped.code
         if seen.shape in ("jsonl", "csv") and not seen.silent:
-            state.stats.report(state.format, state.ledger)
+            state.stats.report(state.format, state.log)
         return state
 
     def _blocks(self, state: ReadState) -> Iterator[Block]:
-        encoding = state.survey.encoding or "utf-8"
+        encoding = state.detection.encoding or "utf-8"
         return blocks(utf8_chunks(self._upload, encoding, self._advance), self._upload.limits.row_bytes)
 
     def _advance(self, read: int) -> None:
@@ -250,14 +250,14 @@ class Reading:
         header = next(records, None)
         if header:
             self._table = table = CsvTable.of(header)
-            state.ledger.add_all(_header_findings(header, table, state))
+            state.log.add_all(_header_findings(header, table, state))
             for record in records:
                 valid = self._examine_record(record, table, state)
                 if keep:
                     row = self._csv_row(record, valid).kept
                     yield [row], len(row.raw)
         if not state.rows:
-            state.ledger.add(finding("file.empty"))
+            state.log.add(finding("file.empty"))
 
     def _examine_record(self, record: Record, table: CsvTable, state: ReadState) -> bool:
         too_large = record.oversized and record.quote is None
@@ -275,7 +275,7 @@ class Reading:
         return valid
 
     def _summarise(self, state: ReadState) -> Summary:
-        stats, seen = state.stats, state.survey
+        stats, seen = state.stats, state.detection
         return Summary(
             format=state.format,
             why=seen.why,
@@ -283,8 +283,8 @@ class Reading:
             encoding=seen.encoding,
             rows=state.rows,
             valid_rows=state.valid_rows,
-            counts=dict(state.ledger.counts),
-            findings=state.ledger.in_order(),
+            counts=dict(state.log.counts),
+            findings=state.log.in_order(),
             stopped_by=state.stopped_by,
             models={
                 printable(name): {"rows": count.rows, "responses": count.responses}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from datasets.core.findings import Finding, Ledger, finding
+from datasets.core.findings import Finding, FindingLog, finding
 from datasets.core.formats import COMPUTED, Format, Telling, model_key, structural_keys
 from datasets.core.json_errors import child_path
 from datasets.core.json_nodes import JsonType
@@ -195,17 +195,17 @@ class Stats:
         hidden = structural_keys(fmt)
         return {name: count.rows for name, count in self.fields.items() if name not in hidden}
 
-    def report(self, fmt: Format | None, ledger: Ledger) -> None:
+    def report(self, fmt: Format | None, log: FindingLog) -> None:
         """Adds the warnings on the whole version."""
-        ledger.add_all(self._alike())
-        ledger.add_all(self._coverage())
-        ledger.add_all(self._fields(structural_keys(fmt)))
-        ledger.add_all(self._misspelt(fmt))
+        log.add_all(self._alike())
+        log.add_all(self._coverage())
+        log.add_all(self._fields(structural_keys(fmt)))
+        log.add_all(self._misspelt(fmt))
         for line, first in self.ids.repeats():
-            _add_repeat(ledger, "id.duplicate", line, "id", first)
+            _add_repeat(log, "id.duplicate", line, "id", first)
         for line, first in self.messages.repeats():
             path = "conversation" if fmt == "legacy_jsonl" else None if fmt == "legacy_csv" else "messages"
-            _add_repeat(ledger, "row.duplicate", line, path, first)
+            _add_repeat(log, "row.duplicate", line, path, first)
 
     def _alike(self) -> Iterator[Finding]:
         groups: dict[str, list[str]] = {}
@@ -258,8 +258,8 @@ class Stats:
                 yield finding("field.misspelt", path=path, near=near, meant=meant, rows=rows)
 
 
-def _add_repeat(ledger: Ledger, code: str, line: int, path: str | None, first: int) -> None:
-    ledger.add(finding(code, line=line, path=path, first=first))
+def _add_repeat(log: FindingLog, code: str, line: int, path: str | None, first: int) -> None:
+    log.add(finding(code, line=line, path=path, first=first))
 
 
 def _named(counts: dict[str, Count], name: str, new: Callable[[], Count]) -> Count | None:

@@ -27,9 +27,9 @@ def for_further_work(project: Project) -> str:
     if reading:
         return _being_read(reading, project)
     if Attachment.objects.filter(state=Attachment.State.MATCHING).exists():
-        return _("Other answers are matched first.")
+        return _("Queued: other answers are being matched.")
     if Difference.objects.filter(state=DifferenceState.COMPARING).exists():
-        return _("Two other versions are compared first.")
+        return _("Queued: two other versions are being compared.")
     return ""
 
 
@@ -37,6 +37,6 @@ def _being_read(version: Version, project: Project) -> str:
     """What belongs to another project is not named."""
     share = percent(version.bytes_read / version.size if version.size else 0, 0)
     if version.dataset.project_id != project.pk:
-        return _("A file of another project is read first: %(share)s so far.") % {"share": share}
+        return _("Queued behind a file of another project (%(share)s read).") % {"share": share}
     name = f"{version.dataset.name} v{version.number}"
-    return _("“%(name)s” is read first: %(share)s so far.") % {"name": name, "share": share}
+    return _("Queued behind “%(name)s” (%(share)s read).") % {"name": name, "share": share}

@@ -39,14 +39,14 @@ SMALL = 32 * 1024 * 1024  # bytes; a smaller upload is read in a few seconds, in
 LOOK_UP_SECONDS = 0.5  # how often the lease is renewed and cancelling is noticed where no rows come
 
 # Kept in `Version.problem` in English and translated when shown.
-GONE = gettext_noop("The uploaded file is no longer where it was kept. Upload it again.")
+GONE = gettext_noop("The uploaded file is missing. Upload it again.")
 AWAY = gettext_noop(
-    "The storage where files are kept did not answer. The file is not lost: read it again when the storage is back; if "
-    "that does not help, tell an administrator."
+    "The file storage did not respond. The file is not lost: read it again when the storage is back. "
+    "If that does not help, contact an administrator."
 )
 UNEXPECTED = gettext_noop(
-    "The program failed while it read this file; the server's log says where. The file is kept and nothing of it was "
-    "stored: read it again, and if that does not help, tell an administrator."
+    "Reading failed unexpectedly; see the server's log. The file is kept: read it again. If that "
+    "does not help, contact an administrator."
 )
 DISK_FULL = gettext_noop(
     "The server's disk is full, so the file was not read. The file is kept. Ask an administrator to free disk space, "

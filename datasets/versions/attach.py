@@ -28,7 +28,7 @@ from datasets.versions import temp_files
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
-from evalsite.storage.errors import database_unavailable
+from evalsite.storage.errors import StorageUnreachable, database_unavailable
 from evalsite.tasks import workers
 
 log = logging.getLogger("datasets.versions.attach")
@@ -109,7 +109,7 @@ def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -
         _end(attachment, owner, state=State.FAILED, problem=problem)
     except FileNotFoundError:
         _end(attachment, owner, state=State.FAILED, problem={"code": GONE})
-    except files.Unreachable as error:
+    except StorageUnreachable as error:
         log.warning("The answers %s could not be matched: %s", attachment_id, error)
         _end(attachment, owner, state=State.FAILED, problem={"code": AWAY})
     except Exception as error:  # whatever it was, it must not stay half done

@@ -71,10 +71,10 @@ def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | 
 def _checked(version: Version, repairs: Sequence[Repair]) -> list[Repair]:
     """The repairs in their order, each once, and merging after names were made one."""
     if version.state != VersionState.READY or not version.file_is_kept:
-        raise ValidationError(_("Only a version whose file was read and is kept can be repaired."))
+        raise ValidationError(_("Only a version whose file was read and stored can be repaired."))
     names = repair_offers.names_offered(version)
     if not repairs or any(repair.name not in names for repair in repairs):
-        raise ValidationError(_("There is nothing in this version that this would repair."))
+        raise ValidationError(_("This repair does not apply to this version."))
     for repair in repairs:
         if repair.name == "unify_model_names":
             _check_name(version, repair)
@@ -90,7 +90,7 @@ def _check_name(version: Version, repair: Repair) -> None:
         or len(repair.value) > LONGEST_NAME
         or printable(repair.value) != repair.value
     ):
-        raise ValidationError(_("Choose a name, or write one, for the models that are to be made one."))
+        raise ValidationError(_("Choose or enter a name for the models to merge."))
     groups = {group.key for group in repair_offers.alike_groups(version)}
     if model_key(repair.replaces or repair.value) not in groups:
         raise ValidationError(_("No names of this version are alike to “%(name)s”.") % {"name": repair.value})

@@ -1,10 +1,10 @@
-"""What the repair desk offers for a version: which repairs mend what was found, and what they would do to samples."""
+"""The repairs offered for a version: which apply to its findings, and what they would do to samples."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,10 +15,7 @@ from datasets.core.findings import CODES
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
 from datasets.core.reader import KEPT_PER_CODE
-from datasets.core.repair.apply import REPAIRS, WITHOUT_CHOICE, Repair, repair_file
-from datasets.core.repair.models import merged, with_roles
-from datasets.core.repair.python_literal import as_json
-from datasets.core.repair.text import CommaStripper, without_comment
+from datasets.core.repair.apply import REPAIRS, ROW_CHANGES, WITHOUT_CHOICE, Repair, repair_file
 from datasets.core.text_diff import Piece, excerpts, pieces
 from datasets.labels import repairs_in_words
 from datasets.models import Candidate, Finding, Row, Version
@@ -77,11 +74,11 @@ class AlikeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What mends the findings of one code. `mends` of the kept findings it takes away; None: all of them."""
+    """The repairs of the findings of one code; they fix `fixes` of the kept ones, None: all."""
 
     code: str
     names: tuple[str, ...]
-    mends: int | None = None
+    fixes: int | None = None
     samples: list[Sample] = field(default_factory=list)
     beginning: Beginning | None = None
     groups: list[AlikeGroup] = field(default_factory=list)
@@ -104,7 +101,7 @@ class Desk:
     hindered: bool = False
 
     @property
-    def mends_errors(self) -> bool:
+    def fixes_errors(self) -> bool:
         """Is there something for the rows that cannot be used, and not only for warnings?"""
         return any(CODES[code].severity == "error" for code in self.offers)
 
@@ -121,7 +118,7 @@ def desk(version: Version) -> Desk:
 
 
 def names_offered(version: Version) -> frozenset[str]:
-    """Every repair that mends something in this version; none where the file could not be read to its end."""
+    """Every repair that applies to this version; none where the file could not be read to its end."""
     if any(code in version.counts for code in HINDRANCES):
         return frozenset()
     return frozenset(name for names in _repairs_found(version).values() for name in names)
@@ -158,10 +155,10 @@ def _offer(version: Version, code: str, names: tuple[str, ...]) -> Offer:
         return Offer(code, names, groups=alike_groups(version)[:GROUPS_SHOWN])
     if code in ("file.not_jsonl", "file.converted"):
         return Offer(code, names, beginning=_beginning(version, names))
-    return Offer(code, names, _mends(version, code), samples=list(_samples(version, code, names)))
+    return Offer(code, names, _fixes(version, code), samples=list(_samples(version, code, names)))
 
 
-def _mends(version: Version, code: str) -> int | None:
+def _fixes(version: Version, code: str) -> int | None:
     """How many of a code's findings the repair takes away; None if all, or more than are kept."""
     if version.counts[code] > KEPT_PER_CODE:
         return None
@@ -198,7 +195,7 @@ def _samples(version: Version, code: str, names: Sequence[str]) -> Iterator[Samp
     """The first rows concerned that the repairs change."""
     shown = 0
     for row in _rows_to_repair(version, code, SAMPLES * 4):
-        after = mended_line(row.raw, names)
+        after = repaired_line(row.raw, names)
         if after != row.raw and shown < SAMPLES:
             shown += 1
             yield Sample(row.line, excerpts(pieces(row.raw, after or ""), AROUND), after is None)
@@ -212,7 +209,7 @@ def _rows_to_repair(version: Version, code: str, most: int) -> Iterator[Row]:
     yield from rows.filter(length__lte=LONGEST_SAMPLE).order_by("line")
 
 
-def mended_line(text: str, names: Sequence[str]) -> str | None:
+def repaired_line(text: str, names: Sequence[str]) -> str | None:
     """One bad row of a JSONL file as the repairs leave it; None if they leave nothing of it."""
     kept: str | None = text
     for name in _ordered(set(names)):
@@ -221,17 +218,8 @@ def mended_line(text: str, names: Sequence[str]) -> str | None:
 
 
 def _repaired(text: str, name: str) -> str | None:
-    change = _LINE_REPAIRS.get(name)
+    change = ROW_CHANGES.get(name)
     return change(text) if change else text
-
-
-_LINE_REPAIRS: dict[str, Callable[[str], str | None]] = {
-    "strip_comments": without_comment,
-    "strip_trailing_commas": lambda text: CommaStripper(rows=True).feed(text),
-    "python_literal": lambda text: as_json(text) or text,
-    "fix_role": with_roles,
-    "merge_models": merged,
-}
 
 
 def _beginning(version: Version, names: Sequence[str]) -> Beginning:

@@ -47,6 +47,7 @@ from datasets.models import (
 )
 from datasets.selectors import format_of
 from evalsite.storage import files
+from evalsite.storage.errors import StorageUnreachable
 from evalsite.tasks import workers
 
 log = logging.getLogger("datasets.versions.search")
@@ -89,7 +90,7 @@ def open_index(version: Version) -> Index | None:
         return None
     try:
         return Index(files.local(index_name(version.pk)))
-    except files.Unreachable:
+    except StorageUnreachable:
         return None
     except (FileNotFoundError, sqlite3.OperationalError):  # somebody took the file away
         build_again(version)
@@ -143,7 +144,7 @@ def build(version_id: int, owner: str, stop: threading.Event | None = None) -> b
     except Unsupported:
         log.warning("This SQLite has no trigram index; version %s is searched without one.", version_id)
         _release(version, owner, state=SearchIndex.State.FAILED)
-    except files.Unreachable as error:  # tried again by the reconciler; what is built is not built again
+    except StorageUnreachable as error:  # tried again by the reconciler; what is built is not built again
         log.warning("The search index of version %s is built but could not be kept: %s", version_id, error)
         _done(version).replace(_part(version))
         _release(version, owner)

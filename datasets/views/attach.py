@@ -179,7 +179,7 @@ def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachme
     """Not wanted: the file is thrown away, the version stays as it is."""
     found = get_attachment(request, slug, dataset, number, attachment)
     if attach.attachment_discard(attachment=found):
-        messages.info(request, _("The answers are thrown away. The version is as it was."))
+        messages.info(request, _("Answers discarded. The version is unchanged."))
     else:
         messages.info(request, _("Nothing was done: this was decided before."))
     return redirect("datasets:version", slug, dataset, number)

@@ -78,7 +78,7 @@ class FormatGuide:
 
 @dataclass(frozen=True, slots=True)
 class KindGuide:
-    """One kind of finding, with the sentence as it would stand and what mends it ('' if nothing does)."""
+    """One kind of finding, with its sentence and its repair ('' if there is none)."""
 
     code: str
     severity: str

@@ -107,7 +107,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
 
 
 def _desk(version: Version) -> dict[str, Any]:
-    """What was found with what mends it; of a repaired version also what its parent had."""
+    """The findings with their repairs; of a repaired version also what its parent had."""
     desk = repair_offers.desk(version)
     groups = findings_view.groups(version)
     return {
@@ -194,7 +194,7 @@ def leave_out(request: HttpRequest, slug: str, dataset: int, number: int) -> Htt
     if request.POST.get("rows") != str(found.bad_rows):
         messages.error(request, _("Nothing was done: confirm how many rows are to be left out."))
     elif services.version_leave_bad_rows_out(version=found, user=access.signed_in(request)):
-        messages.success(request, _("The bad rows are left out. Every run of this version says how many."))
+        messages.success(request, _("Invalid rows excluded. Every run of this version shows how many."))
     return redirect("datasets:version", slug, dataset, number)
 
 

@@ -20,6 +20,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from evalsite import secrets
 from evalsite.storage import files
+from evalsite.storage.errors import StorageUnreachable
 
 MIGRATING = 0x6576616C  # the number of PostgreSQL's advisory lock; any would do
 log = logging.getLogger(__name__)
@@ -44,9 +45,9 @@ def prepare() -> None:
         ) from None
     try:
         files.check()
-    except files.Unreachable as error:
+    except StorageUnreachable as error:
         raise CommandError(
-            f"Files cannot be kept in {files.told()}: {error}. Check the settings S3_… and that the bucket is there."
+            f"Files cannot be kept in {files.description()}: {error}. Check S3_… and that the bucket exists."
         ) from None
     try:
         with _migrating_alone():

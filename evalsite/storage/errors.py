@@ -9,7 +9,9 @@ from enum import Enum, auto
 
 from django.db import InterfaceError, OperationalError
 
-from evalsite.storage import files
+
+class StorageUnreachable(OSError):
+    """The bucket does not answer, or refuses. What is kept in it is not lost."""
 
 
 class StorageProblem(Enum):
@@ -46,7 +48,7 @@ def storage_problem(error: BaseException) -> StorageProblem | None:
     from_database = False
     for one in _causes(error):
         from_database = from_database or isinstance(one, (OperationalError, InterfaceError))
-        if isinstance(one, files.Unreachable):
+        if isinstance(one, StorageUnreachable):
             return StorageProblem.FILES_AWAY
         if isinstance(one, OSError) and one.errno in NO_SPACE:
             return StorageProblem.DISK_FULL

@@ -1,4 +1,4 @@
-"""Where finished files are kept: in DATA_DIR, or in a bucket of which each machine has copies (FILES).
+"""Finished files: in DATA_DIR, or in a bucket with a local cache on each machine (FILES).
 
 A file has a name such as `uploads/0f3c…`. It is written once, whole or not at all, and never changed, so a copy is good
 for as long as it is there.
@@ -7,91 +7,85 @@ for as long as it is there.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from django.conf import settings
 
+from evalsite.storage.errors import StorageUnreachable
+from evalsite.storage.local_cache import OnPiece
+
 log = logging.getLogger("evalsite.storage.files")
 
-Heard = Callable[
-    [], object
-]  # called between pieces of a long transfer, in the same thread; ends it by raising
 
+class FileStorage(Protocol):
+    """A place for files. What needs the network raises StorageUnreachable; a missing file, FileNotFoundError."""
 
-class Unreachable(OSError):
-    """The bucket does not answer, or refuses. What is kept in it is not lost."""
-
-
-class Keeper(Protocol):
-    """A place for files. What needs the network raises Unreachable; a file that is not there, FileNotFoundError."""
-
-    def send(self, made: Path, name: str, heard: Heard) -> None: ...
+    def send(self, made: Path, name: str, on_piece: OnPiece) -> None: ...
     def place(self, made: Path, name: str) -> None: ...
-    def local(self, name: str, heard: Heard) -> Path: ...
+    def local(self, name: str, on_piece: OnPiece) -> Path: ...
     def stream(self, name: str) -> tuple[BinaryIO, int]: ...
     def exists(self, name: str) -> bool: ...
     def delete(self, name: str) -> None: ...
     def check(self) -> None: ...
-    def told(self) -> str: ...
+    def description(self) -> str: ...
 
 
-def _nobody() -> None:
-    """Nobody wants to hear of it."""
+def _ignore() -> None:
+    """The caller does not follow the transfer."""
 
 
-def put(made: Path, name: str, heard: Heard = _nobody) -> None:
+def put(made: Path, name: str, on_piece: OnPiece = _ignore) -> None:
     """Keep a file that was made below DATA_DIR; it is moved away from where it was made."""
-    send(made, name, heard)
+    send(made, name, on_piece)
     place(made, name)
 
 
-def send(made: Path, name: str, heard: Heard = _nobody) -> None:
+def send(made: Path, name: str, on_piece: OnPiece = _ignore) -> None:
     """The part of `put` that may take long, for callers whose `place` belongs to a transaction."""
-    keeper().send(made, name, heard)
+    storage().send(made, name, on_piece)
 
 
 def place(made: Path, name: str) -> None:
     """The rest of `put`: the file is moved, which takes no time."""
-    keeper().place(made, name)
+    storage().place(made, name)
 
 
-def local(name: str, heard: Heard = _nobody) -> Path:
+def local(name: str, on_piece: OnPiece = _ignore) -> Path:
     """Where the file can be read on this machine; from a bucket it is brought here first, once."""
-    return keeper().local(name, heard)
+    return storage().local(name, on_piece)
 
 
 def stream(name: str) -> tuple[BinaryIO, int]:
     """The file to be read once from its beginning, and its size in bytes; nothing is copied for that."""
-    return keeper().stream(name)
+    return storage().stream(name)
 
 
 def check() -> None:
-    """Raises Unreachable if files cannot be kept now."""
-    keeper().check()
+    """Raises StorageUnreachable if files cannot be kept now."""
+    storage().check()
 
 
-def told() -> str:
+def description() -> str:
     """Where that is, for people; no secrets."""
-    return keeper().told()
+    return storage().description()
 
 
 def exists(name: str) -> bool:
     """Is the file kept?"""
-    return keeper().exists(name)
+    return storage().exists(name)
 
 
 def delete(*names: str) -> None:
-    """Forget files, whether they are there or not. What cannot be deleted now stays, and costs room only."""
+    """Delete files, whether they exist or not. One that cannot be deleted now stays, which only costs space."""
     for name in names:
         try:
-            keeper().delete(name)
-        except Unreachable as error:
+            storage().delete(name)
+        except StorageUnreachable as error:
             log.warning("%s could not be deleted: %s", name, error)
 
 
-def keeper() -> Keeper:
+def storage() -> FileStorage:
     """The place that the settings name."""
     if settings.CONFIG.files == "s3":
         from evalsite.storage.bucket import Bucket
@@ -106,7 +100,7 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def send(self, made: Path, name: str, heard: Heard) -> None:
+    def send(self, made: Path, name: str, on_piece: OnPiece) -> None:
         """There is nowhere to send it."""
 
     def place(self, made: Path, name: str) -> None:
@@ -114,7 +108,7 @@ class Folder:
         place.parent.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         made.replace(place)
 
-    def local(self, name: str, heard: Heard) -> Path:
+    def local(self, name: str, on_piece: OnPiece) -> Path:
         return self.root / name
 
     def stream(self, name: str) -> tuple[BinaryIO, int]:
@@ -130,5 +124,5 @@ class Folder:
     def check(self) -> None:
         """DATA_DIR was looked at before."""
 
-    def told(self) -> str:
+    def description(self) -> str:
         return str(self.root)

@@ -1,4 +1,4 @@
-"""This machine's copies of files that are kept elsewhere: a folder of which anything may be taken away at any time."""
+"""This machine's copies of files in a bucket: a folder from which anything may be deleted at any time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ KEPT_FOR = 7 * 86400  # seconds since it was last asked for
 IN_USE = 3600  # so long a copy that was asked for is left alone, however short the disk is
 RESERVE = 1 << 30  # bytes that stay free on the disk beside what is brought
 _PART = ".part"
+OnPiece = Callable[[], object]
+"""Called between the pieces of a long transfer, in the same thread; ends it by raising."""
 
 
-class Copies:
+class LocalCache:
     """Copies by the names of their originals. Of several that want the same one, one brings it and the others wait."""
 
     def __init__(self, root: Path) -> None:

@@ -90,7 +90,11 @@ def _text(arguments: dict[str, int | str]) -> str:
 def run(path: str, arguments: dict[str, int | str]) -> None:
     """What a message says."""
     Waking.objects.filter(task=path, arguments=_text(arguments)).delete()
-    task = import_string(path)
+    try:
+        task = import_string(path)
+    except ImportError:  # sent by another release; what is to be done stands in our tables
+        workers.log.warning("A message names a task that is not there: %s", path)
+        return
     if not isinstance(task, Task):
         raise TypeError(f"{path} is no task")
     task.call(**arguments)

@@ -16,7 +16,7 @@ ParserSpec = str | dict[str, str]
 
 
 class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One judge model of a metric: whom to ask (an endpoint's id or an address) and what."""
+    """One judge model of a metric: its endpoint (an id or an address) and what it is asked."""
 
     name: str
     template: str

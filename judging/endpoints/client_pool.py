@@ -89,7 +89,7 @@ class ClientPool:
                 await self.refresh()
                 urgent = any(client.urgent for client in self.clients.values())
                 if urgent or self._unallocated_for() >= ALLOCATE_SECONDS:
-                    await self._allocate()
+                    await self.allocate()
                 backoff.succeeded()
             except DatabaseError as error:
                 log.warning("The endpoints' limits cannot be shared: %s", error)
@@ -113,7 +113,8 @@ class ClientPool:
             if breaker.wants_probe and await self._writes(limiter.claim_probe, key, breaker.probes + 1):
                 breaker.probe()
 
-    async def _allocate(self) -> None:
+    async def allocate(self) -> None:
+        """Reports to the other workers, and takes over this worker's shares."""
         began = time.monotonic()
         reports = [client.report() for client in self.clients.values()]
         for key, allocation in (await self._writes(limiter.allocate, reports, self.owner)).items():
@@ -121,12 +122,12 @@ class ClientPool:
         self._allocated_at = began
 
     def report_remaining(self) -> None:
-        """For a worker of a few requests, whose last results would otherwise be lost. Writes the database."""
+        """For a single call, whose last results would otherwise be lost. Writes the database."""
         for client in self.clients.values():
             limiter.allocate([client.report()], self.owner)
             if client.rate.owed:
                 limiter.reserve(client.key, [], client.rate.owed)
 
-    def release_shares(self) -> None:
-        """Leaves the slots to other workers. Writes the database."""
-        limiter.release_shares(self.clients, self.owner)
+    async def release_shares(self) -> None:
+        """Leaves the slots to other workers, after any allocation that is still being written."""
+        await self._writes(limiter.release_shares, list(self.clients), self.owner)

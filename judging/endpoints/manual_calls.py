@@ -189,7 +189,7 @@ class ManualCall(Generic[Result]):
             self._loop.close()
             self._pool.report_remaining()
         finally:
-            self._pool.release_shares()
+            limiter.release_shares(self._pool.clients, self._pool.owner)
 
     def events(self) -> Iterator[Any]:
         """What the work emits, and what it waits for (Waiting), until it has ended."""

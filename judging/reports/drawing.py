@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import number
-from judging.core.charts import Interval
 from judging.core.charts.histograms import HistogramTexts, Panel, histogram_chart
-from judging.core.charts.intervals import IntervalTexts, interval_chart
+from judging.core.charts.intervals import Interval, IntervalTexts, interval_chart
+from judging.core.charts.radar import FEWEST, Shape, radar_chart
 from judging.core.statistics.frame import Metric
-from judging.reports.words import decimal, interval
+from judging.reports.labels import decimal, interval
 
 Cells = Mapping[str, Mapping[str, Any]]
 
@@ -65,6 +65,35 @@ def spread_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
     )
     panels = [Panel(name, _spread_note(cell), cell["distribution"]) for name, cell in cells.items()]
     return histogram_chart(chart_id, panels, texts)
+
+
+def metrics_radar(document: Mapping[str, Any], metrics: Sequence[Metric], series: Mapping[str, int]) -> str:
+    """All candidates over the metrics that have a scale, as SVG; '' for fewer than three."""
+    scaled = [(metric.name, _ends(document, metric)) for metric in metrics]
+    axes = {name: ends for name, ends in scaled if ends is not None}
+    if len(axes) < FEWEST:
+        return ""
+    shapes = [
+        Shape(name, series[name], [_share(cells[metric]["mean"], *ends) for metric, ends in axes.items()])
+        for name, cells in document["candidates"].items()
+    ]
+    title = _("Mean by metric, from the low end of each scale to its high end")
+    description = _("The table beside it holds the figures.")
+    return radar_chart("radar", list(axes), shapes, title, description)
+
+
+def _ends(document: Mapping[str, Any], metric: Metric) -> tuple[float, float] | None:
+    cells = [cells[metric.name] for cells in document["candidates"].values()]
+    kind = next((cell["kind"] for cell in cells if cell["kind"]), None)
+    if kind == "bool":
+        return 0.0, 1.0
+    if kind != "number" or metric.low is None or metric.high is None or metric.low >= metric.high:
+        return None
+    return metric.low, metric.high
+
+
+def _share(mean: float | None, low: float, high: float) -> float | None:
+    return None if mean is None else min(1.0, max(0.0, (mean - low) / (high - low)))
 
 
 def _spread_note(cell: Mapping[str, Any]) -> str:

@@ -19,7 +19,8 @@ from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
 from judging.reports import selectors
 from judging.reports.frames import features_of_answers, run_frame
-from judging.reports.models import KeptFigures, KeptMeans
+from judging.reports.models import KeptFigures, KeptMeans, RunOutcome
+from judging.reports.outcomes import outcome_keep
 from judging.reports.pairing import ItemMeans, means_of
 from judging.reports.rule_lines import RuleFigures, rule_figures
 from judging.runs.models import Run
@@ -81,20 +82,23 @@ def at_once(run: Run) -> Kept:
 def for_page(run: Run) -> Kept | None:
     """Its figures as far as they are known; a worker is woken where they are not, or no longer as they were."""
     if run.total <= FEW:
-        return at_once(run)
-    kept = _stored(run)
-    if kept is None or kept.due(run):
+        kept = at_once(run)
+        if run.rests and not RunOutcome.objects.filter(run=run, revision=kept.revision).exists():
+            _keep_outcome(run, kept)
+        return kept
+    stored = _stored(run)
+    if stored is None or stored.due(run):
         if KeptFigures.objects.filter(run=run, wanted=True).exists():
             workers.wake(work_out_figures)
         else:
             _have_made(run)
-    return kept
+    return stored
 
 
 def want(run_id: int) -> None:
     """Nobody works on the run any more: have its figures ready when a page asks."""
     run = Run.objects.get(pk=run_id)
-    if run.total > FEW and run.done:
+    if run.done:
         _have_made(run)
 
 
@@ -134,6 +138,7 @@ def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
         took=made.took,
         packed=msgspec.msgpack.encode(made.figures),
     )
+    _keep_outcome(run, made)
     KeptMeans.objects.filter(run=run).delete()
     candidates = selectors.candidates_of(run)
     if len(candidates) < 2:
@@ -145,6 +150,11 @@ def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
             KeptMeans.objects.create(
                 run=run, run_metric_id=metric_id, candidate_id=candidate_id, packed=means.packed()
             )
+
+
+def _keep_outcome(run: Run, made: Kept) -> None:
+    scales = {metric.name: (metric.low, metric.high) for metric in selectors.metrics_of(run).values()}
+    outcome_keep(run, made.figures.report, scales, made.revision)
 
 
 def item_means(

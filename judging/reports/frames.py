@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from datasets.core.variables import response_data
-from datasets.models import Response
+from datasets.models import Response, Row
+from datasets.versions.references import reference_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import Verdict as Said
 from judging.core.statistics.frame import (
@@ -18,7 +20,7 @@ from judging.core.statistics.frame import (
     REFERENCE,
     Author,
     Source,
-    Verdict,
+    VerdictRow,
     joined,
     judgement_frame,
     ordered,
@@ -26,7 +28,8 @@ from judging.core.statistics.frame import (
 )
 from judging.core.statistics.style import answer_features
 from judging.core.values import SCORED, Outcome, outcome_of_value
-from judging.people.models import Adjudication, EvaluationRater, Item
+from judging.people.models import Adjudication, Item
+from judging.people.selectors import evaluations_of, rater_names
 from judging.reports import selectors
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
 
@@ -48,19 +51,22 @@ Definitions = dict[int, MetricDefinition]
 _verdicts = msgspec.json.Decoder(list[Said]).decode
 
 
-def run_frame(run: Run, people: Iterable[Run] = ()) -> DataFrame:
+def run_frame(run: Run) -> DataFrame:
     """The run's current judgements with the values in force, as `core.statistics.frame` describes, the verdicts behind
-    them, and those of human evaluations (`people`, their runs) on the same answers, whose criteria are matched with the
-    run's metrics by name. A million take some 150 MB."""
-    definitions, evaluations = selectors.definitions_of(run), list(people)
-    names = _names([run, *evaluations])
+    them, and those of the human evaluations of its answers, whose criteria are matched with the run's metrics by name.
+    A million take some 150 MB."""
+    definitions, evaluations = selectors.definitions_of(run), evaluations_of(run)
+    raters, others = rater_names(evaluations), [one.run for one in evaluations if one.run_id != run.pk]
+    names = _names([run, *others])
     metrics = {key: selectors.scaled(one) for key, one in definitions.items()}
     by_name = {metric.name: metric for metric in metrics.values()}
-    verdicts = list(_verdicts_of(run, definitions))
-    for each in evaluations:
-        verdicts += _verdicts_of(each, selectors.definitions_of(each))
+    verdicts = list(_verdicts_of(run, definitions, raters))
+    for each in others:
+        verdicts += _verdicts_of(each, selectors.definitions_of(each), raters)
     candidates = {one: one for one in names}
     known = [one for one in verdicts if one.metric in by_name and one.candidate in candidates]
+    if len(evaluations) > 1:
+        known = _newest(known)
     frames = [verdict_frame(known, by_name, candidates)]
     if run.kind not in (PEOPLE, IMPORTED):
         frames.insert(0, _own(run, definitions, names))
@@ -119,24 +125,32 @@ def _with_overrides(run: Run, frame: DataFrame) -> DataFrame:
     )
 
 
-def _verdicts_of(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
+    """Of a person who said something of an answer in two evaluations, what was said in the newer one."""
+    found: dict[tuple[Any, ...], VerdictRow] = {}
+    for one in verdicts:
+        about = (one.metric, one.candidate, one.row, one.response, one.other, one.other_response)
+        found[*about, one.by, one.source, one.repeat, one.order, one.main] = one
+    return list(found.values())
+
+
+def _verdicts_of(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
     """Verdicts that are rows of their own: people's, imported ones, and single ones behind a run's judgements."""
     if run.kind in (PEOPLE, IMPORTED):
-        yield from _given(run, definitions)
+        yield from _given(run, definitions, raters)
         yield from _adjudicated(run)
     else:
         yield from _single(run, definitions)
         yield from _overridden(run, definitions)
 
 
-def _given(run: Run, definitions: Definitions) -> Iterator[Verdict]:
-    raters = dict(EvaluationRater.objects.filter(evaluation__run=run).values_list("user_id", "pseudonym"))
+def _given(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
     authors = {one.name: author_of(one) for one in definitions.values()}
     found = Judgement.objects.filter(run=run, current=True).order_by("position")
     for values in found.values_list(*_PARTS).iterator(BATCH):
         given = dict(zip(_PARTS, values, strict=True))
         by, source = _author(given, raters, authors)
-        yield Verdict(
+        yield VerdictRow(
             metric=given["run_metric__name"],
             candidate=selectors.shown_name(given["candidate__name"], given["candidate__version__number"]),
             row=given["row__line"],
@@ -154,7 +168,9 @@ def _given(run: Run, definitions: Definitions) -> Iterator[Verdict]:
         )
 
 
-def _author(given: dict[str, Any], raters: dict[int, str], authors: dict[str, Author]) -> tuple[str, Source]:
+def _author(
+    given: dict[str, Any], raters: Mapping[int, str], authors: dict[str, Author]
+) -> tuple[str, Source]:
     """Who gave a verdict; a rater goes by the pseudonym, a reviewer's value is the reviewer's."""
     if given["override_value"] is not None and given["rater_id"] is None:
         return "override", "override"
@@ -179,7 +195,7 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _adjudicated(run: Run) -> Iterator[Verdict]:
+def _adjudicated(run: Run) -> Iterator[VerdictRow]:
     """What adjudicators decided, of each item the newest."""
     if run.kind != PEOPLE:
         return
@@ -193,7 +209,7 @@ def _adjudicated(run: Run) -> Iterator[Verdict]:
     for item in items.order_by("pk").iterator(BATCH):
         for number, value in json.loads(newest[item["pk"]].values or "{}").items():
             outcome = outcome_of_value(value)
-            yield Verdict(
+            yield VerdictRow(
                 metric=metrics[int(number)],
                 candidate=selectors.shown_name(item[parts[2]], item[parts[3]]),
                 row=item["row__line"],
@@ -208,7 +224,7 @@ def _adjudicated(run: Run) -> Iterator[Verdict]:
             )
 
 
-def _overridden(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+def _overridden(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     """What the metric itself said where a reviewer's value counts."""
     authors = {one.name: author_of(one) for one in definitions.values()}
     found = Judgement.objects.filter(run=run, current=True, override_value__isnull=False, state=SCORED)
@@ -218,10 +234,10 @@ def _overridden(run: Run, definitions: Definitions) -> Iterator[Verdict]:
     ):
         by, source, order = authors[metric].by, authors[metric].source, authors[metric].order
         if source != COMBINED:
-            yield Verdict(metric, name, line, number, state, value, by, source, order=order, main=False)
+            yield VerdictRow(metric, name, line, number, state, value, by, source, order=order, main=False)
 
 
-def _single(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+def _single(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     """What each judge said each time, of metrics with more than one verdict behind a judgement."""
     opened = {key: one for key, one in definitions.items() if _is_opened(one)}
     if not opened:
@@ -244,9 +260,9 @@ def _is_opened(definition: MetricDefinition) -> bool:
     return judged and (author_of(definition).source != "judge" or definition.judges[0].both_orders)
 
 
-def _behind(definition: MetricDefinition, said: Said, name: str, line: int, number: int) -> Verdict:
+def _behind(definition: MetricDefinition, said: Said, name: str, line: int, number: int) -> VerdictRow:
     outcome = Outcome.unparsed(said.reason) if said.value is None else outcome_of_value(said.value)
-    return Verdict(
+    return VerdictRow(
         metric=definition.name,
         candidate=name,
         row=line,
@@ -269,27 +285,31 @@ def judge_name(definition: MetricDefinition, number: int) -> str:
 
 def features_of_answers(run: Run) -> DataFrame:
     """What the answers of a run look like, and the references beside them; of a large run those of some rows."""
-    candidates = run.run_candidates.order_by("candidate").values_list("candidate", flat=True)
-    rows = max(1, run.rows)
-    every = -(-rows * max(1, len(candidates)) // MOST_TEXTS)
-    found = Response.objects.filter(candidate__in=list(candidates)).exclude(raw="")
-    parts = (
-        "candidate__name",
-        "candidate__version__number",
-        "row__line",
-        "row__version__number",
-        "number",
-        "raw",
-    )
-    answers = (
-        (selectors.shown_name(name, version), line, number, _text(raw))
-        for name, version, line, _, number, raw in found.annotate(part=F("row__line") % every)
-        .filter(part=0)
-        .values_list(*parts)
-        .iterator(BATCH)
-    )
-    return answer_features(answers)
+    candidates = list(run.run_candidates.order_by("candidate").values_list("candidate", flat=True))
+    every = max(1, -(-run.rows * len(candidates) // MOST_TEXTS))
+    return answer_features(chain(_answers(run, candidates, every), _references(run, every)))
 
 
-def _text(raw: str) -> str:
-    return str(response_data(raw)["content"])
+def _some_rows(run: Run, every: int) -> QuerySet[Row]:
+    rows = Row.objects.filter(version=run.version_id, valid=True)
+    return rows.annotate(part=F("line") % every).filter(part=0) if every > 1 else rows
+
+
+def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[str, int, int, str]]:
+    found = Response.objects.filter(candidate__in=candidates, row__version=run.version_id).exclude(raw="")
+    if every > 1:
+        found = found.filter(row__in=_some_rows(run, every).values("pk"))
+    parts = ("candidate__name", "row__line", "number", "raw")
+    for name, line, number, raw in found.values_list(*parts).iterator(BATCH):
+        yield name, line, number, str(response_data(raw)["content"])
+
+
+def _references(run: Run, every: int) -> Iterator[tuple[str, int, int, str]]:
+    """Where answers are compared with them."""
+    compared = any(metric.compares for metric in selectors.metrics_of(run).values())
+    if not compared and REFERENCE not in selectors.candidates_of(run).values():
+        return
+    for row in _some_rows(run, every).iterator(BATCH):
+        text = reference_of(row, run.version.format)
+        if text is not None:
+            yield REFERENCE, row.line, 1, text

@@ -16,7 +16,7 @@ from judging.runs.models import Run
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Addresses of the lists behind the figures of one run."""
+    """Addresses of the lists behind the figures of one run; none where a reader may not see them."""
 
     judgements: str
     pair: str
@@ -26,9 +26,15 @@ class Links:
         place = (run.project.slug, run.pk)
         return cls(reverse("runs:judgements", args=place), reverse("runs:report_pair", args=place))
 
+    @classmethod
+    def none(cls) -> Links:
+        return cls("", "")
+
     def to(self, candidate: str, metric: str, **more: Any) -> str:
         """The judgements of one metric on one candidate, further filtered as `Filters` says."""
-        return self.judgements + Filters(candidate=candidate, metric=metric, **more).query()
+        return (
+            self.judgements and self.judgements + Filters(candidate=candidate, metric=metric, **more).query()
+        )
 
     def to_bin(self, candidate: str, metric: str, bar: Mapping[str, Any], *, last: bool) -> str:
         """The scored judgements that a bar of the distribution counts."""
@@ -38,10 +44,12 @@ class Links:
 
     def to_pair(self, pair: Mapping[str, Any], outcome: str = "") -> str:
         """The items that two candidates share; with `outcome` those that the first wins, ties or loses."""
+        if not self.pair:
+            return ""
         asked = {"metric": pair["metric"], "a": pair["a"], "b": pair["b"]}
         return f"{self.pair}?{urlencode(asked | ({'outcome': outcome} if outcome else {}))}"
 
 
 def linked(text: str, address: str) -> str:
-    """The text as a link."""
-    return format_html('<a href="{}">{}</a>', address, text)
+    """The text as a link; the text where there is no address."""
+    return format_html('<a href="{}">{}</a>', address, text) if address else text

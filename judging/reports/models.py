@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
 from datasets.models import Candidate
+from evalsite.accounts.models import User
 from judging.runs.models import Run, RunMetric
 
 
@@ -35,3 +37,27 @@ class KeptMeans(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run", "run_metric", "candidate"], name="kept_means_once")
         ]
+
+
+class ReportLink(models.Model):
+    """A link by which anybody reads a run's report, without its items; see sharing.py."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="report_links")
+    note = models.CharField(max_length=200, blank=True, default="")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+
+    @property
+    def open(self) -> bool:
+        return self.revoked_at is None and self.expires_at > timezone.now()
+
+
+class RunOutcome(models.Model):
+    """What came of a run, as lists of runs show it: each candidate's mean; see outcomes.py."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="outcome")
+    revision = models.PositiveIntegerField(help_text="of the run when it was worked out")
+    metrics = models.JSONField(default=list, help_text="see outcomes.py: MetricOutcome")

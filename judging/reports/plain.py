@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judging.reports import words
+from judging.reports import labels
 from judging.reports.tables import ranked
 
 Document = Mapping[str, Any]
@@ -27,9 +27,9 @@ def _head(document: Document) -> str:
     ]
     if document["provisional"]:
         lines.append("Provisional: the run is under way.")
-    left_out = words.left_out_sentences(document["left_out"])
+    left_out = labels.left_out_sentences(document["left_out"])
     lines += [f"Left out: {sentence}" for sentence in left_out]
-    if overridden := words.overridden_sentence(document):
+    if overridden := labels.overridden_sentence(document):
         lines.append(overridden)
     return "\n".join(lines)
 
@@ -43,7 +43,7 @@ def _metric(document: Document, metric: str) -> str:
     if pairs:
         heads = ["pair", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses", "items", ""]
         parts.append(columns([heads, *pairs]))
-    return "\n".join([*parts, *_shares(cells), *words.note_sentences(cells)])
+    return "\n".join([*parts, *_shares(cells), *labels.note_sentences(cells)])
 
 
 def _shares(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -54,8 +54,8 @@ def _shares(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
             name,
             label,
             str(one["count"]),
-            words.decimal(one["share"]),
-            words.interval(one["ci_low"], one["ci_high"]),
+            labels.decimal(one["share"]),
+            labels.interval(one["ci_low"], one["ci_high"]),
         ]
         for name, cell in cells.items()
         for label, one in cell.get("categories", {}).items()
@@ -64,16 +64,16 @@ def _shares(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _figures(cell: Mapping[str, Any]) -> list[str]:
-    shown = [words.decimal(cell["mean"]), words.interval(cell["ci_low"], cell["ci_high"])]
+    shown = [labels.decimal(cell["mean"]), labels.interval(cell["ci_low"], cell["ci_high"])]
     counts = [str(cell[name]) for name in _COUNTS]
-    return [*shown, *counts, words.interval(cell["low_bound"], cell["high_bound"])]
+    return [*shown, *counts, labels.interval(cell["low_bound"], cell["high_bound"])]
 
 
 def _pair(pair: Mapping[str, Any]) -> list[str]:
     counts = [str(pair[name]) for name in ("wins", "ties", "losses", "items")]
-    interval = words.interval(pair["ci_low"], pair["ci_high"])
-    name, difference = f"{pair['a']} − {pair['b']}", words.signed(pair["difference"])
-    return [name, difference, interval, words.probability(pair["p_holm"]), *counts, words.verdict(pair)]
+    interval = labels.interval(pair["ci_low"], pair["ci_high"])
+    name, difference = f"{pair['a']} − {pair['b']}", labels.signed(pair["difference"])
+    return [name, difference, interval, labels.probability(pair["p_holm"]), *counts, labels.verdict(pair)]
 
 
 def _cost(cost: Mapping[str, Any]) -> str:

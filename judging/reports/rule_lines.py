@@ -13,9 +13,9 @@ from evalsite.templatetags.show import number, percent
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.evaluate import ANSWER_LACKS
 from judging.core.rules.program import WORST
+from judging.reports.labels import decimal
 from judging.reports.links import Links, linked
 from judging.reports.tables import Column, Table
-from judging.reports.words import decimal
 from judging.runs.models import Judgement, Run
 
 BATCH = 5000

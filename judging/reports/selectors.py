@@ -52,8 +52,8 @@ def metrics_of(run: Run) -> dict[int, Metric]:
 
 def scaled(definition: MetricDefinition) -> Metric:
     """A metric as figures need it."""
-    declared = getattr(definition, "scale_declared", True)
-    low, high = (float(definition.min_score), float(definition.max_score)) if declared else (None, None)
+    ends = float(definition.min_score), float(definition.max_score)
+    low, high = ends if definition.scale_declared else (None, None)
     judges = () if definition.postprocess else definition.judges
     compares = bool(judges) and all(judge.parse == "comparison" for judge in judges)
     return Metric(definition.name, low, high, compares=compares)

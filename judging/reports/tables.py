@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.html import format_html
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import number, percent
+from judging.core.charts.series import mark
+from judging.core.statistics.frame import Metric
+from judging.reports.labels import ValueFormat, decimal, interval, probability, signed, verdict
 from judging.reports.links import Links, linked
-from judging.reports.words import decimal, interval, probability, signed, verdict
 from judging.runs.filters import meaning_category
 
 Cells = Mapping[str, Mapping[str, Any]]
@@ -49,80 +52,41 @@ def ranked(document: Mapping[str, Any], metric: str) -> dict[str, Any]:
     )
 
 
-Address = Callable[..., str]
-"""Takes filters, gives the address of one candidate's judgements under one metric."""
-Part = tuple[Column, Callable[[Mapping[str, Any], Address], str]]
-"""A column, and its cell from a candidate's figures."""
-
-
-def main_table(cells: Cells, metric: str, top: float, links: Links) -> Table:
-    """Mean, interval, over how many, what is missing and what it could change."""
-    kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
-    parts = [
-        *_mean_parts(kind),
-        *_coverage_parts(cells),
-        *([_bounds_part()] if any(map(uncertain, cells.values())) else []),
-        *([_top_part(top)] if kind == "number" else []),
-    ]
-    rows = []
-    for name, cell in cells.items():
-        to = _address(links, name, metric)
-        rows.append([linked(name, to()), *(show(cell, to) for _column, show in parts)])
-    columns = [Column(_("Candidate"), num=False), *(column for column, _show in parts)]
-    return Table(_("Scores by candidate"), columns, rows)
-
-
-def _address(links: Links, candidate: str, metric: str) -> Address:
-    return lambda **more: links.to(candidate, metric, **more)
-
-
 def uncertain(cell: Mapping[str, Any]) -> bool:
     """Could what is unscored change the mean?"""
     return cell["kind"] != "category" and bool(cell["unparsed"] or cell["errors"] or cell["not_run"])
 
 
-def _mean_parts(kind: str | None) -> list[Part]:
-    if kind == "category":
-        return []
-    name = _("True rate") if kind == "bool" else _("Mean")
-    return [
-        (Column(name), lambda cell, to: linked(decimal(cell["mean"]), to(state="scored", sort="score"))),
-        (Column(_("95 % interval")), lambda cell, _to: interval(cell["ci_low"], cell["ci_high"])),
-    ]
-
-
-def _coverage_parts(cells: Cells) -> list[Part]:
-    """How many there are, and for each reason how many have no score; rarer reasons only where they occur."""
-    counts = {
-        "no_score": _("No score"),
-        "unparsed": _("Unparsed"),
-        "errors": _("Errors"),
-        "not_run": _("Not run"),
+def metrics_table(document: Mapping[str, Any], metrics: Sequence[Metric], series: Mapping[str, int]) -> Table:
+    """Each candidate's mean and interval under every metric, in the order of the first."""
+    values = {
+        metric.name: ValueFormat.of(_kind(document, metric.name), metric.low, metric.high)
+        for metric in metrics
     }
-    rare = ("no_score", "not_run")
-    shown = [name for name in counts if name not in rare or any(cell[name] for cell in cells.values())]
-    return [
-        (Column(_("Items")), lambda cell, to: linked(number(cell["items"]), to(state="scored"))),
-        (Column(_("Answers")), lambda cell, to: linked(number(cell["responses"]), to())),
-        (Column(_("Coverage")), lambda cell, to: linked(percent(cell["coverage"]), to(state="scored"))),
-        *(_count_part(Column(counts[name]), name) for name in shown),
+    order = ranked(document, metrics[0].name)
+    rows = [
+        [
+            format_html("{}{}", mark_safe(mark(series[name])), name),  # noqa: S308 (paths of ours)
+            *(_mean_cell(document["candidates"][name][metric], one) for metric, one in values.items()),
+        ]
+        for name in order
     ]
+    columns = [Column(_("Candidate"), num=False), *map(Column, values)]
+    return Table(_("Mean by metric"), columns, rows)
 
 
-def _count_part(column: Column, name: str) -> Part:
-    state = "error" if name == "errors" else name
-    return column, lambda cell, to: _count(cell[name], to(state=state))
+def with_mark(mark_of: str, name: str) -> str:
+    """A candidate's name beside its mark, as a row's head."""
+    return format_html("{}{}", mark_of, name)
 
 
-def _bounds_part() -> Part:
-    return Column(_("Bounds")), lambda cell, _to: interval(cell["low_bound"], cell["high_bound"])
+def _kind(document: Mapping[str, Any], metric: str) -> str | None:
+    return next((one[metric]["kind"] for one in document["candidates"].values() if one[metric]["kind"]), None)
 
 
-def _top_part(top: float) -> Part:
-    return (
-        Column(_("Top-score rate")),
-        lambda cell, to: linked(percent(cell["top_share"]), to(state="scored", least=top)),
-    )
+def _mean_cell(cell: Mapping[str, Any], values: ValueFormat) -> str:
+    interval_text = values.interval(cell["ci_low"], cell["ci_high"])
+    return format_html("<b>{}</b> <small>{}</small>", values.text(cell["mean"]), interval_text)
 
 
 def _count(count: int, address: str) -> str:

@@ -15,13 +15,14 @@ from django_htmx.http import HttpResponseClientRefresh
 from evalsite.tasks import workers
 from judging.reports import files, selectors
 from judging.reports.figures import Figures, for_page, item_means
+from judging.reports.labels import decimal, signed
 from judging.reports.links import Links
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
+from judging.reports.report_view import Options, report_view
 from judging.reports.services import report_document
-from judging.reports.shown import report_shown
-from judging.reports.words import decimal, signed
+from judging.reports.share_views import report_html
 from judging.runs.access import get_run
-from judging.runs.models import PEOPLE, Run
+from judging.runs.models import Run
 from judging.runs.selectors import worker_missing
 
 ITEMS_PER_PAGE = 100
@@ -34,7 +35,12 @@ TABLES: dict[str, Callable[[files.Document], bytes]] = {
     "repeats.csv": files.repeats_csv,
     "report.json": files.document_json,
 }
-_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "svg": "image/svg+xml"}
+_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+    "html": "text/html; charset=utf-8",
+}
 _CHART = re.compile(r"(means|spread)-(\d+)\.svg")
 
 
@@ -42,17 +48,24 @@ _CHART = re.compile(r"(means|spread)-(\d+)\.svg")
 def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """All figures of a run, as far as it is."""
     run = get_run(request, slug, pk)
-    if run.kind == PEOPLE:
-        return redirect("people:detail", slug, pk)
     if request.htmx and "being_made" in request.GET:  # type: ignore[attr-defined]
         return _being_made(request, run)
-    context = {"run": run, "worker_missing": worker_missing(run), **figures_context(run)}
+    options = options_of(request)
+    context = {"run": run, "options": options, "worker_missing": worker_missing(run)}
+    context |= figures_context(run, options)
     return render(request, "reports/report.html", context)
 
 
-def figures_context(run: Run) -> dict[str, Any]:
+def options_of(request: HttpRequest) -> Options:
+    """What the address chooses."""
+    return Options(
+        request.GET.get("metric", ""), tuple(request.GET.getlist("column")), request.GET.get("by", "")
+    )
+
+
+def figures_context(run: Run, options: Options | None = None) -> dict[str, Any]:
     """What the pages with a run's figures say: these, or that they are being worked out; and who should do that."""
-    shown = report_shown(run)
+    shown = report_view(run, options)
     being_made = shown is None or (shown.made_at is not None and run.rests)
     unattended = workers.obstacle(workers.DATA) if being_made else ""
     return {
@@ -83,7 +96,10 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
     kept = for_page(run)
     if kept is None:
         return redirect("runs:report", slug, pk)  # which says that they are being worked out
-    content = _content(report_document(run, kept.figures), run, name)
+    if name == "report.html":
+        content = report_html(run, kept)
+    else:
+        content = _content(report_document(run, kept.figures), run, name)
     if not content:
         raise Http404
     response = HttpResponse(content, content_type=_TYPES[name.rpartition(".")[2]])

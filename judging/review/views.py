@@ -25,7 +25,7 @@ from judging.core.people.criteria import Criterion
 from judging.core.results_file.verdicts import COMPARISONS
 from judging.core.values import Value
 from judging.markdown import Budget, html_of
-from judging.people.beside import said_of, seen_by_people
+from judging.people.selectors import said_of, seen_by_people
 from judging.review import selectors
 from judging.review.forms import FLAGS, LARGEST, FilterForm, OverrideForm, WithdrawForm
 from judging.review.grid import grid_page

@@ -1,6 +1,6 @@
 """What a run may spend, and what it has spent: requests, tokens, and money where its endpoints have prices.
 
-Every HTTP try is counted when it ends, retries and abandoned stories too. A worker starts no call while what is spent
+Every HTTP try counts when it ends, retries and abandoned judgements too. A worker starts no call while what is spent
 and what its calls in flight will need would reach the budget, so a single worker never sends a request too many; what
 it does not know of is what other workers have in flight or have not stored yet (half a second of theirs). Tokens
 and money are known when a reply has come: they may be exceeded by as much as the calls in flight differ from the mean.
@@ -130,7 +130,7 @@ class Ledger:
         self.storing = Spent()
         self.news.set()
 
-    def heard(self, stored: Spent) -> None:
+    def synchronize(self, stored: Spent) -> None:
         """What the database says, where other workers store too. It never falls: an older look is no news."""
         if stored.calls >= self.stored.calls:
             self.stored = stored

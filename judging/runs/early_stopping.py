@@ -21,13 +21,13 @@ Cell = tuple[int, int]  # metric and candidate
 
 
 class EarlyStopping:
-    """Of one pump: remembers how far each run was when it was last worked out."""
+    """Of one worker: remembers how far each run was when it was last worked out."""
 
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}
 
     def look(self, run: Run) -> bool:
-        """End the run if it is settled. Whether it was."""
+        """End the run if its result is known. Whether it was."""
         if run.stop_width is None:
             return False
         judged = judged_without_gap(run)

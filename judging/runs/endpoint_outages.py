@@ -57,7 +57,7 @@ def down_endpoints(run: Run) -> list[EndpointOutage]:
 def _called_by(run: Run) -> list[JudgeModel]:
     """All models that the run may call: judges, also those of re-judging with a later version, and candidates."""
     again = Reading.objects.filter(run_metric__run=run, asks=True)
-    texts = [*run.metrics.values_list("definition", flat=True), *again.values_list("definition", flat=True)]
+    texts = [one.definition for one in run.metrics.all()] + list(again.values_list("definition", flat=True))
     judges = [judge for text in texts for judge in MetricDefinition.from_json(text).judges]
     return judges + [one.model.asked for one in asked_of(run)]
 

@@ -185,9 +185,9 @@ ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="", override_value__isnu
 
 
 def _of_row(run: Run, line: int) -> Q:
-    """By the row's responses, which have an index; raters' and imported ones have none, but few judgements."""
+    """By the row's responses, which have an index; a rater's judgement has none, and people's runs are small."""
     rows = Row.objects.filter(version=run.version_id, line=line).values("pk")
-    if not run.by_workers:
+    if run.by_people:
         return Q(row__in=rows)
     of_reference = Q(row__version__dataset=run.version.dataset_id, row__version__number=0, row__line__in=rows)
     responses = Response.objects.filter(Q(row__in=rows) | of_reference if run.imported else Q(row__in=rows))

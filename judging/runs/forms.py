@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar, cast
 
@@ -202,6 +203,16 @@ class CandidateChoice(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
         return _("%(name)s (%(count)s answers)") % {"name": obj.name, "count": obj.responses}
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a new run would judge, and the models that it would ask for answers."""
+
+    candidates: list[Candidate]
+    metrics: list[MetricChoice]
+    sample_size: int | None
+    models_asked: list[CandidateModel]
+
+
 class RunForm(BudgetForm):
     """What is judged, by which metrics, on how many rows."""
 
@@ -317,7 +328,7 @@ class RunForm(BudgetForm):
         """Whether something is wrong in the part that is folded away."""
         return any(name in self.errors for name in MORE)
 
-    def manner(self) -> RunOptions:
+    def options(self) -> RunOptions:
         """After is_valid."""
         sent = self.cleaned_data
         return RunOptions(
@@ -328,6 +339,12 @@ class RunForm(BudgetForm):
             sent["reuse_any"],
         )
 
-    def chosen_metrics(self) -> list[MetricChoice]:
-        """After is_valid."""
-        return [self.choices[pk] for pk in self.cleaned_data["metrics"]]
+    def chosen(self) -> Chosen:
+        """What is valid of what was sent; of a form that was not sent, what it proposes. After is_valid."""
+        sent = self.cleaned_data if self.is_bound else self.initial
+        return Chosen(
+            list(sent.get("candidates", [])),
+            [self.choices[pk] for pk in sent.get("metrics", [])],
+            sent.get("sample_size"),
+            self.asked.candidates(),
+        )

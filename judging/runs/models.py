@@ -1,7 +1,7 @@
 """A run, the judgements it is to make, and everything that led to each.
 
-Hot tables: the pump writes them by plain SQL (store.py), payloads are JSON kept as TEXT, and only the
-indexes that a page or the pump reads by exist.
+Hot tables: run workers write them by plain SQL (worker/store.py), payloads are JSON kept as TEXT, and only the
+indexes that a page or a worker reads by exist.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Run(models.Model):
 
     @property
     def by_workers(self) -> bool:
-        """Do workers make its judgements, so that models can be asked again?"""
+        """Do workers make its judgements, so that it can be steered, and judges asked again?"""
         return self.kind not in WITHOUT_WORKERS
 
     @property

@@ -63,21 +63,10 @@ def preflight(
     definitions = [metric.definition for metric in metrics]
     endpoints = Endpoint.objects.in_bulk(endpoints_asked(definitions, asked))
     prices = price_list(definitions, asked)
-    answers = cost.judgements / len(metrics)
     read = written = money = 0.0
     busy: dict[int, float] = {}  # seconds that each endpoint needs for its part
     seen = True
-    asks = [
-        (
-            judge.endpoint,
-            answers * (metric.calls if metric.definition.rules else judge.calls),
-            taken_by(version, metric, judge.endpoint),
-        )
-        for metric in metrics
-        for judge in metric.definition.judges
-    ]
-    asks += [(candidate.endpoint, cost.rows * candidate.n, taken_to_answer(version)) for candidate in asked]
-    for endpoint, calls, taken in asks:
+    for endpoint, calls, taken in _requests(version, metrics, cost, asked):
         seen = seen and taken.seen
         read, written = read + calls * taken.read, written + calls * taken.written
         price = prices.prices.get(str(endpoint), (0.0, 0.0))
@@ -96,6 +85,24 @@ def preflight(
         seen,
         differences,
     )
+
+
+def _requests(
+    version: Version, metrics: Sequence[MetricChoice], cost: Cost, asked: Sequence[CandidateModel]
+) -> list[tuple[int | None, float, Taken]]:
+    """Of each judge and candidate: its endpoint, how many requests, and what one takes."""
+    answers = cost.judgements / len(metrics)
+    found = [
+        (
+            judge.endpoint,
+            answers * (metric.calls if metric.definition.rules else judge.calls),
+            taken_by(version, metric, judge.endpoint),
+        )
+        for metric in metrics
+        for judge in metric.definition.judges
+    ]
+    found += [(candidate.endpoint, cost.rows * candidate.n, taken_to_answer(version)) for candidate in asked]
+    return found
 
 
 def unproven_endpoints(

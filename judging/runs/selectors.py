@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery, prefetch_related_objects
 
 from datasets.models import WHOLE_OR_AGREED, Candidate, Version, VersionState
 from evalsite.accounts.models import Project
@@ -105,9 +105,15 @@ def metric_choices(project: Project) -> list[MetricChoice]:
     return _with_endpoints([(one, MetricDefinition.from_json(one.definition)) for one in versions])
 
 
+def prefetch_metrics(run: Run) -> None:
+    """For a page that needs the run's metrics several times."""
+    metrics = RunMetric.objects.select_related("metric_version__metric").order_by("number")
+    prefetch_related_objects([run], Prefetch("metrics", metrics))
+
+
 def frozen_metrics(run: Run) -> list[MetricChoice]:
-    """What the run judges by, as it was when it was made."""
-    found = list(run.metrics.select_related("metric_version__metric").order_by("number"))
+    """What the run judges by, as it was when it was made. After prefetch_metrics."""
+    found = list(run.metrics.all())
     shown = _with_endpoints(
         [(one.metric_version, MetricDefinition.from_json(one.definition)) for one in found]
     )

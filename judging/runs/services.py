@@ -70,8 +70,7 @@ def _frozen_judge(judge: JudgeModel) -> JudgeModel:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a run goes about its work: what it may spend, before whom it comes, when it may end early, and whether
-    replies that were paid for before may serve it."""
+    """What a run may spend, its priority, when it may end early, and whether earlier replies may be reused."""
 
     budget: Budget = field(default_factory=Budget)
     priority: Priority = Priority.NORMAL
@@ -122,7 +121,7 @@ def run_create(
     sample_size: int | None = None,
     seed: int | None = None,
     only_worker: str = "",
-    manner: RunOptions | None = None,
+    options: RunOptions | None = None,
     asked: Sequence[CandidateModel] = (),
 ) -> Run:
     """A run that a worker (or only the process named `only_worker`) plans and begins at once. It judges the uploaded
@@ -143,34 +142,38 @@ def run_create(
         created_by=user,
         only_worker=only_worker,
     )
-    _go_about(run, manner or RunOptions(), price_list((metric.definition for metric in metrics), asked))
+    _set_options(run, options or RunOptions(), price_list((metric.definition for metric in metrics), asked))
     run.save()
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate=candidate) for candidate in candidates])
     candidates_create(run, asked)
     _freeze_metrics(run, metrics)
-    record(
-        Action.RUN_STARTED,
-        project=project,
-        thing=run,
-        by=user,
-        dataset=version.dataset.name,
-        version=version.number,
-        metrics=[metric.definition.name for metric in metrics],
-    )
+    _record_start(run, metrics)
     workers.wake(run_worker.judge_runs)
     return run
 
 
-def _go_about(run: Run, manner: RunOptions, prices: PriceList) -> None:
+def _record_start(run: Run, metrics: Sequence[ChosenMetric]) -> None:
+    record(
+        Action.RUN_STARTED,
+        project=run.project,
+        thing=run,
+        by=run.created_by,
+        dataset=run.version.dataset.name,
+        version=run.version.number,
+        metrics=[metric.definition.name for metric in metrics],
+    )
+
+
+def _set_options(run: Run, options: RunOptions, prices: PriceList) -> None:
     """Raises ValidationError for a budget of money without prices."""
-    budget = manner.budget
+    budget = options.budget
     if budget.money is not None and not prices.currency:
         raise ValidationError(no_common_currency())
     run.budget_calls, run.budget_tokens, run.budget_money = budget.calls, budget.tokens, budget.money
     run.currency, run.prices = prices.currency, prices.prices
-    run.priority, run.stop_width = manner.priority, manner.stop_width
-    run.reuse_any = manner.reuse_any
-    run.reuse_replies = manner.reuse_replies or manner.reuse_any
+    run.priority, run.stop_width = options.priority, options.stop_width
+    run.reuse_any = options.reuse_any
+    run.reuse_replies = options.reuse_replies or options.reuse_any
 
 
 def _freeze_metrics(run: Run, metrics: Sequence[ChosenMetric]) -> None:

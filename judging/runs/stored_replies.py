@@ -22,7 +22,7 @@ def previous_replies(attempts: Collection[int]) -> dict[int, PreviousReplies]:
 
 
 def judge_call(reply: JudgeReply) -> JudgeCall:
-    """A stored reply as the story had it, less its HTTP tries."""
+    """A stored reply as the judgement had it, less its HTTP tries."""
     seen = {
         "content": reply.content,
         "reasoning_content": reply.reasoning,

@@ -6,6 +6,7 @@ from django.urls import path
 
 import judging.review.views as review
 from judging.comparison import views as comparison
+from judging.reports import board_views, people_result, share_views
 from judging.reports import views as reports
 from judging.runs import views
 from judging.runs.rerun import views as rerun
@@ -20,6 +21,7 @@ urlpatterns = [
     path("import/<int:pk>/", results_import.detail, name="results_import"),
     path("import/<int:pk>/confirm/", results_import.confirm, name="import_confirm"),
     path("import/<int:pk>/discard/", results_import.discard, name="import_discard"),
+    path("leaderboard/", board_views.leaderboard, name="leaderboard"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/pause/", views.pause, name="pause"),
     path("<int:pk>/resume/", views.resume, name="resume"),
@@ -40,7 +42,10 @@ urlpatterns = [
     path(
         "<int:pk>/compare/<int:other>/<int:first>/<int:second>/", comparison.compare_item, name="compare_item"
     ),
+    path("<int:pk>/people-result/", people_result.people_result, name="people_result"),
     path("<int:pk>/report/", reports.report, name="report"),
     path("<int:pk>/report/pair/", reports.pair, name="report_pair"),
+    path("<int:pk>/report/links/", share_views.links, name="report_links"),
+    path("<int:pk>/report/links/<int:link_pk>/revoke/", share_views.revoke, name="report_revoke_link"),
     path("<int:pk>/report/<str:name>", reports.report_file, name="report_file"),
 ]

@@ -18,7 +18,7 @@ from datasets.selectors import usable_versions
 from datasets.versions.run_answers import version_of_answers
 from evalsite import access
 from evalsite.access import May
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import Project
 from judging.endpoints import connection_test
 from judging.endpoints.selectors import endpoints_of
 from judging.messages import reason_sentence, why_no_answer
@@ -69,16 +69,18 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         name=services.free_name(project, version.dataset.name),
         endpoints=endpoints_of(project),
     )
-    cost, chosen = _cost(form, version), _chosen(form)
-    context |= {"form": form, "cost": cost, "notes": lint_notes(version, chosen)}
-    asked = form.asked.candidates()
-    context["preflight"] = preflight(version, chosen, cost, asked)
-    context["unproven"] = [
-        (one, connection_test.last_result(one)) for one in unproven_endpoints(chosen, asked)
-    ]
+    valid = form.is_valid()
+    chosen = form.chosen()
+    cost = selectors.cost_of(
+        version, chosen.candidates, chosen.metrics, chosen.sample_size, chosen.models_asked
+    )
+    context |= {"form": form, "cost": cost, "notes": lint_notes(version, chosen.metrics)}
+    context["preflight"] = preflight(version, chosen.metrics, cost, chosen.models_asked)
+    unproven = unproven_endpoints(chosen.metrics, chosen.models_asked)
+    context["unproven"] = [(one, connection_test.last_result(one)) for one in unproven]
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
         return render(request, "runs/_cost.html", context)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and valid:
         run = _start(request, project, form)
         if run is not None:
             return redirect("runs:detail", slug, run.pk)
@@ -98,45 +100,20 @@ def _chosen_version(request: HttpRequest, project: Project) -> Version | None:
     return (usable.filter(pk=wanted).first() if wanted is not None else None) or usable.first()
 
 
-def _cost(form: RunForm, version: Version) -> selectors.Cost:
-    """Of what is chosen so far; of what is proposed before anything is."""
-    if not form.is_bound:
-        return selectors.cost_of(version, form.initial["candidates"], _chosen(form), None)
-    form.is_valid()
-    sent = form.cleaned_data
-    return selectors.cost_of(
-        version,
-        list(sent.get("candidates", [])),
-        _chosen(form),
-        sent.get("sample_size"),
-        form.asked.candidates(),
-    )
-
-
-def _chosen(form: RunForm) -> list[selectors.MetricChoice]:
-    """The metrics that are ticked."""
-    if not form.is_bound:
-        return [form.choices[pk] for pk in form.initial["metrics"]]
-    form.is_valid()
-    return [form.choices[pk] for pk in form.cleaned_data.get("metrics", [])]
-
-
 def _start(request: HttpRequest, project: Project, form: RunForm) -> Run | None:
     """The run, or None with the reason on the form. The same form sent twice is the same run."""
-    sent = form.cleaned_data
-    user = request.user
-    assert isinstance(user, User)
+    sent, chosen, user = form.cleaned_data, form.chosen(), access.signed_in(request)
     same = {"version": sent["version"], "sample_size": sent["sample_size"], "seed": sent["seed"]}
     return create_once(
         form,
         lambda: services.run_create(
             project=project,
             name=sent["name"],
-            candidates=list(sent["candidates"]),
-            metrics=[services.ChosenMetric(one.definition, one.version) for one in form.chosen_metrics()],
+            candidates=chosen.candidates,
+            metrics=[services.ChosenMetric(one.definition, one.version) for one in chosen.metrics],
             user=user,
-            manner=form.manner(),
-            asked=form.asked.candidates(),
+            options=form.options(),
+            asked=chosen.models_asked,
             **same,
         ),
         lambda: Run.objects.filter(project=project, name=sent["name"], created_by=user, **same).first(),
@@ -156,6 +133,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return response
     if polled and "only" in request.GET:
         return HttpResponse(status=204)  # nothing to swap in
+    selectors.prefetch_metrics(run)
     context = _progress(request, run)
     if polled:
         return render(request, "runs/_progress.html", context)

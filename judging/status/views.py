@@ -28,7 +28,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "queues": selectors.queues(),
         "under_way": selectors.runs_under_way(),
         "stopped_by_budget": selectors.stopped_by_budget(),
-        "files": files.told() if settings.CONFIG.files == "s3" else "",
+        "files": files.description() if settings.CONFIG.files == "s3" else "",
         "endpoints": [(one, reason_sentence(one.last_code)) for one in selectors.endpoints()],
         "sandbox": sandboxes.status(),
         "database": selectors.database(),

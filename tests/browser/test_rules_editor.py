@@ -11,8 +11,7 @@ from datasets.models import Version
 from evalsite.accounts.models import User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.endpoints.models import Endpoint
-from tests.judging.metrics.conftest import live
-from tests.judging.metrics.rule_editor.test_pages import labels
+from tests.judging.metrics.conftest import labels, live
 
 __all__ = ["labels", "live"]  # fixtures
 

@@ -1,4 +1,4 @@
-"""A finding says what was met and what is wanted instead, like a good compiler does."""
+"""A finding says what is wrong and what to do, like a good compiler."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def told(source: bytes, code: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "met", "wanted"),
     [
-        ('{"a": True}', "True was met", "own word true"),
-        ('{"a": None}', "None was met", "own word null"),
-        ('{"a": undefined}', "undefined was met", "own word null"),
-        ('{"a": ...}', "... was met", "a value"),
-        ('{"a": .5}', ".5 was met", "a plain number"),
-        ('{"a" 1}', "1 was met", "a colon"),
-        ('{a: 1}', "a was met", "a key in double quotes"),
-        ('{"a": 1 "b": 2}', '" was met', "a comma or a closing brace"),
-        ('[1, 2', "the line ends too early", "a comma or a closing bracket"),
-        ('{"a": 1}}', "} was met", "the end of the line"),
+        ('{"a": True}', "True is not JSON", "Use true"),
+        ('{"a": None}', "None is not JSON", "Use null"),
+        ('{"a": undefined}', "undefined is not JSON", "Use null"),
+        ('{"a": ...}', "unexpected ...", "a value"),
+        ('{"a": .5}', "invalid number .5", "a plain number"),
+        ('{"a" 1}', "unexpected 1", "a colon"),
+        ('{a: 1}', "unexpected a", "a key in double quotes"),
+        ('{"a": 1 "b": 2}', 'unexpected "', "a comma or a closing brace"),
+        ('[1, 2', "unexpected end of line", "a comma or a closing bracket"),
+        ('{"a": 1}}', "unexpected }", "the end of the line"),
     ],
 )  # fmt: skip
 def test_broken_json_names_what_was_met_and_what_is_wanted(line: str, met: str, wanted: str) -> None:
@@ -42,12 +42,12 @@ def test_broken_json_names_what_was_met_and_what_is_wanted(line: str, met: str, 
 def test_an_object_over_many_lines_says_where_it_breaks_and_what_is_wanted() -> None:
     broken = '{\n "messages": []\n "x": 1\n}'
     (sentence,) = told(f"{json.dumps(row(), indent=1)}\n{broken}\n".encode(), "json.invalid")
-    assert sentence.endswith('" was met; a comma or a closing brace is wanted.')
+    assert sentence.endswith('" in an object that spans several lines. Expected a comma or a closing brace.')
 
 
 def test_an_object_over_many_lines_that_is_cut_ends_with_the_file() -> None:
     (sentence,) = told(f'{json.dumps(row(), indent=1)}\n{{\n "x": 1,\n'.encode(), "json.invalid")
-    assert sentence.endswith("has not ended at the end of the file; } is wanted.")
+    assert sentence.endswith("is not closed at the end of the file. Add }.")
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_an_object_over_many_lines_that_is_cut_ends_with_the_file() -> None:
 )
 def test_a_file_of_no_format_is_recognised_by_its_beginning(source: bytes, met: str) -> None:
     (sentence,) = told(source, "file.unknown_format")
-    assert f"begins with {met};" in sentence
+    assert f"begins with {met}." in sentence
 
 
 def test_a_wrong_header_says_which_columns_it_has() -> None:
     (sentence,) = told(b"prompt,answer\na,b\n", "csv.header")
-    assert "(prompt, answer) the column “response” is missing" in sentence
+    assert "(prompt, answer): the column “response” is missing" in sentence
 
 
 def test_a_column_without_a_name_is_named_by_its_number() -> None:
@@ -75,14 +75,14 @@ def test_a_column_without_a_name_is_named_by_its_number() -> None:
 
 @pytest.mark.parametrize("source", [b"prompt,response\na,\xff\n", GOOD.encode() + b'\n{"a": "\xff"}\n'])
 def test_a_byte_that_is_no_utf8_is_named(source: bytes) -> None:
-    assert told(source, "file.encoding")[0].startswith("The byte 0xFF")
+    assert told(source, "file.encoding")[0].startswith("Invalid UTF-8: byte 0xFF.")
 
 
 @pytest.mark.parametrize(
     ("source", "code", "words"),
     [
-        (b"prompt,response\na\n", "csv.columns", "has 1 field;"),
-        (b"prompt,response\na,b,c\n", "csv.columns", "has 3 fields;"),
+        (b"prompt,response\na\n", "csv.columns", "has 1 field,"),
+        (b"prompt,response\na,b,c\n", "csv.columns", "has 3 fields,"),
         (jsonl(row(gt=1)), "field.shadowed", "in 1 row is"),
         (jsonl(row(ref_answer=1), row()), "ref_answer.some_missing", "1 of 2 rows has"),
     ],
@@ -91,7 +91,7 @@ def test_one_is_no_plural(source: bytes, code: str, words: str) -> None:
     assert words in told(source, code)[0]
 
 
-@pytest.mark.parametrize(("role", "met"), [("bot", "The role is “bot”;"), (4, "The role is a number;")])
+@pytest.mark.parametrize(("role", "met"), [("bot", "The role is “bot”:"), (4, "The role is a number:")])
 def test_a_role_that_is_no_text_is_told_by_its_type(role: object, met: str) -> None:
     bad = {"messages": [{"role": role, "content": "a"}, {"role": "user", "content": "b"}]}
     assert told(jsonl(GOOD, bad), "role.unknown")[0].startswith(met)
@@ -101,6 +101,4 @@ def test_counts_have_their_thousands() -> None:
     rows = b"".join(
         jsonl({**row(), **({"ref_answer": "x"} if number < 1100 else {})}) for number in range(2300)
     )
-    assert told(rows, "ref_answer.some_missing") == [
-        "1,200 of 2,300 rows have no “ref_answer”; all or none is wanted."
-    ]
+    assert told(rows, "ref_answer.some_missing") == ["1,200 of 2,300 rows have no “ref_answer”."]

@@ -55,7 +55,7 @@ def test_the_status_says_whether_there_are_errors(text: str, status: int, tmp_pa
 
 def test_a_finding_has_its_seven_keys(tmp_path: Path) -> None:
     (found,) = document(validate(tmp_path, file(tmp_path, GOOD + BAD), "--json"))["findings"]
-    assert found.pop("message").startswith("This line is not JSON")
+    assert found.pop("message").startswith("Invalid JSON")
     assert found == {
         "line": 2,
         "column": 48,
@@ -132,7 +132,7 @@ def test_a_row_of_too_many_values_names_its_setting(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text(GOOD.replace("}\n", f', "x": {list(range(1_000))}}}\n', 1))
     ran = validate(tmp_path, str(tmp_path / "rows"), "--json", ROW_VALUES_MAX="1000")
     (found,) = document(ran)["findings"]
-    assert (ran.returncode, found["code"], "(ROW_VALUES_MAX)" in found["message"]) == (
+    assert (ran.returncode, found["code"], "ROW_VALUES_MAX" in found["message"]) == (
         1,
         "row.too_large",
         True,
@@ -145,13 +145,13 @@ def test_what_is_beyond_a_limit_names_its_setting(setting: str, tmp_path: Path) 
     (tmp_path / "rows").write_bytes(source)
     ran = validate(tmp_path, str(tmp_path / "rows"), "--json", **{setting: "1"})
     first = next(found for found in document(ran)["findings"] if found["code"] == code)
-    assert (ran.returncode, f"({setting})" in first["message"]) == (1, True)
+    assert (ran.returncode, setting in first["message"]) == (1, True)
 
 
 def test_a_bomb_is_called_one(tmp_path: Path) -> None:
     (tmp_path / "rows").write_bytes(gzip.compress(bytes(300_000_000)))
     ran = validate(tmp_path, str(tmp_path / "rows"), "--json")
-    assert "hundreds of times its own size" in document(ran)["findings"][0]["message"]
+    assert "hundreds of times its size" in document(ran)["findings"][0]["message"]
 
 
 def test_people_see_a_caret_under_the_place(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_sentence_can_be_said_and_ends(code: str) -> None:
         (
             "file.unknown_format",
             {**MEANT, "met": "{"},
-            "None of the four formats fits, but there is “a”: did you mean “b”?",
+            "Unknown format, but there is “a”: did you mean “b”?",
         ),
         (
             "csv.header",

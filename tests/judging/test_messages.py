@@ -63,7 +63,7 @@ def test_every_reply_without_a_score_has_a_sentence(code: str) -> None:
 
 def test_every_failure_that_the_engine_makes_has_a_sentence() -> None:
     engine = [
-        *(SOURCES / "runs").glob("*.py"),
+        *(SOURCES / "runs").rglob("*.py"),
         *(SOURCES / "endpoints").glob("*.py"),
         SOURCES / "core" / "pipeline.py",
     ]

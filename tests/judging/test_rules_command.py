@@ -22,7 +22,7 @@ from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.program import Problem, Reason
 from judging.endpoints.models import Endpoint
 from judging.rule_messages import ARGUMENTS, HELP, PROBLEMS, REASONS, problem_sentence, reason_sentence
-from tests.judging.core.rules.test_check import RULES
+from tests.judging.core.rules.faulty_programs import RULES
 
 ROOT = Path(__file__).parents[2]
 GOOD = "# DSL\na:精确匹配\nb:字数限制:3\n@聚合方式:min\n@格式限制:JSON"

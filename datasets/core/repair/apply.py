@@ -1,4 +1,4 @@
-"""Repairs: one uploaded file in, a mended file out, streamed. What was fine comes out byte for byte.
+"""Repairs: one uploaded file in, a repaired file out, streamed. What was fine comes out byte for byte.
 
 Each repair may be run again without changing anything more. A compressed upload comes out unpacked; one in UTF-16 or
 GB18030 comes out in UTF-8, whichever repair it was.
@@ -15,11 +15,11 @@ from typing import Literal
 import msgspec
 
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
-from datasets.core.detect import Survey, survey
+from datasets.core.detect import Detection, detect
 from datasets.core.findings import finding
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
-from datasets.core.pretty_json import Broken, Objects, Passed, Piece, Unended, until_all_ends
+from datasets.core.pretty_json import Broken, Objects, Passed, Piece, with_unended_comment
 from datasets.core.repair.models import merged, renamed, with_roles
 from datasets.core.repair.python_literal import as_json
 from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
@@ -37,10 +37,11 @@ REPAIRS = (
 """In the order in which they are run."""
 CHOICES = frozenset({"unify_model_names"})
 """The repairs that need a value."""
-_MOST_ROUNDS = 20  # of mending what splitting left broken
+_MOST_ROUNDS = 20  # of repairing what splitting left broken
 WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
 
 
+RowChange = Callable[[str], str | None]
 Progress = Callable[[float], None]
 """Called at every chunk that is read, with the share that is done; what it raises ends the repair."""
 
@@ -97,7 +98,7 @@ def _round(
 def _settled(path: Path, folder: Path, steps: Sequence[Repair], limits: Limits) -> Path:
     """The steps again until they change nothing, if splitting left anything broken.
 
-    That is in lines then, to be mended line by line; and what follows a value that never ends may be spread again.
+    That is in lines then, to be repaired line by line; and what follows a value that never ends may be spread again.
     """
     for number in range(1, _MOST_ROUNDS):
         if _is_clean(path):
@@ -112,7 +113,7 @@ def _settled(path: Path, folder: Path, steps: Sequence[Repair], limits: Limits) 
 
 
 def _is_clean(path: Path) -> bool:
-    """Whether every line is an object, so that no step finds anything to split or to mend."""
+    """Whether every line is an object, so that no step finds anything to split or repair."""
     with path.open("rb") as file:
         return all(line.startswith(b"{") and _is_json(line) for line in file)
 
@@ -143,12 +144,12 @@ def _run(source: Path, target: Path, repair: Repair, limits: Limits, progress: P
     """One repair; the shape of what it was given."""
     upload = _Watched(source, limits, progress)
     try:
-        seen = survey(upload)
+        seen = detect(upload)
         upload.counts = True
         if repair.name == "to_jsonl":
-            until_all_ends(lambda unended: _write(target, _to_jsonl(upload, seen, unended)))
+            with_unended_comment(lambda comment: _write(target, _to_jsonl(upload, seen, comment)))
         else:
-            _write(target, _STEPS[repair.name](upload, seen, repair))
+            _write(target, _repaired(upload, seen, repair))
         return seen.shape
     finally:
         upload.close()
@@ -173,7 +174,7 @@ def _whole(parts: Iterator[bytes]) -> Iterator[bytes]:
             raise
 
 
-def _lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
+def _lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     """Physical lines in UTF-8 with their line ends."""
     ends_open = b""
     for block in blocks(_whole(utf8_chunks(upload, seen.encoding or "utf-8")), upload.limits.row_bytes):
@@ -187,7 +188,7 @@ def _lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
             yield line if last else line + b"\n"
 
 
-def _by_line(upload: Upload, seen: Survey, change: Callable[[str], str | None]) -> Iterator[bytes]:
+def _by_line(upload: Upload, seen: Detection, change: RowChange) -> Iterator[bytes]:
     """Each line that is text but no JSON, without its line end, through `change`; None drops the line."""
     if seen.encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
@@ -217,23 +218,13 @@ def _text(line: bytes) -> str | None:
         return None
 
 
-def _to_utf8(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
+def _to_utf8(upload: Upload, seen: Detection) -> Iterator[bytes]:
     if seen.encoding in ("utf-16", "gb18030"):
-        yield from _whole(utf8_chunks(upload, seen.encoding))
-    else:
-        yield from _as_it_is(upload)
+        return _whole(utf8_chunks(upload, seen.encoding))
+    return _as_it_is(upload)
 
 
-def _strip_comments(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
-    if seen.shape == "jsonl":
-        yield from _by_line(upload, seen, without_comment)
-    elif seen.shape == "spread":
-        yield from _comments_across_lines(upload, seen)
-    else:
-        yield from _as_it_is(upload)
-
-
-def _comments_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
+def _comments_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     stripper, end = CommentStripper(), ""
     if seen.encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
@@ -250,16 +241,7 @@ def _comments_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
         yield (kept + (end or "\n")).encode("utf-8", "surrogateescape")
 
 
-def _strip_trailing_commas(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
-    if seen.shape == "jsonl":
-        yield from _by_line(upload, seen, CommaStripper(rows=True).feed)
-    elif seen.shape == "spread":
-        yield from _commas_across_lines(upload, seen)
-    else:
-        yield from _as_it_is(upload)
-
-
-def _commas_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
+def _commas_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     stripper = CommaStripper(rows=False)
     if seen.encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
@@ -268,32 +250,38 @@ def _commas_across_lines(upload: Upload, seen: Survey) -> Iterator[bytes]:
     yield stripper.rest().encode("utf-8", "surrogateescape")
 
 
-def _to_jsonl(upload: Upload, seen: Survey, unended: Unended) -> Iterator[bytes]:
-    """Raises ReadAgain."""
+def _to_jsonl(upload: Upload, seen: Detection, unended_comment: int | None) -> Iterator[bytes]:
+    """Raises UnendedComment."""
     if seen.shape != "spread":
         yield from _as_it_is(upload)
         return
-    objects, broken = Objects(unended), _OneLine(upload.limits.row_bytes // 2)
+
+    def written(found: Piece | Broken | Passed, line: str) -> bytes:
+        text = _on_one_line(found, line) + "\n" if isinstance(found, Piece) else broken.take(found)
+        return text.encode("utf-8", "surrogateescape")
+
+    objects, broken = (
+        Objects(upload.limits.row_bytes, unended_comment),
+        _OneLine(upload.limits.row_bytes // 2),
+    )
     number, line = 0, ""
     decoded = (raw.decode("utf-8", "surrogateescape") for raw in _lines(upload, seen))
     for number, line in enumerate(decoded, 1):
         for found in objects.feed(number, line):
-            if isinstance(found, Piece):
-                yield _on_one_line(found, line).encode("utf-8", "surrogateescape") + b"\n"
-            else:
-                yield broken.take(found).encode("utf-8", "surrogateescape")
-        if objects.exceeds(upload.limits.row_bytes):
+            yield written(found, line)
+        if objects.too_large:
             raise Unreadable(finding("row.too_large", line=objects.start, limit=upload.limits.row_bytes))
-    for last in objects.end(number, line):
-        yield broken.take(last).encode("utf-8", "surrogateescape")
+    for found in objects.end(number, line):
+        yield written(found, line)
     yield broken.take(Passed("", ended=True)).encode()
 
 
 class _OneLine:
     """An object that breaks off, as one line: what was read of it, then what was passed over until the next one.
 
-    A tabulator stands for a line end: in the middle of a text it is as wrong, so that no fault is mended unasked. Where
-    nothing tells that an object begins, the rest of the file is passed over: beyond `most` characters its lines stay.
+    A tab stands for a line end: in the middle of a string it is as wrong, so that no fault is repaired unasked.
+    Where nothing tells that an object begins, the rest of the file is passed over: beyond `most` characters its lines
+    stay.
     """
 
     def __init__(self, most: int) -> None:
@@ -331,31 +319,6 @@ def _on_one_line(piece: Piece, line: str) -> str:
     return standing if _is_json(standing.encode("utf-8", "surrogateescape")) else piece.text
 
 
-def _python_literal(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
-    if seen.shape == "jsonl":
-        yield from _by_line(upload, seen, lambda line: as_json(line) or line)
-    else:
-        yield from _as_it_is(upload)
-
-
-def _fix_role(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
-    yield from _by_row(upload, seen, _has_unknown_role, with_roles)
-
-
-def _unify_model_names(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
-    value, wanted = repair.value, model_key(repair.replaces or repair.value)
-    yield from _by_row(
-        upload,
-        seen,
-        lambda line: any(name != value and model_key(name) == wanted for name in _names(line)),
-        lambda text: renamed(text, value, wanted),
-    )
-
-
-def _merge_models(upload: Upload, seen: Survey, repair: Repair) -> Iterator[bytes]:
-    yield from _by_row(upload, seen, _has_a_model_twice, merged)
-
-
 class _Named(msgspec.Struct):
     model_name: str
 
@@ -391,12 +354,9 @@ def _has_unknown_role(line: bytes) -> bool:
 
 
 def _by_row(
-    upload: Upload, seen: Survey, concerned: Callable[[bytes], bool], change: Callable[[str], str]
+    upload: Upload, seen: Detection, concerned: Callable[[bytes], bool], change: RowChange
 ) -> Iterator[bytes]:
     """Rows through `change` that are `concerned`, and those of which that cannot be told quickly."""
-    if seen.shape != "jsonl":
-        yield from _as_it_is(upload)
-        return
     if seen.encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
     for line in _lines(upload, seen):
@@ -405,15 +365,41 @@ def _by_row(
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             to_be_changed = True
         text = _text(line) if to_be_changed else None
-        yield line if text is None else change(text).encode()
+        yield line if text is None else (change(text) or "").encode()
 
 
-_STEPS: dict[str, Callable[[Upload, Survey, Repair], Iterator[bytes]]] = {
-    "to_utf8": _to_utf8,
-    "strip_comments": _strip_comments,
-    "strip_trailing_commas": _strip_trailing_commas,
-    "python_literal": _python_literal,
-    "fix_role": _fix_role,
-    "unify_model_names": _unify_model_names,
-    "merge_models": _merge_models,
+ROW_CHANGES: dict[str, RowChange] = {
+    "strip_comments": without_comment,
+    "strip_trailing_commas": lambda text: CommaStripper(rows=True).feed(text),
+    "python_literal": lambda text: as_json(text) or text,
+    "fix_role": with_roles,
+    "merge_models": merged,
 }
+"""What a repair makes of the text of one row; None drops the line."""
+_CONCERNED = {"fix_role": _has_unknown_role, "merge_models": _has_a_model_twice}
+"""Which rows a repair may change; the others change lines that are not JSON."""
+_ACROSS_LINES = {"strip_comments": _comments_across_lines, "strip_trailing_commas": _commas_across_lines}
+
+
+def _repaired(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
+    name = repair.name
+    if name == "to_utf8":
+        return _to_utf8(upload, seen)
+    if seen.shape == "spread" and name in _ACROSS_LINES:
+        return _ACROSS_LINES[name](upload, seen)
+    if seen.shape != "jsonl":
+        return _as_it_is(upload)
+    if name == "unify_model_names":
+        return _with_one_name(upload, seen, repair)
+    if name in _CONCERNED:
+        return _by_row(upload, seen, _CONCERNED[name], ROW_CHANGES[name])
+    return _by_line(upload, seen, ROW_CHANGES[name])
+
+
+def _with_one_name(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
+    value, wanted = repair.value, model_key(repair.replaces or repair.value)
+
+    def concerned(line: bytes) -> bool:
+        return any(name != value and model_key(name) == wanted for name in _names(line))
+
+    return _by_row(upload, seen, concerned, lambda text: renamed(text, value, wanted))

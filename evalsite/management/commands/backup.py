@@ -43,7 +43,7 @@ class Command(BaseCommand):
         )
         if elsewhere:
             self.stdout.write(
-                f"Uploads are not in it: they are in {files.told()}; let that store copy its bucket."
+                f"Uploads are not in it: they are in {files.description()}; let that store copy its bucket."
             )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..statistics.distribution import BinCount
 from .axis import tick_text
 from .svg import element, figure, label, text_of
-from .words import shorten, width
+from .text_width import shorten, width
 
 PANEL_WIDTH, MARGIN = 480.0, 16.0
 NAME_SIZE, NOTE_SIZE, NUMBER_SIZE = 14.0, 12.0, 11.0

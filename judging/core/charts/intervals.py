@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from .axis import FAINT, Axis, draw_axis, make_axis
 from .marks import bounds_line, dot, whisker
 from .svg import element, figure, label, text_of
-from .words import width, wrap
+from .text_width import width, wrap
 
 WIDTH, MARGIN = 480.0, 16.0
 NAME_SIZE, LABEL_SIZE, LEGEND_SIZE = 14.0, 13.0, 12.0

@@ -208,8 +208,14 @@ def _add_repeats(cell: Cell, scored: DataFrame, scale: Scale) -> None:
         cell["pass_at_k"] = {str(k): pass_at_k(responses, k, threshold)[0] for k in sizes}
         cell["pass_threshold"] = threshold
     variance = variance_components(scored)
+    items = int(responses.items[-1]) + 1
+    each = responses.items.size / items
     cell["variance"] = VarianceShares(
-        between=variance.between, within=variance.within, share_between=variance.share_between
+        between=variance.between,
+        within=variance.within,
+        share_between=variance.share_between,
+        se_twice_items=variance.error_of_mean(2 * items, each),
+        se_twice_responses=variance.error_of_mean(items, 2 * each),
     )
 
 

@@ -22,11 +22,16 @@ class OtherCategories(TypedDict):
 
 
 class VarianceShares(TypedDict):
-    """Squared score units, and the share of the whole that lies between items."""
+    """Squared score units, and the share of the whole that lies between items.
+
+    `se_twice_items`, `se_twice_responses`: about what the mean's standard error would be with twice as many items, or
+    with twice as many responses to each: which of the two is worth its calls."""
 
     between: float | None
     within: float | None
     share_between: float | None
+    se_twice_items: float | None
+    se_twice_responses: float | None
 
 
 class Cell(TypedDict):

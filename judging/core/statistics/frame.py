@@ -95,7 +95,7 @@ class Author:
     order: Order = "first"
 
 
-class Verdict(NamedTuple):
+class VerdictRow(NamedTuple):
     """What somebody said about an answer or two, as a row of the table; see there. `metric` and `candidate` are keys
     of the mappings beside it, `other` is a name or None, `value` is JSON."""
 
@@ -151,11 +151,11 @@ def judgement_frame(
 
 
 def verdict_frame(
-    verdicts: Iterable[Verdict], metrics: Mapping[Any, Metric], candidates: Mapping[Any, str]
+    verdicts: Iterable[VerdictRow], metrics: Mapping[Any, Metric], candidates: Mapping[Any, str]
 ) -> DataFrame:
     """The table of verdicts of people, of single judges, or of elsewhere. Errors as of `judgement_frame`."""
     given = list(verdicts)
-    columns = dict(zip(Verdict._fields, zip(*given, strict=True) if given else [()] * 17, strict=True))
+    columns = dict(zip(VerdictRow._fields, zip(*given, strict=True) if given else [()] * 17, strict=True))
     names = {key: metric.name for key, metric in metrics.items()}
     base = [columns[name] for name in ("metric", "candidate", "row", "response", "state", "value", "cluster")]
     return _completed(

@@ -27,6 +27,8 @@ JUDGE_FIGURES = {
     "true_positive_rate": ("true_positive_low", "true_positive_high"),
     "true_negative_rate": ("true_negative_low", "true_negative_high"),
 }
+WHOLE = ("combined", "script")
+"""Who says what a metric's score is where single judges stand behind it: they need not meet a requirement then."""
 _TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|(>=|<=)|([^\s"<>]+)|(.))')
 _SHAPE = (
     'Write it as: CANDIDATE METRIC >= NUMBER, "A" - "B" METRIC >= NUMBER, or judge METRIC FIGURE >= NUMBER.'
@@ -135,7 +137,8 @@ def decide(requirement: Requirement, report: Mapping[str, Any], *, strict: bool 
     """Met where the 95 % interval lies wholly on the wanted side, not met where wholly on the other, else undecided.
 
     `report`: the document. `strict`: unscored judgements count as the worst score of the scale. A requirement on a
-    judge must be met by every judge of the metric. Raises RequirementError for names that the report does not have.
+    judge must be met by every judge of the metric, or by what several are combined to. Raises RequirementError for
+    names that the report does not have.
     """
     figures = _FIGURES[requirement.kind](requirement, report)
     decisions = [_decision(requirement, figure, strict=strict) for figure in figures]
@@ -252,6 +255,7 @@ def _of_judge(requirement: Requirement, report: Mapping[str, Any]) -> list[Figur
         raise RequirementError(
             f"The report has no verdicts of people and of a judge under {requirement.metric}."
         )
+    found = [one for one in found if one["judge"] in WHOLE] or found
     return [
         Figure(
             f"{one['judge']} {requirement.metric} {figure}",

@@ -23,6 +23,13 @@ class Variance:
     within: float | None
     share_between: float | None
 
+    def error_of_mean(self, items: float, responses: float) -> float | None:
+        """`sqrt((between + within / responses) / items)`: the standard error of a mean over so many items with so many
+        responses each. Source: Miller, "Adding Error Bars to Evals", 2024, section 3.2."""
+        if self.between is None or self.within is None:
+            return None
+        return finite(np.sqrt((self.between + self.within / responses) / items))
+
 
 def sizes_shown(most: int) -> list[int]:
     """The k that a report shows where items have at most `most` scored responses."""

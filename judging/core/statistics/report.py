@@ -17,7 +17,7 @@ from .raters import rater_agreement
 from .resampling import Draws
 from .side_by_side import side_by_side
 from .style import length_effects
-from .verdicts import counted, of_people, one_each, verdicts_under
+from .verdicts import counted, of_people, one_each, says_one_thing_each, verdicts_under
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -122,7 +122,10 @@ def _verdict_figures(
         name: [] for name in ("side_by_side", "judges", "repeats", "order", "length", "raters", "corrected")
     }
     for metric in metrics:
-        verdicts = verdicts_under(frame[(frame["metric"] == metric.name).to_numpy()], metric)
+        mine = frame[(frame["metric"] == metric.name).to_numpy()]
+        if features is None and says_one_thing_each(mine, metric):
+            continue
+        verdicts = verdicts_under(mine, metric)
         found["side_by_side"] += side_by_side(verdicts, level, features)
         found["judges"] += judge_agreements(verdicts, draws, level)
         found["repeats"] += judge_repeats(verdicts)

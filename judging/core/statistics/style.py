@@ -99,7 +99,8 @@ def length_effects(
         return []
     found = []
     for name, rows in verdicts.authors.items():
-        scored = rows[rows["kind"].isin(["number", "bool"]).to_numpy()]
+        known = np.isin(rows["row"].to_numpy(), features.index.unique("row"))
+        scored = rows[known & rows["kind"].isin(["number", "bool"]).to_numpy()]
         effect = _length_effect(verdicts.metric, name, scored, features, draws, level)
         if effect is not None:
             found.append(effect)

@@ -105,7 +105,10 @@ def one_each(judgements: DataFrame) -> DataFrame:
     strength the median of those of that direction, the weaker of two in the middle. Labels without such a one leave no
     value: `unparsed` for judges, `no_score` for people.
     """
-    _, first, item = np.unique(answers_coded(judgements), return_index=True, return_inverse=True)
+    codes = answers_coded(judgements)
+    if (codes[1:] > codes[:-1]).all():  # sorted, and each alone
+        return judgements
+    _, first, item = np.unique(codes, return_index=True, return_inverse=True)
     if first.size == len(judgements):
         return judgements
     counts = _deciding(judgements, item)
@@ -268,6 +271,12 @@ class Verdicts:
         mine = self.rows[(self.rows["source"] == "judge").to_numpy()]
         parts = {str(name): part for name, part in mine.groupby("by", observed=True)}
         return {name: parts[name] for name in sorted(parts)}
+
+
+def says_one_thing_each(mine: DataFrame, metric: Metric) -> bool:
+    """Whether one judge scored every answer once, so that there is nothing to compare verdicts with."""
+    authors = np.unique(_codes(mine["by"])).size <= 1 and not of_people(mine).any()
+    return bool(authors and not compares(mine, metric) and (mine["repeat"] <= 1).all() and mine["main"].all())
 
 
 def verdicts_under(mine: DataFrame, metric: Metric) -> Verdicts:

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from judging.reports.labels import left_out_sentences
 from judging.reports.services import left_out
-from judging.reports.words import left_out_sentences
 from judging.runs.export.files import FORMS, write_lines
 from judging.runs.filters import ATTEMPTS, CURRENT, Filters
 from judging.runs.selectors import run_called

@@ -64,7 +64,7 @@ def linted(file: Path, source: str, script: str | None) -> Lint:
 
 def answers(file: Path, reading: Reading) -> Iterator[Answer]:
     """Every answer of every valid row; None as the answer of a row that has none."""
-    fmt, any_row = reading.survey.format, False
+    fmt, any_row = reading.detection.format, False
     for row in reading:
         if row.valid and fmt is not None:
             any_row = True

@@ -84,7 +84,7 @@ def chosen(file: Path, line: int | None, model: str | None, number: int | None) 
     try:
         with read(file, digest=False) as reading:
             row = next((row for row in reading if (row.valid if line is None else row.line == line)), None)
-            fmt = reading.survey.format
+            fmt = reading.detection.format
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}", returncode=2) from None
     if row is None or fmt is None:

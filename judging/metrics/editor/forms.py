@@ -49,17 +49,17 @@ class MetricForm(forms.Form):
         ],
     )
     jury = forms.ChoiceField(
-        label=gettext_lazy("Several judges, or repeats, come to"),
+        label=gettext_lazy("Combine multiple judgements by"),
         required=False,
         choices=[
             ("mean", gettext_lazy("the mean of their scores")),
             ("median", gettext_lazy("the median")),
-            ("majority", gettext_lazy("what most of them say")),
+            ("majority", gettext_lazy("the majority")),
         ],
         help_text=gettext_lazy("Without a postprocess. Where two values lead, a majority has no score."),
     )
     quorum = forms.IntegerField(
-        label=gettext_lazy("Votes that must be readable"),
+        label=gettext_lazy("Minimum valid votes"),
         required=False,
         min_value=1,
         max_value=10_000,

@@ -111,8 +111,8 @@ def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[Tr
 
 
 def _end_of(content: str) -> str:
-    told = " ".join(content[-10 * _END_SHOWN :].split())
-    return told if len(told) <= _END_SHOWN and len(content) <= 10 * _END_SHOWN else f"… {told[-_END_SHOWN:]}"
+    end = " ".join(content[-10 * _END_SHOWN :].split())
+    return end if len(end) <= _END_SHOWN and len(content) <= 10 * _END_SHOWN else f"… {end[-_END_SHOWN:]}"
 
 
 def _as_first(value: float | None, swapped: bool) -> float | None:

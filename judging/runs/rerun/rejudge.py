@@ -71,23 +71,22 @@ def _scale(definition: MetricDefinition) -> tuple[float, float]:
 
 @transaction.atomic
 def run_rejudge(
-    *, run: Run, meant: Selection, user: User | None, version: MetricVersion | None = None
+    *, run: Run, selection: Selection, user: User | None, version: MetricVersion | None = None
 ) -> int:
-    """New attempts at what is meant, asked anew; the old ones stay. How many; 0 while the run is under way.
+    """New attempts at what is selection, asked anew; the old ones stay. How many; 0 while the run is under way.
 
     A paused run stays so, and asks them when it is resumed. One that was cancelled, or could not start, is taken up
     again, with the rest of it.
 
-    `version`: judge by this version of the only metric that is meant. Raises ValidationError where the run's budget is
-    spent.
+    `version`: judge by this version of the only metric selected. Raises ValidationError where the budget is spent.
     """
     locked = run_lock(run.pk)
     if locked.state not in REJUDGEABLE:
         return 0
     allow_budget(locked, budget_of(locked))
-    reading = _reading(locked, meant, version, user) if version else None
+    reading = _reading(locked, selection, version, user) if version else None
     try:
-        which, parameters = meant.of(locked).order_by().values("pk").query.sql_with_params()
+        which, parameters = selection.of(locked).order_by().values("pk").query.sql_with_params()
     except EmptyResultSet:
         return 0
     made = planning.plan_anew(locked, which, list(parameters), reading)
@@ -95,14 +94,7 @@ def run_rejudge(
         if reading:
             reading.delete()
         return 0
-    if locked.state == RunState.PAUSED:
-        count_again(locked)
-        locked.save()
-    else:
-        stopped = locked.state != RunState.FINISHED
-        set_going_again(locked)
-        if stopped:
-            planning.take_rest_up(locked)
+    _take_up_again(locked)
     record(
         Action.RUN_JUDGED_AGAIN,
         project=run.project,
@@ -115,8 +107,19 @@ def run_rejudge(
     return made
 
 
-def _reading(run: Run, meant: Selection, version: MetricVersion, user: User | None) -> Reading:
-    (run_metric,) = meant.metrics(run)
+def _take_up_again(run: Run) -> None:
+    if run.state == RunState.PAUSED:
+        count_again(run)
+        run.save()
+        return
+    stopped = run.state != RunState.FINISHED
+    set_going_again(run)
+    if stopped:
+        planning.take_rest_up(run)
+
+
+def _reading(run: Run, selection: Selection, version: MetricVersion, user: User | None) -> Reading:
+    (run_metric,) = selection.metrics(run)
     definition = frozen(MetricDefinition.from_json(version.definition))
     refuse_broken_scripts([definition])
     prices = price_list([definition])

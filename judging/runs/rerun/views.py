@@ -38,8 +38,8 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if not run.by_workers:
         return render(request, "runs/cannot_rejudge.html", {"run": run}, status=409)
     only = whole(request.GET.get("only", ""))
-    meant = Selection(FilterForm(request.GET, run).filters, only)
-    metrics = meant.metrics(run)
+    selection = Selection(FilterForm(request.GET, run).filters, only)
+    metrics = selection.metrics(run)
     versions = other_versions(metrics[0]) if len(metrics) == 1 else []
     if request.method == "POST":
         wanted = request.POST.get("version", "")
@@ -47,13 +47,13 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         try:
             if wanted and chosen is None:
                 raise ValidationError(_("This metric version can't be used here. Select another one."))
-            made = run_rejudge(run=run, meant=meant, user=signed_in(request), version=chosen)
+            made = run_rejudge(run=run, selection=selection, user=signed_in(request), version=chosen)
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
         else:
             _tell(request, run, made)
             return redirect("runs:detail", slug, pk)
-    found = meant.of(run)
+    found = selection.of(run)
     count = found.count()
     context: dict[str, Any] = {
         "run": run,
@@ -64,14 +64,14 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "versions": versions,
         "under_way": run.state not in REJUDGEABLE,
         "back": FilterForm(request.GET, run).filters.query(),
-        **_takes(run, meant, count),
+        **_takes(run, selection, count),
     }
     return render(request, "runs/judge_again.html", context)
 
 
-def _takes(run: Run, meant: Selection, count: int) -> dict[str, Any]:
+def _takes(run: Run, selection: Selection, count: int) -> dict[str, Any]:
     """Calls, and tokens and money by the mean of what this run's calls to judges took so far."""
-    each = [definition_now(one).calls for one in meant.metrics(run)]
+    each = [definition_now(one).calls for one in selection.metrics(run)]
     calls = round(count * sum(each) / len(each)) if each else 0
     so_far = asked_of(run)
     made = run.calls - run.calls_failed - sum(one.counts.calls - one.counts.failed for one in so_far)

@@ -24,6 +24,7 @@ from datasets.services import store
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files
+from evalsite.storage.errors import StorageUnreachable
 from evalsite.tasks import workers
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.records import NotResults, Refused
@@ -294,7 +295,7 @@ def _failed(mine: _Mine, error: Exception) -> None:
         problem = NAME_TAKEN
     elif isinstance(error, FileNotFoundError):
         problem = GONE
-    elif isinstance(error, files.Unreachable):
+    elif isinstance(error, StorageUnreachable):
         problem = AWAY
     else:
         log.error("The results %s could not be imported.", mine.taken.pk, exc_info=error)

@@ -144,7 +144,7 @@ def unanswered(item: store.ToJudge, generated: Generated | None) -> store.Judged
     )
 
 
-def with_flags(item: store.ToJudge, story: JudgementResult) -> JudgementResult:
+def with_flags(item: store.ToJudge, result: JudgementResult) -> JudgementResult:
     """What is odd about an answer, uploaded or generated, is flagged on its judgement."""
     flags = flags_of(item.item.response)
-    return msgspec.structs.replace(story, flags=(*story.flags, *flags)) if flags else story
+    return msgspec.structs.replace(result, flags=(*result.flags, *flags)) if flags else result

@@ -44,7 +44,7 @@ def known_replies(project: int, digests: list[str]) -> list[JudgeCall | None]:
 
 
 class ReplyCache:
-    """Of one run in one pump."""
+    """Of one run in one worker."""
 
     def __init__(self, project: int, in_thread: RunInThread, *, warm: bool = False) -> None:
         async def look(digests: list[str]) -> list[JudgeCall | None]:

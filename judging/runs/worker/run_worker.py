@@ -156,7 +156,7 @@ class RunWorker:
             backoff.succeeded()
             for run in [self.runs[pk] for pk in watched if pk in self.runs]:
                 if run.pk in running:
-                    run.ledger.heard(running[run.pk])
+                    run.ledger.synchronize(running[run.pk])
                 else:
                     run.let_go()
 
@@ -243,7 +243,7 @@ class RunWorker:
     async def _close(self) -> None:
         """Give back what it holds of endpoints, and end its threads."""
         with contextlib.suppress(DatabaseError):
-            await self.in_database(self.shared.pool.release_shares)
+            await self.shared.pool.release_shares()
             await self.in_database(self.shared.journal.close)
         await self.shared.clients.aclose()
         for threads in self.threads:

@@ -18,12 +18,12 @@ def in_thread(threads: ThreadPoolExecutor) -> RunInThread:
     """Runs something in one of the threads, which keeps its connection."""
 
     async def run(work: Callable[..., Result], *arguments: Any) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(threads, _mended, work, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(threads, _reconnecting, work, *arguments)
 
     return run
 
 
-def _mended(work: Callable[..., Result], *arguments: Any) -> Result:
+def _reconnecting(work: Callable[..., Result], *arguments: Any) -> Result:
     """What it does, and if that fails because the connection was lost, another one is opened the next time."""
     try:
         return work(*arguments)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from datasets.core.limits import Limits
-from datasets.core.pretty_json import Broken, Objects, Unended
+from datasets.core.pretty_json import Broken, Objects
 from datasets.core.reader import Summary, read
 from datasets.core.repair.apply import Repair, repair_file
 from datasets.messages import message
@@ -147,8 +147,8 @@ def test_where_it_begins_and_what_would_close_it_are_told_at_the_next_object() -
     begins = GOOD.count("\n") + 2
     assert (told.line, told.column) == (begins + NEVER_CLOSED["in its messages"].count("\n") + 1, 1)
     assert message(told) == (
-        f"This line is not JSON: the object that begins in line {begins} has not ended where the next one begins; "
-        "]} is wanted before it."
+        f"Invalid JSON: the object that starts in line {begins} is not closed before the next one. "
+        "Add ]} before it."
     )
 
 
@@ -156,8 +156,8 @@ def test_the_last_object_that_is_never_closed_is_told_at_the_end() -> None:
     text = below_each_other([GOOD, GOOD[:-2]])
     (told,) = (one for one in summary(text).findings if one.code == "json.invalid")
     assert message(told) == (
-        f"This line is not JSON: the object that begins in line {GOOD.count(chr(10)) + 2} has not ended "
-        "at the end of the file; } is wanted."
+        f"Invalid JSON: the object that starts in line {GOOD.count(chr(10)) + 2} is not closed "
+        "at the end of the file. Add }."
     )
 
 
@@ -201,7 +201,7 @@ def test_a_fault_costs_no_row_that_holds_others() -> None:
 
 
 def told(text: str) -> int:
-    objects, found = Objects(Unended()), 0
+    objects, found = Objects(1 << 20), 0
     for number, line in enumerate(text.split("\n"), 1):
         found += sum(isinstance(one, Broken) for one in objects.feed(number, line))
     return found
@@ -246,7 +246,7 @@ UNENDED_COMMENTS = {
 def test_a_comment_that_never_ends_takes_nothing_in(where: str, tmp_path: Path) -> None:
     text, whole = UNENDED_COMMENTS[where]
     (comment,) = [one for one in summary(text).findings if one.code == "json.invalid"]
-    assert "a comment begins here" in message(comment)
+    assert "unclosed comment" in message(comment)
     line = text.split("\n")[(comment.line or 0) - 1]
     assert line[(comment.column or 0) - 1 :] == "/* to do"
     source, target = tmp_path / "a.json", tmp_path / "b.jsonl"

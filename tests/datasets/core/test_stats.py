@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from datasets.core.findings import Ledger
+from datasets.core.findings import FindingLog
 from datasets.core.stats import Stats
 from tests.datasets.core.helpers import ANSWER, USER, judged, row, turns
 
@@ -49,9 +49,9 @@ def test_kinds_of_rows_that_are_forgotten_in_between_lose_nothing() -> None:
 
 
 def repeated(*rows: dict[str, Any]) -> list[int | None]:
-    ledger = Ledger(10)
-    counted(list(rows)).report("infer_and_judge", ledger)
-    return [one.line for one in ledger.kept if one.code == "row.duplicate"]
+    log = FindingLog(10)
+    counted(list(rows)).report("infer_and_judge", log)
+    return [one.line for one in log.kept if one.code == "row.duplicate"]
 
 
 def test_messages_that_read_the_same_are_the_same_row() -> None:

@@ -107,14 +107,14 @@ def page(client: Client, version: Version) -> str:
 def test_the_page_says_which_file_is_read_first(upload: Upload, as_alice: Client) -> None:
     first, second = upload(numbered(300), name="first"), upload(numbered(2), name="second")
     being_read(first)
-    assert "“first v1” is read first: 50 % so far." in page(as_alice, second)
+    assert "Queued behind “first v1” (50" in page(as_alice, second)
 
 
 def test_the_page_names_no_file_of_another_project(upload: Upload, as_alice: Client) -> None:
     other = Project.objects.create(name="Elsewhere", slug="elsewhere")
     being_read(upload(numbered(300), name="secret", project=other))
     text = page(as_alice, upload(numbered(2), name="second"))
-    assert "A file of another project is read first" in text
+    assert "Queued behind a file of another project" in text
     assert "secret" not in text
 
 
@@ -123,7 +123,7 @@ def test_answers_that_wait_say_for_what(upload: Upload, as_alice: Client) -> Non
     attachment = answers_for(version)
     being_read(upload(numbered(300), name="first"))
     address = f"/p/physics/datasets/{version.dataset_id}/v{version.number}/attach/{attachment.pk}/"
-    assert "“first v1” is read first" in as_alice.get(address).content.decode()
+    assert "Queued behind “first v1”" in as_alice.get(address).content.decode()
 
 
 def test_the_list_says_that_nobody_reads_what_waits(upload: Upload, alice: User, client_of: ClientOf) -> None:

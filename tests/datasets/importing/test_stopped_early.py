@@ -49,7 +49,7 @@ def test_a_cut_archive_is_not_used_unasked_though_all_its_rows_are_good(
     assert not usable(version)
     text = as_alice.get(address(version)).content.decode()
     assert SENTENCE in text
-    assert "Go on with 20 good rows" in text
+    assert "Go on with 20 valid rows" in text
     assert "The file is incomplete" in as_alice.get("/p/physics/runs/new/").content.decode()
 
 
@@ -101,7 +101,7 @@ def test_what_can_be_done_for_a_file_without_a_good_row_is_said(as_alice: Client
     empty = upload(b"\n", read=True, name="empty")
     new_run = as_alice.get("/p/physics/runs/new/").content.decode()
     assert "The file is not JSON Lines. Open its page to convert it." in new_run
-    assert "Upload a better file" in as_alice.get(address(empty)).content.decode()
+    assert "Upload new version" in as_alice.get(address(empty)).content.decode()
     page = as_alice.get(address(printed)).content.decode()
     assert "<dt>Objects</dt><dd>1</dd>" in page
     assert "1 object" in as_alice.get("/p/physics/datasets/").content.decode()

@@ -105,7 +105,7 @@ def test_answers_of_models_would_be_lost_too(upload: Upload) -> None:
 def test_the_page_says_which_row_does_not_fit(as_alice: Client, upload: Upload) -> None:
     version = upload(jsonl(turn("q", "a"), turn("q", "a", id=1)), read=True)
     page = as_alice.get(address(version, "rows.csv"), follow=True).content.decode()
-    assert "The row at line 2 cannot stand in a CSV of prompts and responses without loss: “id”" in page
+    assert "Row at line 2 cannot be exported as legacy CSV without loss: “id”" in page
 
 
 def test_such_a_csv_is_offered_where_the_first_good_row_fits(as_alice: Client, upload: Upload) -> None:

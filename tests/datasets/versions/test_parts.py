@@ -194,7 +194,7 @@ def test_the_rows_of_all_parts_are_read_as_one_version(join: Join) -> None:
             ("b.jsonl", LEGACY),
             "The rows of “b.jsonl” have “conversation”, but those of “a.jsonl” have “messages”.",
         ),
-        (("b.pdf", b"%PDF-1.7\n"), "“b.pdf”: This is a PDF"),
+        (("b.pdf", b"%PDF-1.7\n"), "“b.pdf”: This file is a PDF"),
         (("b.gz", gzip.compress(jsonl(question("b")))[:-9]), "“b.gz”: The compressed file ends too early"),
     ],
 )

@@ -251,7 +251,7 @@ def test_a_line_of_nothing_but_a_comment_is_shown_as_dropped(upload: Upload) -> 
 
 
 def test_what_the_repair_cannot_mend_is_said(upload: Upload) -> None:
-    assert desk(upload(COMMENTED + b"{'a': b}\n", read=True)).offers["json.invalid"].mends == 1
+    assert desk(upload(COMMENTED + b"{'a': b}\n", read=True)).offers["json.invalid"].fixes == 1
 
 
 def test_all_that_need_no_choice_are_offered_together(upload: Upload) -> None:
@@ -288,7 +288,7 @@ def test_misspelt_roles_are_offered_a_repair_with_a_real_row(upload: Upload) -> 
     wrong = GOOD.replace(b'"user"', b'"Usr"') + GOOD.replace(b'"user"', b'"human"')
     version = upload(GOOD + wrong, read=True)
     (offer,) = desk(version).offers.values()
-    assert (offer.code, offer.names, offer.mends) == ("role.unknown", ("fix_role",), 1)
+    assert (offer.code, offer.names, offer.fixes) == ("role.unknown", ("fix_role",), 1)
     (sample,) = offer.samples
     assert '"user"' in "".join(piece.text for piece in sample.pieces if piece.kind != "removed")
     assert apply(version, "fix_role").counts == {"role.unknown": 1, "row.duplicate": 1}

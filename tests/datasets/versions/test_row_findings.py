@@ -73,7 +73,7 @@ def test_a_bad_row_beyond_what_is_kept_still_tells_everything(many: Version, as_
 
 def test_a_repeated_row_beyond_what_is_kept_says_that_it_is_one(many: Version, as_alice: Client) -> None:
     page = as_alice.get(f"{address(many)}rows/{3 * MANY}/").content.decode()
-    assert "This row asks the same as an earlier line" in page
+    assert "Duplicate prompt: same as an earlier line" in page
 
 
 def test_the_download_holds_every_finding_of_every_bad_row(many: Version, as_alice: Client) -> None:
@@ -91,7 +91,7 @@ def test_bad_records_of_a_csv_are_all_told(upload: Upload, as_alice: Client) -> 
     text = b"".join(answer.streaming_content).decode()  # type: ignore[arg-type]
     records = list(csv.reader(io.StringIO(text)))
     assert len(records) == MANY + 1
-    assert "This record has 3 fields" in records[-1][0]
+    assert "The record has 3 fields" in records[-1][0]
 
 
 def test_a_warning_beyond_what_is_kept_says_where_in_the_row_it_stands(
@@ -114,7 +114,7 @@ def test_a_blank_answer_in_a_csv_beyond_what_is_kept_is_told_whole(upload: Uploa
 def test_the_byte_that_is_no_text_is_named_beyond_what_is_kept(upload: Upload, as_alice: Client) -> None:
     version = upload(jsonl(question("a")) + b'{"\xff"}\n' * MANY, read=True)
     page = as_alice.get(f"{address(version)}rows/{MANY + 1}/").content.decode()
-    assert "The byte 0xFF" in page
+    assert "byte 0xFF" in page
 
 
 def test_a_row_that_is_too_long_is_told_so_beyond_what_is_kept(
@@ -123,7 +123,7 @@ def test_a_row_that_is_too_long_is_told_so_beyond_what_is_kept(
     settings.CONFIG = replace(settings.CONFIG, row_max_kb=1)
     version = upload(jsonl(question("a")) + (b"{" * 1025 + b"\n") * MANY, read=True)
     page = as_alice.get(f"{address(version)}rows/{MANY + 1}/").content.decode()
-    assert "This row is longer than 1,024 bytes" in page
+    assert "The row is longer than 1,024 bytes" in page
 
 
 def test_reading_a_version_again_leaves_no_lines_of_before(many: Version) -> None:

@@ -60,9 +60,9 @@ def test_what_matches_and_what_does_not_is_shown_before_anything_is_made(
     attachment = matched(as_alice, version)
     page = as_alice.get(attach_address(version, f"{attachment.pk}/")).content.decode()
     assert "Make a new version with 2 answers" in page
-    assert "No good row has this “id”" in page
-    assert "This line is not JSON" in page
-    assert "1 good row of 3 would have no answer" in page
+    assert "No valid row has this “id”" in page
+    assert "Invalid JSON" in page
+    assert "1 valid row of 3 would have no answer" in page
     assert Version.objects.count() == 1
 
 
@@ -72,7 +72,7 @@ def test_the_list_of_what_did_not_match_is_complete(as_alice: Client, version: V
     entries = [json.loads(line) for line in b"".join(answer.streaming_content).splitlines()]  # type: ignore[attr-defined]
     assert [(entry["line"], entry["reason"]) for entry in entries] == [(2, "unknown_id"), (4, "bad_line")]
     assert entries[1]["text"] == "{bad"
-    assert entries[0]["problem"].startswith("No good row")
+    assert entries[0]["problem"].startswith("No valid row")
 
 
 def test_agreeing_makes_a_version_that_is_read_like_any_upload(as_alice: Client, version: Version) -> None:
@@ -148,7 +148,7 @@ def test_a_legacy_version_and_a_legacy_file(as_alice: Client, upload: Upload) ->
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(b"", "holds no rows"), (b"%PDF-1.7", "This is a PDF"), (b"prompt,response\na,b\n", "legacy format")],
+    [(b"", "has no rows"), (b"%PDF-1.7", "This file is a PDF"), (b"prompt,response\na,b\n", "Legacy file")],
 )
 def test_a_file_that_cannot_be_matched_says_why(
     as_alice: Client, version: Version, content: bytes, sentence: str

@@ -78,13 +78,13 @@ def test_of_a_printed_file_is_said_what_is_known(as_alice: Client, upload: Uploa
     """Its objects are no rows yet, so none of them is said to have errors but those that break off."""
     version = upload(('{\n  "messages": 1 2\n}\n' * broken + PRINTED).encode(), name="p", read=True)
     told = page(as_alice, version).split("<dl")[0]
-    assert "do not stand one on each line" in told
+    assert "are not one per line" in told
     assert "have errors" not in told
     assert "has errors" not in told
     assert ("At 1 place an" in told, "At 2 places an" in told) == (broken == 1, broken == 2)
-    assert ("Those that break off are bad rows then" in told) == bool(broken)
+    assert ("Incomplete objects become invalid rows" in told) == bool(broken)
     everywhere = page(as_alice, version) + as_alice.get("/p/physics/datasets/").content.decode()
-    assert re.search(r"\d bad row", everywhere) is None
+    assert re.search(r"\d invalid row", everywhere) is None
     assert everywhere.count("not one on each line yet") == 2
 
 
@@ -144,7 +144,7 @@ def test_a_form_that_asks_for_nothing_makes_nothing(
 ) -> None:
     version = upload(COMMENTED, read=True)
     text = as_alice.post(address(version) + "repair/", form, follow=True).content.decode()
-    assert "nothing in this version that this would repair" in text
+    assert "does not apply to this version" in text
     assert Version.objects.count() == 1
 
 
@@ -272,7 +272,7 @@ def test_a_csvs_header_with_a_finding_is_no_bad_row(as_alice: Client, upload: Up
 @pytest.mark.parametrize(
     ("language", "hint", "fix"),
     [
-        ("en", "The role is “asistant”: did you mean “assistant”?", "Correct misspelt roles"),
+        ("en", "The role is “asistant”: did you mean “assistant”?", "Correct misspelled roles"),
         ("zh-hans", "role 是 “asistant”：是否应为 “assistant”？", "更正拼错的角色"),
     ],
 )
@@ -294,7 +294,7 @@ def test_a_binary_file_has_one_finding_that_says_what_to_save_instead(
 ) -> None:
     version = upload(bytes(range(256)) * 400, name="data.bin", read=True)
     assert (version.counts, version.rows) == ({"file.other_kind": 1}, 0)
-    assert "This is a binary file, not a data set; save its data as JSONL or CSV (UTF-8)." in page(
+    assert "This file is a binary file, not a dataset: save its data as JSONL or CSV (UTF-8)." in page(
         as_alice, version
     )
 
@@ -350,9 +350,9 @@ def test_bad_rows_left_out_are_stated_on_every_page(as_alice: Client, upload: Up
     version = upload(jsonl(question("a")) + COMMENTED, read=True)
     services.version_leave_bad_rows_out(version=version, user=alice)
     text = page(as_alice, version)
-    assert "1 bad row of 2 is left out of every run." in text
-    assert "1 bad row left out" in text
-    assert "1 bad row left out" in as_alice.get("/p/physics/datasets/").content.decode()
+    assert "1 invalid row of 2 is excluded from every run." in text
+    assert "1 invalid row excluded" in text
+    assert "1 invalid row excluded" in as_alice.get("/p/physics/datasets/").content.decode()
 
 
 def test_a_row_of_the_download_is_the_line_as_it_was_uploaded(as_alice: Client, upload: Upload) -> None:

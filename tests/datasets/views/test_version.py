@@ -184,7 +184,7 @@ def test_a_failed_version_says_why_and_what_was_kept(as_alice: Client, upload: U
     version.path.unlink()
     import_version(version.pk, workers.owner())
     page = as_alice.get(address(version)).content
-    assert b"no longer where it was kept" in page
+    assert b"The uploaded file is missing" in page
     assert as_alice.get(address(version) + "original/").status_code == 404
 
 
@@ -258,7 +258,7 @@ def test_leaving_bad_rows_out_is_recorded_and_shown(as_alice: Client, mixed: Ver
     page = as_alice.post(address(mixed) + "leave-out/", {"rows": "2"}, follow=True).content.decode()
     mixed.refresh_from_db()
     assert mixed.usable
-    assert "2 bad rows of 7 are left out of every run." in page
+    assert "2 invalid rows of 7 are excluded from every run." in page
     assert "Decided by alice" in page
 
 
@@ -339,7 +339,7 @@ def test_markup_in_data_is_shown_and_not_obeyed(as_alice: Client, upload: Upload
 def test_a_bad_row_shows_its_text_and_what_is_wrong(as_alice: Client, mixed: Version) -> None:
     page = as_alice.get(address(mixed) + "rows/6/").content.decode()
     assert "{bad" in page
-    assert "This line is not JSON" in page
+    assert "Invalid JSON" in page
 
 
 def test_a_row_downloads_whole(as_alice: Client, upload: Upload) -> None:

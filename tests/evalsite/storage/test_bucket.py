@@ -17,6 +17,7 @@ from django.core.management import call_command
 
 from evalsite import env
 from evalsite.storage import files
+from evalsite.storage.errors import StorageUnreachable
 from tests import s3
 
 NAME = "uploads/0f3c"
@@ -106,9 +107,9 @@ def test_whoever_hears_of_the_fetching_may_end_it(settings: LazySettings, machin
 def test_a_store_that_is_away_is_told_without_its_keys(settings: LazySettings, machines: list[Path]) -> None:
     given = {**s3.environment("http://the-user:the-secret@127.0.0.1:9"), "S3_BUCKET": "bucket"}
     s3.use(settings, given, machines[0])
-    with pytest.raises(files.Unreachable) as told:
+    with pytest.raises(StorageUnreachable) as told:
         files.exists(NAME)
-    assert "the-secret" not in f"{told.value}{settings.CONFIG!r}{files.told()}"
+    assert "the-secret" not in f"{told.value}{settings.CONFIG!r}{files.description()}"
 
 
 def test_a_bucket_that_is_not_there_is_found_at_the_start(
@@ -117,7 +118,7 @@ def test_a_bucket_that_is_not_there_is_found_at_the_start(
     files.check()
     address = f"http://a:b@{settings.CONFIG.s3_endpoint_url.removeprefix('http://')}"
     s3.use(settings, s3.environment(address), machines[0])
-    with pytest.raises(files.Unreachable, match="404"):
+    with pytest.raises(StorageUnreachable, match="404"):
         files.check()
 
 

@@ -12,8 +12,7 @@ import pytest
 from django.db import InterfaceError, OperationalError, ProgrammingError
 from psycopg.errors import lookup
 
-from evalsite.storage.errors import StorageProblem, storage_problem
-from evalsite.storage.files import Unreachable
+from evalsite.storage.errors import StorageProblem, StorageUnreachable, storage_problem
 from tests.full_and_locked import silent_server
 
 BUSY, AWAY, FULL = StorageProblem.DATABASE_BUSY, StorageProblem.DATABASE_AWAY, StorageProblem.DISK_FULL
@@ -75,7 +74,7 @@ def test_another_error_of_a_file_is_a_fault_of_ours() -> None:
 
 
 def test_a_bucket_that_does_not_answer() -> None:
-    assert storage_problem(Unreachable("refused")) is StorageProblem.FILES_AWAY
+    assert storage_problem(StorageUnreachable("refused")) is StorageProblem.FILES_AWAY
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connections
 
 from evalsite.accounts.models import Project
 from evalsite.secrets import encrypt
 from judging.core.metric_definition import JudgeModel
+from judging.endpoints import limiter
 from judging.endpoints.client_pool import ClientPool, ModelConnection
-from judging.endpoints.models import Endpoint
+from judging.endpoints.models import Endpoint, EndpointShare
 
 KEY = "sk-a-secret-key"
 
@@ -80,3 +85,29 @@ def test_slots_are_shared_by_all_who_ask_an_address(db: None) -> None:
     found = pool()
     one, two = (JudgeModel(name=n, template="", url="http://127.0.0.1:9001", model="m") for n in "ab")
     assert found.connection(one).client is found.connection(two).client
+
+
+def test_a_share_is_released_after_an_allocation_that_is_still_being_written(
+    transactional_db: None,
+) -> None:
+    threads = ThreadPoolExecutor(1)
+
+    async def slowly(work: Callable[..., Any], *arguments: Any) -> Any:
+        def in_thread() -> Any:
+            time.sleep(0.1 if work is limiter.allocate else 0.0)
+            return work(*arguments)
+
+        return await asyncio.get_running_loop().run_in_executor(threads, in_thread)
+
+    async def end_while_allocating(worker: ClientPool) -> None:
+        syncing = asyncio.create_task(worker.allocate())
+        await asyncio.sleep(0.02)
+        syncing.cancel()
+        await worker.release_shares()
+
+    worker = ClientPool("test:1:1", reads=slowly, writes=slowly)
+    worker.client(JudgeModel(name="judge", template="", url="http://127.0.0.1:9001", model="m"))
+    asyncio.run(end_while_allocating(worker))
+    threads.submit(connections.close_all).result()
+    threads.shutdown()
+    assert not EndpointShare.objects.exists()

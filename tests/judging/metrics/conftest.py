@@ -74,6 +74,27 @@ def version(project: Project) -> Version:
 
 
 @pytest.fixture
+def labels(project: Project) -> Version:
+    """Four rows: a good answer, a wrong label, no JSON, and a reference without 主题."""
+    answers = ('{"标签": "物理", "主题": "折射"}', '{"标签": "化学", "主题": "光的折射与反射"}', "不是", "{}")
+    rows = [
+        {
+            "messages": [{"role": "user", "content": f"标注第 {n} 段"}],
+            "ref_answer": {"标签": "物理"} if n == 4 else {"标签": "物理", "主题": "光的折射"},
+            "model_outputs": [{"model_name": "甲", "responses": [{"content": answer}]}],
+        }
+        for n, answer in enumerate(answers, 1)
+    ]
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    made = dataset_upload(
+        project=project, name="标注", file=io.BytesIO(text.encode()), file_name="l.jsonl", user=None
+    )
+    import_version(made.pk, "a test")
+    made.refresh_from_db()
+    return made
+
+
+@pytest.fixture
 def metric(project: Project, live: Endpoint, alice: User) -> Metric:
     judge = JudgeModel(
         name="Live", endpoint=live.pk, template="Q: {{ data.question }}\nA: {{ response.content }}"

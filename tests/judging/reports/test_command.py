@@ -10,9 +10,9 @@ from django.core.management import CommandError, call_command
 
 from datasets.models import Row
 from evalsite.accounts.models import Project
+from judging.reports.labels import decimal, interval
 from judging.reports.plain import columns
 from judging.reports.services import report_document
-from judging.reports.words import decimal, interval
 from judging.runs.models import Run
 from tests.judging.reports.cast import a_judged_run
 from tests.make import a_version

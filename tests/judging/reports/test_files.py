@@ -79,7 +79,7 @@ def test_a_chart_is_a_picture_that_stands_alone(download: Download, kind: str) -
     assert ElementTree.fromstring(download(f"{kind}-1.svg")).tag == "{http://www.w3.org/2000/svg}svg"
 
 
-@pytest.mark.parametrize("name", ["means-2.svg", "means-0.svg", "nothing.csv", "report.html"])
+@pytest.mark.parametrize("name", ["means-2.svg", "means-0.svg", "nothing.csv", "nothing.html"])
 def test_a_file_that_does_not_exist_is_not_found(
     client_of: ClientOf, alice: User, run: Run, name: str
 ) -> None:

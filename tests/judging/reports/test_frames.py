@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from datasets.models import Response, Version
+from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project, User
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.results import JudgementResult, Verdict
 from judging.core.values import outcome_of_value
 from judging.people.models import Evaluation, EvaluationRater
+from judging.reports import frames
 from judging.reports.frames import features_of_answers, run_frame
 from judging.reports.services import report_document
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run, VerdictSource
@@ -107,7 +108,7 @@ def test_an_override_is_the_reviewer_s_and_the_judge_s_value_stays_behind_it(
     ]  # fmt: skip
 
 
-def test_two_judges_of_one_name_are_told_apart(project: Project) -> None:
+def test_two_judges_of_one_name_have_different_names_in_figures(project: Project) -> None:
     (qwen, _) = two_judges().judges
     metric = MetricDefinition(name="quality", judges=(qwen, qwen))
     run = judged(project, metric, story(6, Verdict(0, 0, 8), Verdict(1, 0, 4)))
@@ -203,3 +204,34 @@ def test_features_are_of_the_run_s_answers(project: Project) -> None:
     features = features_of_answers(run)
     assert len(features) == 6
     assert features.loc[("beta", 3, 1), "length"] == len("beta says 3.1")
+
+
+def test_features_are_of_the_references_too_where_answers_are_compared_with_them(project: Project) -> None:
+    metric = a_metric(JUDGE_URL, parse="comparison", min_score=1, max_score=5)
+    version = a_version(project, rows=2)
+    for row in Row.objects.filter(version=version):
+        Row.objects.filter(pk=row.pk).update(raw=json.dumps(json.loads(row.raw) | {"ref_answer": "**yes**"}))
+    run = judge(a_run(version, metric), lambda _place: story(4, Verdict(0, 0, 4)))
+    features = features_of_answers(run)
+    assert features.loc[("@reference", 2, 1)].tolist() == [7, 0, 0, 1]
+    assert features.loc[("alpha", 2, 1), "length"] == len("alpha says 2.1")
+
+
+def test_of_a_large_run_the_answers_of_some_rows_are_measured(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = judged(project, a_metric(JUDGE_URL), story(7, Verdict(0, 0, 7)), rows=9)
+    monkeypatch.setattr(frames, "MOST_TEXTS", 6)
+    features = features_of_answers(run)
+    assert sorted({line for _, line, _ in features.index}) == [3, 6, 9]
+    assert len(features) == 6
+
+
+def test_of_a_large_run_the_single_verdicts_of_some_rows_are_read(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = judged(project, two_judges(), story(6, Verdict(0, 0, 8), Verdict(1, 0, 4)), rows=6)
+    monkeypatch.setattr(frames, "MOST_OPENED", 6)
+    frame = run_frame(run)
+    assert set(frame.loc[~frame["main"], "row"]) == {2, 4, 6}
+    assert set(frame.loc[frame["main"], "row"]) == set(range(1, 7))

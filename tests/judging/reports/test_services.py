@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
 from judging.core.values import Outcome, Value
+from judging.reports.labels import left_out_sentences
 from judging.reports.services import report_document
-from judging.reports.words import left_out_sentences
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add

@@ -48,7 +48,9 @@ def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     for place, one in enumerate(overridden):
         override_add(judgement=one, value=place * 1.25, reason="seen", by=bob)
     last = overridden[3]
-    run_rejudge(run=run, meant=Selection(Filters(), last.pk), user=None)  # overridden, and to be judged again
+    run_rejudge(
+        run=run, selection=Selection(Filters(), last.pk), user=None
+    )  # overridden, and to be judged again
     return Run.objects.get(pk=run.pk)
 
 

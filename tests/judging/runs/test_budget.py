@@ -23,7 +23,7 @@ PRICES = {"price_read": Decimal("10"), "price_written": Decimal("20"), "currency
 
 def budgeted(judge: ScriptedJudge, budget: Budget, rows: int = 100, **endpoint: object) -> Run:
     made = an_endpoint(a_project(), judge.url, concurrency=8, **endpoint)
-    return run_on(made, rows, manner=RunOptions(budget))
+    return run_on(made, rows, options=RunOptions(budget))
 
 
 def test_a_budget_of_requests_is_never_exceeded() -> None:

@@ -20,7 +20,7 @@ def steady(asked: Received) -> Answer:
 
 def early(judge: ScriptedJudge, width: float | None, rows: int = 1500) -> Run:
     version = a_version(a_project(), rows=rows, models=("alpha",))
-    return a_run(version, a_metric(judge.url), manner=RunOptions(stop_width=width))
+    return a_run(version, a_metric(judge.url), options=RunOptions(stop_width=width))
 
 
 def test_a_run_ends_when_its_mean_is_known() -> None:

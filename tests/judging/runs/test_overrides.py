@@ -15,7 +15,7 @@ from django.db import connection, transaction
 
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
-from judging.people import desk
+from judging.people import assignments, ratings
 from judging.reports.services import report_document
 from judging.runs import planning, services
 from judging.runs.counts import counts_by_state, counts_in_force, reasons
@@ -46,7 +46,7 @@ def set_to(judgement: Judgement, value: Any, by: User, **more: Any) -> Override:
 
 
 def judge_again(run: Run) -> None:
-    run_rejudge(run=run, meant=Selection(ANYTHING), user=None)
+    run_rejudge(run=run, selection=Selection(ANYTHING), user=None)
 
 
 def current(judgement: Judgement) -> Judgement:
@@ -125,12 +125,12 @@ def test_what_a_reviewer_gave_a_value_is_not_asked_again_with_the_unparsed(
 def test_an_override_of_a_rating_stays_when_its_rater_changes_it(project: Project, bob: User) -> None:
     rater = member("rho", project, Role.RATER)
     evaluation = make_evaluation(project, [rater], rows=1, overlap=1, side_by_side=False, models=["alpha"])
-    held = desk.claim(evaluation=evaluation, user=rater)[0]
+    held = assignments.claim(evaluation=evaluation, user=rater)[0]
     give(held, 2)
     one = evaluation.run.judgements.get()
     set_to(one, 5, bob)
     held.refresh_from_db()
-    desk.change(assignment=held, values={0: 3}, key="7b0de4a3-2b21-4d36-9c8c-0a3c5d2a7f10", shown=None)
+    ratings.change(assignment=held, values={0: 3}, key="7b0de4a3-2b21-4d36-9c8c-0a3c5d2a7f10", shown=None)
     assert in_force(one) == (2, "3", "scored", "5", 5.0)
     one.refresh_from_db()
     assert not one.overridden
@@ -186,7 +186,7 @@ def varied(project: Project, bob: User) -> Run:
     of_state = {state: run.judgements.filter(state=state)[0] for state in ("scored", "unparsed", "error")}
     for value, one in enumerate(of_state.values(), 8):
         set_to(one, value, bob)
-    run_rejudge(run=run, meant=Selection(ANYTHING, of_state["scored"].pk), user=None)
+    run_rejudge(run=run, selection=Selection(ANYTHING, of_state["scored"].pk), user=None)
     return Run.objects.get(pk=run.pk)
 
 
@@ -309,7 +309,7 @@ def test_attempts_wait_for_an_override_that_is_being_made_and_take_it_along(run:
 
     def again() -> None:
         try:
-            made.append(run_rejudge(run=run, meant=Selection(ANYTHING), user=None))
+            made.append(run_rejudge(run=run, selection=Selection(ANYTHING), user=None))
         finally:
             connection.close()
 

@@ -84,7 +84,7 @@ def two_rows_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_rows_a_slice")
 @pytest.mark.parametrize(
-    "options", [{}, {"sample_size": 3, "seed": 7}, {"manner": RunOptions(stop_width=0.1), "seed": 7}]
+    "options", [{}, {"sample_size": 3, "seed": 7}, {"options": RunOptions(stop_width=0.1), "seed": 7}]
 )
 def test_in_slices_the_plan_is_the_same(
     version: Version, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]

@@ -157,7 +157,7 @@ def test_what_follows_a_broken_object_at_its_indentation_is_split_too(tmp_path: 
     assert after == b'{"a": 1\t2\t}\n{"b": 3}\n'
 
 
-def test_what_was_left_in_lines_is_mended_line_by_line(tmp_path: Path) -> None:
+def test_what_was_left_in_lines_is_repaired_line_by_line(tmp_path: Path) -> None:
     whole = jsonl(row())
     once = repaired(tmp_path, b"[\n]\n" + whole[:-1] + b", // x\n" + whole)
     assert once == whole + whole

@@ -68,6 +68,7 @@ def test_requests_wait_until_it_closes() -> None:
         await asyncio.sleep(0)
         breaker.succeeded()
         await asyncio.gather(*waiting)
+        assert breaker.outage is None
 
     run(work())
 

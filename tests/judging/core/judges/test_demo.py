@@ -6,8 +6,9 @@ from judging.core.builtin import NAMES
 from judging.core.judges.demo import coverage, demo_reply, demo_server, read_prompt
 from judging.core.judges.scripted import Received, ScriptedJudge
 from judging.core.replies import parse_comparison, parse_score
+from tests.judging.core.builtin_prompts import names_of, rendered
+from tests.judging.core.builtins import names_of, rendered
 from tests.judging.core.judges.helpers import ask_once
-from tests.judging.core.test_builtin import names_of, rendered
 
 PARIS = "Paris is the capital of France."
 

@@ -3,81 +3,9 @@
 import pytest
 
 from judging.core.rules.check import read_program
+from tests.judging.core.rules.faulty_programs import CODE, GOOD, RULES
 from tests.judging.core.rules.programs import codes, places, program, with_lines
 
-GOOD = "# DSL\na:精确匹配\n"
-CODE = "<代码1>\n{}\n</代码1>"
-RULES: list[tuple[str, list[tuple[str, int, int]]]] = [
-    ("a:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
-    ("#DSL\na:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
-    ("DSL\na:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
-    ("#  DSL\na:精确匹配\n@格式限制:JSON", [("missing_header", 1, 1)]),
-    ("\n  # dsl\na:精确匹配\n@格式限制:JSON", [("missing_header", 2, 3)]),
-    ("", [("missing_header", 1, 1), ("missing_format", 1, 1), ("no_rules", 1, 1)]),
-    (f"{GOOD}  foo\n@格式限制:JSON", [("bad_line", 3, 3)]),
-    (f"{GOOD}b:\n@格式限制:JSON", [("bad_line", 3, 1)]),
-    (f"{GOOD}:精确匹配\n@格式限制:JSON", [("bad_line", 3, 1)]),
-    (f"{GOOD}@格式限制:JSON\nfoo", [("bad_line", 4, 1)]),
-    ("# DSL\na: 精准匹配\n@格式限制:JSON", [("unknown_function", 2, 4)]),
-    (f"{GOOD}b:字数限制\n@格式限制:JSON", [("argument_missing", 3, 7)]),
-    (f"{GOOD}b:字数限制: \n@格式限制:JSON", [("argument_missing", 3, 7)]),
-    (f"{GOOD}b:equals\n@格式限制:JSON", [("argument_missing", 3, 9)]),
-    (f"{GOOD}b:格式限制\n@格式限制:JSON", [("argument_missing", 3, 7)]),
-    (f"{GOOD}b:rule\n@格式限制:JSON", [("argument_missing", 3, 7)]),
-    (f"{GOOD}b:python\n@格式限制:JSON", [("argument_missing", 3, 9)]),
-    (f"{GOOD}b:精确匹配: x\n@格式限制:JSON", [("argument_unexpected", 3, 9)]),
-    (f"{GOOD}@聚合方式:min:2\n@格式限制:JSON", [("argument_unexpected", 3, 11)]),
-    (f"{GOOD}@格式限制:JSON:root", [("argument_unexpected", 3, 12)]),
-    (f"{GOOD}b:字数限制:many\n@格式限制:JSON", [("argument_invalid", 3, 8)]),
-    (f"{GOOD}b:字数限制:(60, 20)\n@格式限制:JSON", [("argument_invalid", 3, 8)]),
-    (f"{GOOD}b:字数限制:-1\n@格式限制:JSON", [("argument_invalid", 3, 8)]),
-    (f"{GOOD}b:字数限制:20, 60\n@格式限制:JSON", [("argument_invalid", 3, 8)]),
-    (f"{GOOD}b:format:YAML\n@格式限制:JSON", [("argument_invalid", 3, 10)]),
-    (f"{GOOD}@格式限制:XML:a b", [("argument_invalid", 3, 11)]),
-    (GOOD, [("missing_format", 2, 7)]),
-    (f"{GOOD}@聚合方式:min", [("missing_format", 3, 10)]),
-    (f"{GOOD}@格式限制:JSON\n\n @format:XML", [("duplicate_format", 5, 2)]),
-    (f"{GOOD}@格式限制: YAML", [("unknown_format", 3, 8)]),
-    (f"{GOOD}@格式限制:", [("unknown_format", 3, 7)]),
-    (f"{GOOD}@聚合方式:average\n@格式限制:JSON", [("unknown_aggregate", 3, 7)]),
-    (f"{GOOD}@聚合方式:min\n@aggregate:max\n@格式限制:JSON", [("duplicate_aggregate", 4, 1)]),
-    (f"{GOOD}@格式限制:JSON\nb:foo", [("header_after_format", 4, 1)]),
-    (f"{GOOD}@格式限制:JSON\n@聚合方式:min", [("header_after_format", 4, 1)]),
-    (
-        "# DSL\na:rule:rule1\n<rule1>\nx\n</rule1>\n@格式限制:JSON",
-        [("block_before_format", 3, 1)],
-    ),
-    ("# DSL\na:rule:rule1\n@格式限制:JSON\n <rule1>\nx", [("block_unclosed", 4, 2)]),
-    (f"{GOOD}@格式限制:JSON\n</规则1>", [("block_unopened", 4, 1)]),
-    (
-        "# DSL\na:rule:rule1\n@格式限制:JSON\n<rule1>\n</rule1>\n<rule1>\n</rule1>",
-        [("block_duplicate", 6, 1)],
-    ),
-    ("# DSL\na:rule: rule1\n@格式限制:JSON", [("label_undefined", 2, 9)]),
-    ("# DSL\na:rule:标签1\n@格式限制:JSON\n<标签1>\n</标签1>", [("label_prefix", 2, 8)]),
-    (
-        "# DSL\na:rule:代码1\n@格式限制:JSON\n<代码1>\ndef f(ref_answer, model_answer): pass\n</代码1>",
-        [("label_prefix", 2, 8)],
-    ),
-    (f"{GOOD}@格式限制:JSON\n<标签1>\n</标签1>", [("label_prefix", 4, 1)]),
-    (f"{GOOD}@格式限制:JSON\n<规则1>\n</规则1>", [("label_unused", 4, 1)]),
-    (
-        "# DSL\na:Python代码:代码1\n@格式限制:JSON\n<代码1>\ndef f(:\n    pass\n</代码1>",
-        [("python_syntax", 5, 7)],
-    ),
-    (
-        "# DSL\na:Python代码:代码1\n@格式限制:JSON\n<代码1>\ndef f(a, b):\n    pass\n</代码1>",
-        [("python_no_function", 4, 1)],
-    ),
-    (
-        "# DSL\na:精确匹配\n@全部字段:精确匹配\n@格式限制:字符串",
-        [("field_not_allowed", 2, 1), ("field_not_allowed", 3, 1)],
-    ),
-    ("# DSL\n@聚合方式:min\n@格式限制:JSON", [("no_rules", 3, 1)]),
-    ("# DSL\n@单个字段:精确匹配\na:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
-    ("# DSL\na:精确匹配\n@whole:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
-    ("# DSL\n@all:精确匹配\n@whole:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
-]
 SCORES = "def f(ref_answer, model_answer):\n    return 5"
 
 

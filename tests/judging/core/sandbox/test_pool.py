@@ -7,21 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-import msgspec
 import pytest
 
 from judging.core.sandbox.job import Limits, SandboxRefused
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.sandbox.conftest import WITHOUT
+from tests.judging.core.sandbox.processes import IMPORTS, gone, processes_with
 from tests.judging.core.sandbox.readable import readable_copy
 from tests.judging.core.sandbox.scripting import own_size, result_of, run, script
 
-ROOT = Path(__file__).parents[4]
-IMPORTS = {"PYTHONPATH": f"{ROOT}:{Path(msgspec.__file__).parents[1]}"}
 REPORT = """
 import json, sys
 from judging.core.sandbox.pool import Sandbox
@@ -30,26 +26,6 @@ with Sandbox() as sandbox:
     (outcome,) = run(sandbox, script("return os.listdir('/')", OUTSIDE))
     print(json.dumps([sandbox.level, sandbox.missing, outcome.failure.message]))
 """
-
-
-def processes_with(mark: str) -> list[int]:
-    """Processes that have the mark in their command line; a sandbox's have its limits there."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if mark.encode() in place.read_bytes():
-                found.append(int(place.parent.name))
-        except OSError:
-            continue
-    return found
-
-
-def gone(mark: str) -> bool:
-    for _ in range(200):
-        if not processes_with(mark):
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def python_for_everyone() -> str:

@@ -17,8 +17,8 @@ from judging.core.sandbox.job import Limits, SandboxBroken
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome
 from tests.judging.core.sandbox.conftest import WITHOUT
+from tests.judging.core.sandbox.processes import IMPORTS, gone, processes_with
 from tests.judging.core.sandbox.scripting import own_size, result_of, run, script
-from tests.judging.core.sandbox.test_pool import IMPORTS, gone, processes_with
 
 FORKED = """
 import os, sys, threading

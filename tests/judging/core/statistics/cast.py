@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from judging.core.statistics.frame import Metric, Verdict, judgement_frame, ordered, verdict_frame
+from judging.core.statistics.frame import Metric, VerdictRow, judgement_frame, ordered, verdict_frame
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import verdicts_under
 
@@ -59,7 +59,9 @@ def said(value, by="qwen", source="judge", *, candidate="alpha", row=1, **more):
     """A verdict under metric m; `value` a sign of `STATES` or what is said."""
     sign = STATES.get(value) if isinstance(value, str) else None
     text = None if sign else str(value).lower() if isinstance(value, bool) else _json(value)
-    return Verdict("m", candidate, row, more.pop("response", 1), sign or "scored", text, by, source, **more)
+    return VerdictRow(
+        "m", candidate, row, more.pop("response", 1), sign or "scored", text, by, source, **more
+    )
 
 
 def person(value, by="Ann", **more):

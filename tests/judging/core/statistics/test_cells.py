@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 
 from judging.core.statistics.frame import Metric
@@ -154,3 +155,10 @@ def test_few_items_and_few_clusters_are_told_apart():
 def test_clusters_are_counted_among_the_scored_items():
     got = cell([1, 2, "?", 4], clusters=["x", "x", "y", None])
     assert (got["items"], got["clusters"]) == (3, 2)
+
+
+def test_more_items_help_more_than_more_responses_where_items_differ():
+    got = cell([(3, 4), (8, 9), (5, 5), (1, 2)])
+    variance = got["variance"]
+    assert variance["se_twice_items"] < variance["se_twice_responses"] < got["se"]
+    assert variance["se_twice_items"] == pytest.approx(got["se"] / np.sqrt(2))

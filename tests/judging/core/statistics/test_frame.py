@@ -5,7 +5,7 @@ from judging.core import values
 from judging.core.statistics.frame import (
     BATCH,
     Metric,
-    Verdict,
+    VerdictRow,
     joined,
     judgement_frame,
     ordered,
@@ -80,7 +80,7 @@ def test_an_unknown_metric_or_state_is_refused(row):
 
 
 def test_people_s_judgements_stand_beside_those_of_judges():
-    said = [Verdict(7, 20, 1, 1, "scored", value, by, kind) for value, by, kind in (
+    said = [VerdictRow(7, 20, 1, 1, "scored", value, by, kind) for value, by, kind in (
         ("1", "qwen", "judge"), ("3", "Ann", "rater"), ("5", "Bob", "rater"),
     )]  # fmt: skip
     both = ordered(verdict_frame(said, METRICS, NAMES))
@@ -88,14 +88,14 @@ def test_people_s_judgements_stand_beside_those_of_judges():
 
 
 def test_the_same_author_says_one_thing_about_an_answer():
-    said = [Verdict(7, 20, 1, 1, "scored", value, "Ann", "rater") for value in ("3", "4")]
+    said = [VerdictRow(7, 20, 1, 1, "scored", value, "Ann", "rater") for value in ("3", "4")]
     with pytest.raises(ValueError, match="two judgements"):
         ordered(verdict_frame(said, METRICS, NAMES))
 
 
 def test_tables_of_several_sources_become_one():
     of_judges = judgement_frame([(7, 20, 1, 1, "scored", "1", None)], METRICS, NAMES)
-    of_people = verdict_frame([Verdict(7, 20, 1, 1, "scored", "3", "Ann", "rater")], METRICS, NAMES)
+    of_people = verdict_frame([VerdictRow(7, 20, 1, 1, "scored", "3", "Ann", "rater")], METRICS, NAMES)
     both = joined([of_judges, of_people])
     assert both["by"].tolist() == ["judge", "Ann"]
     assert list(both.columns) == list(of_judges.columns)

@@ -130,6 +130,13 @@ def test_a_judge_must_agree_with_people_and_every_judge_must():
     assert decided("judge m bias <= 1", document([*good, *people])).verdict == "met"
 
 
+def test_of_combined_judges_only_what_they_come_to_must_agree():
+    people = [person(value, row=row) for row, value in enumerate(SCORES)]
+    behind = scores(SCORES[::-1], by="glm", main=False)
+    report = document([*scores(by="combined", source="combined"), *behind, *people])
+    assert decided("judge m kappa_weighted >= 0.6", report).verdict == "met"
+
+
 def test_comparisons_are_required_by_their_win_rate():
     report = document([compared("A>B" if row % 10 else "B>A", row=row) for row in range(60)], Metric("m"))
     assert decided("alpha m >= 0.6", report).verdict == "met"

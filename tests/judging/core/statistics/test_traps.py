@@ -1,4 +1,4 @@
-"""What figures must survive: strange numbers, and data that leave them nothing to say. Never NaN, never an exception."""
+"""Strange numbers, and data that leave figures nothing to say: never NaN, never an exception."""
 
 import json
 

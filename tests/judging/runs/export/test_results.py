@@ -14,8 +14,8 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results import JudgeCall, JudgementResult, ScriptResult, Verdict
 from judging.core.values import Outcome
-from judging.people import exporting
-from judging.people.adjudicating import adjudicate
+from judging.people import assignments, rating_export
+from judging.people.adjudication import adjudicate
 from judging.people.models import Evaluation
 from judging.reports.services import report_document
 from judging.runs.export.results import results_lines
@@ -23,7 +23,7 @@ from judging.runs.models import Run
 from judging.runs.overrides import override_add
 from tests.judging.importing import imported, imports, results_file, verdict
 from tests.judging.judged import JUDGE_URL, a_judged_run, failed, first_of, said
-from tests.judging.people.make import PREFERENCE, desk, give, make_evaluation
+from tests.judging.people.make import PREFERENCE, give, make_evaluation
 from tests.make import TEMPLATE, a_metric, a_version
 
 pytestmark = pytest.mark.django_db
@@ -169,7 +169,7 @@ CRITERIA = [
 
 
 def rate(evaluation: Evaluation, rater: User, *, extra: int = 0) -> None:
-    for place, one in enumerate(desk.claim(evaluation=evaluation, user=rater, count=10)):
+    for place, one in enumerate(assignments.claim(evaluation=evaluation, user=rater, count=10)):
         value = ("A>>B", "A=B", "both_bad", "B>A")[(place + extra) % 4]
         marks = (value, (place + extra) % 5 + 1, bool(place % 2), ("good", "好，的")[place % 2])
         give(one, *marks[: len(CRITERIA)], comment="I see, =1+1")
@@ -198,7 +198,7 @@ def test_a_human_evaluation_reads_back_to_the_same_report(rated: Evaluation, tmp
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_its_export_of_ratings_reads_back_too(rated: Evaluation, tmp_path: Path, form: str) -> None:
-    make = exporting.jsonl_lines if form == "jsonl" else exporting.csv_lines
+    make = rating_export.jsonl_lines if form == "jsonl" else rating_export.csv_lines
     text = b"".join(make(rated)).decode("utf-8-sig")
     again = read_back(rated.run, tmp_path, [text], f"ratings.{form}")
     assert means(again) == means(rated.run)
@@ -210,12 +210,12 @@ def test_a_reference_that_people_rated_reads_back(project: Project, rita: User, 
         row.raw = json.dumps(json.loads(row.raw) | {"ref_answer": "as it should be"})
         row.save()
     evaluation = make_evaluation(project, [rita], version=version, scheme="reference")
-    for one in desk.claim(evaluation=evaluation, user=rita, count=10):
+    for one in assignments.claim(evaluation=evaluation, user=rita, count=10):
         give(one, "A>B")
     assert "@reference" in {line.get("other_model") or line["model"] for line in lines_of(evaluation.run)} | {
         line["model"] for line in lines_of(evaluation.run)
     }
     assert figures(read_back(evaluation.run, tmp_path)) == figures(evaluation.run)
-    ratings = b"".join(exporting.jsonl_lines(evaluation)).decode()
+    ratings = b"".join(rating_export.jsonl_lines(evaluation)).decode()
     told, _status = imports(version, results_file(tmp_path, [ratings]), "ratings")
     assert (told["refused"], told["people"]) == ([], evaluation.run.judgements.count())

@@ -71,7 +71,7 @@ def scores(run: Run) -> dict[tuple[str, int, bool], set[float | None]]:
 
 
 def test_what_the_filter_means_is_asked_anew_and_nothing_else(run: Run, judge: ScriptedJudge) -> None:
-    assert run_rejudge(run=run, meant=Selection(Filters(candidate="alpha")), user=None) == 3
+    assert run_rejudge(run=run, selection=Selection(Filters(candidate="alpha")), user=None) == 3
     run = work(run)
     assert len(judge.requests) == 9
     assert scores(run) == {("alpha", 1, False): {4.0}, ("alpha", 2, True): {4.0}, ("beta", 1, True): {6.0}}
@@ -82,7 +82,7 @@ def test_a_changed_metric_judges_some_by_its_own_prompt(
     run: Run, metric: Metric, judge: ScriptedJudge, alice: User
 ) -> None:
     version = stricter(metric, judge.url, alice)
-    run_rejudge(run=run, meant=Selection(Filters(least=5)), user=alice, version=version)
+    run_rejudge(run=run, selection=Selection(Filters(least=5)), user=alice, version=version)
     assert scores(work(run)) == {
         ("alpha", 1, True): {4.0},
         ("beta", 1, False): {6.0},
@@ -96,26 +96,26 @@ def test_a_retry_of_it_keeps_to_the_changed_metric(
 ) -> None:
     version = stricter(metric, judge.url, alice)
     for changed in (version, None):
-        run_rejudge(run=run, meant=Selection(Filters(candidate="beta")), user=alice, version=changed)
+        run_rejudge(run=run, selection=Selection(Filters(candidate="beta")), user=alice, version=changed)
         work(run)
     assert scores(run)[("beta", 3, True)] == {9.0}
 
 
 def test_one_item_alone_can_be_judged_again(run: Run) -> None:
     one = run.judgements.order_by("position")[0]
-    assert run_rejudge(run=run, meant=Selection(Filters(), one.pk), user=None) == 1
+    assert run_rejudge(run=run, selection=Selection(Filters(), one.pk), user=None) == 1
     assert work(run).judgements.filter(attempt=2).count() == 1
 
 
 def test_an_older_attempt_is_not_judged_again(run: Run) -> None:
     one = run.judgements.order_by("position")[0]
-    run_rejudge(run=run, meant=Selection(Filters(), one.pk), user=None)
+    run_rejudge(run=run, selection=Selection(Filters(), one.pk), user=None)
     work(run)
-    assert run_rejudge(run=run, meant=Selection(Filters(), one.pk), user=None) == 0
+    assert run_rejudge(run=run, selection=Selection(Filters(), one.pk), user=None) == 0
 
 
 def test_a_text_search_names_what_is_judged_again(run: Run) -> None:
-    assert run_rejudge(run=run, meant=Selection(Filters(q="alpha says 1")), user=None) > 0
+    assert run_rejudge(run=run, selection=Selection(Filters(q="alpha says 1")), user=None) > 0
     assert set(work(run).judgements.filter(attempt=2).values_list("candidate__name")) == {("alpha",)}
 
 
@@ -159,7 +159,7 @@ def put(run: Run, state: RunState, left: int = 0) -> Run:
 
 def test_a_paused_run_stays_so_and_asks_again_when_it_is_resumed(run: Run, judge: ScriptedJudge) -> None:
     run = put(run, RunState.PAUSED, left=1)
-    assert run_rejudge(run=run, meant=Selection(Filters(candidate="alpha")), user=None) == 3
+    assert run_rejudge(run=run, selection=Selection(Filters(candidate="alpha")), user=None) == 3
     run = Run.objects.get(pk=run.pk)
     assert (run.state, run.scored, run.not_run) == (RunState.PAUSED, 2, 4)
     run_resume(run)
@@ -169,7 +169,7 @@ def test_a_paused_run_stays_so_and_asks_again_when_it_is_resumed(run: Run, judge
 
 def test_what_was_not_run_yet_is_not_asked_twice(run: Run, judge: ScriptedJudge) -> None:
     run = put(run, RunState.PAUSED, left=2)
-    assert run_rejudge(run=run, meant=Selection(Filters()), user=None) == 4
+    assert run_rejudge(run=run, selection=Selection(Filters()), user=None) == 4
     run_resume(Run.objects.get(pk=run.pk))
     assert work(run).scored == 6
     assert len(judge.requests) == 12
@@ -180,13 +180,13 @@ def test_a_run_that_ended_early_is_taken_up_with_the_rest(
     state: RunState, run: Run, judge: ScriptedJudge
 ) -> None:
     run = put(run, state, left=1)
-    assert run_rejudge(run=run, meant=Selection(Filters(candidate="alpha")), user=None) == 3
+    assert run_rejudge(run=run, selection=Selection(Filters(candidate="alpha")), user=None) == 3
     assert (work(run).scored, len(judge.requests)) == (6, 10)
 
 
 @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PLANNING])
 def test_a_run_that_is_under_way_is_left_alone(state: RunState, run: Run) -> None:
-    assert run_rejudge(run=put(run, state), meant=Selection(Filters()), user=None) == 0
+    assert run_rejudge(run=put(run, state), selection=Selection(Filters()), user=None) == 0
 
 
 def test_the_page_says_what_becomes_of_a_run_that_was_stopped(

@@ -128,7 +128,7 @@ def test_so_it_is_where_something_else_makes_the_run_go_on(
     if how == "retry":
         assert services.run_retry(run, ("unparsed",)) == 100
     else:
-        assert run_rejudge(run=run, meant=Selection(Filters(state="unparsed")), user=None) == 100
+        assert run_rejudge(run=run, selection=Selection(Filters(state="unparsed")), user=None) == 100
     run = work(run)
     assert (run.state, run.done, len(judge.requests)) == ("finished", 250, 250)
 

@@ -74,7 +74,7 @@ def test_a_run_of_high_priority_gets_more_of_the_calls() -> None:
     with ScriptedJudge(slow) as judge:
         endpoint = an_endpoint(a_project(), judge.url, concurrency=12)
         low = run_on(endpoint, 400)
-        high = run_on(endpoint, 400, models=("urgent",), manner=RunOptions(priority=Priority.HIGH))
+        high = run_on(endpoint, 400, models=("urgent",), options=RunOptions(priority=Priority.HIGH))
         threads = [at_work_on_all()]
         wait_until(lambda: len(judge.requests) > 300)
         for run in (low, high):

@@ -18,7 +18,7 @@ from tests.make import a_metric, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COLD = {"params": {"temperature": 0}}
-REUSE = {"manner": RunOptions(reuse_replies=True)}
+REUSE = {"options": RunOptions(reuse_replies=True)}
 
 
 def test_a_second_run_asks_nothing_that_the_first_has_asked() -> None:
@@ -60,7 +60,7 @@ def test_what_may_be_answered_otherwise_is_asked_again(
 def test_where_it_is_asked_for_any_temperature_counts() -> None:
     with ScriptedJudge("[[8]]") as judge:
         version, warm = a_version(a_project()), a_metric(judge.url, params={"temperature": 0.7})
-        options = {"manner": RunOptions(reuse_any=True)}
+        options = {"options": RunOptions(reuse_any=True)}
         assert [work(a_run(version, warm, **options)).reused for _ in range(2)] == [0, 6]
         assert len(judge.requests) == 6
 

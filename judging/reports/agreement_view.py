@@ -1,0 +1,292 @@
+"""How far judges agree with people and with each other, raters among themselves, and what people's ratings correct."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from evalsite.templatetags.show import NONE, duration, number, percent
+from judging.reports.labels import ValueFormat, author_name, interval, level_name, refusal
+from judging.reports.leaderboard import Series, marked
+from judging.reports.links import Links
+from judging.reports.pair_matrix import MatrixCell
+from judging.reports.result_card import Stat
+from judging.reports.tables import Column, Table, with_mark
+
+SHADES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """`rows`: what the judge said, the highest first, and its counts under each of `labels` of the other."""
+
+    labels: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[MatrixCell]]]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeView:
+    """One judge against people or another judge."""
+
+    judge: str
+    against: str
+    people: bool
+    items: str
+    stats: Sequence[Stat]
+    confusion: Confusion | None
+
+
+@dataclass(frozen=True, slots=True)
+class RatersView:
+    """Everyone who rated under one metric."""
+
+    stats: Sequence[Stat]
+    each: Table
+    pairs: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementView:
+    """What there is to say of a metric's judges and raters; empty or None where there is nothing."""
+
+    judges: Sequence[JudgeView]
+    health: Table | None
+    raters: RatersView | None
+    corrected: Table | None
+
+    def __bool__(self) -> bool:
+        return bool(self.judges or self.health or self.raters or self.corrected)
+
+
+def agreement_view(
+    document: Mapping[str, Any], metric: str, values: ValueFormat, series: Series, links: Links
+) -> AgreementView:
+    mine = {
+        part: [one for one in document.get(part, ()) if one["metric"] == metric]
+        for part in ("judges", "repeats", "order", "length", "raters", "corrected")
+    }
+    order = {one["judge"]: one for one in mine["order"]}
+    judges = sorted(mine["judges"], key=lambda one: one["against"] != "people")
+    return AgreementView(
+        judges=[_judge(one, order.get(one["judge"]), values, metric, links) for one in judges],
+        health=health_table(mine["repeats"], mine["order"], mine["length"], values),
+        raters=_raters(mine["raters"][0]) if mine["raters"] else None,
+        corrected=_corrected(mine["corrected"], values, series),
+    )
+
+
+def kappa(value: float | None) -> str:
+    return NONE if value is None else f"{value:.2f}".replace("-", "−")
+
+
+def _judge(
+    one: Mapping[str, Any], order: Mapping[str, Any] | None, values: ValueFormat, metric: str, links: Links
+) -> JudgeView:
+    human = one.get("human") or {}
+    stats = [
+        Stat(_("κ, quadratic"), kappa(one["kappa_weighted"]), _kappa_more(one, human)),
+        Stat(
+            _("Exact agreement"), percent(one["exact"], 0), _of_people(percent(human.get("exact"), 0), human)
+        ),
+        Stat("Spearman ρ", kappa(one["spearman"])),
+        Stat(_("Bias"), values.signed(one["bias"]), values.interval(one["bias_low"], one["bias_high"])),
+        *_rates(one),
+        *_flips(order),
+    ]
+    items = ngettext("%(n)s answer", "%(n)s answers", one["items"]) % {"n": number(one["items"])}
+    return JudgeView(
+        judge=author_name(one["judge"]),
+        against=author_name(one["against"]),
+        people=one["against"] == "people",
+        items=items,
+        stats=[stat for stat in stats if stat.value != NONE],
+        confusion=confusion_of(one, metric, links),
+    )
+
+
+def _kappa_more(one: Mapping[str, Any], human: Mapping[str, Any]) -> str:
+    if human.get("kappa_weighted") is not None:
+        return _of_people(kappa(human["kappa_weighted"]), human)
+    return "" if one["kappa_low"] is None else f"[{kappa(one['kappa_low'])}, {kappa(one['kappa_high'])}]"
+
+
+def _of_people(text: str, human: Mapping[str, Any]) -> str:
+    return _("people: %(value)s") % {"value": text} if human and text != NONE else ""
+
+
+def _rates(one: Mapping[str, Any]) -> list[Stat]:
+    names = {"true_positive_rate": _("True positive rate"), "true_negative_rate": _("True negative rate")}
+    return [Stat(name, percent(one[key], 0)) for key, name in names.items() if one.get(key) is not None]
+
+
+def _flips(order: Mapping[str, Any] | None) -> list[Stat]:
+    if order is None or not order["pairs"]:
+        return []
+    counts = {"n": number(order["flips"]), "total": number(order["pairs"])}
+    return [Stat(_("Order flips"), percent(order["share"], 0), _("%(n)s of %(total)s") % counts)]
+
+
+def confusion_of(one: Mapping[str, Any], metric: str, links: Links) -> Confusion | None:
+    """The judge's values against the other's; None where there are too many different ones."""
+    labels, counts = one["labels"], one["confusion"]
+    if not counts:
+        return None
+    largest = max(max(row) for row in counts) or 1
+    against = author_name(one["against"])
+    rows = [
+        (
+            label_text(label),
+            [
+                _count_cell(count, largest, label, labels[place], against, _address(label, metric, links))
+                for place, count in enumerate(row)
+            ],
+        )
+        for label, row in reversed(list(zip(labels, counts, strict=True)))
+    ]
+    return Confusion([label_text(label) for label in labels], rows)
+
+
+def label_text(label: str | float) -> str:
+    return label if isinstance(label, str) else f"{label:g}".replace("-", "−")
+
+
+def _count_cell(
+    count: int, largest: int, said: str | float, other: str | float, against: str, address: str
+) -> MatrixCell:
+    tip = _("judge %(judge)s, %(against)s %(other)s: %(n)s") % {
+        "judge": label_text(said),
+        "against": against,
+        "other": label_text(other),
+        "n": number(count),
+    }
+    shade = 0 if not count else 1 + min(SHADES - 1, int(SHADES * count / (largest + 1)))
+    return MatrixCell(number(count), f"heat{shade}", tip, address if count else "")
+
+
+def _address(label: str | float, metric: str, links: Links) -> str:
+    if isinstance(label, str):
+        return links.to("", metric, state="scored", value=label)
+    return links.to("", metric, state="scored", least=label, most=label)
+
+
+def health_table(
+    repeats: Sequence[Mapping[str, Any]],
+    order: Sequence[Mapping[str, Any]],
+    length: Sequence[Mapping[str, Any]],
+    values: ValueFormat,
+) -> Table | None:
+    """What each judge does by itself: repeats that agree, order flips, and whether longer answers score higher."""
+    judges = list(dict.fromkeys(one["judge"] for part in (repeats, order, length) for one in part))
+    if not judges:
+        return None
+    parts = [{one["judge"]: one for one in part} for part in (repeats, order, length)]
+    rows = [
+        [
+            author_name(judge),
+            *_health_row(parts[0].get(judge), parts[1].get(judge), parts[2].get(judge), values),
+        ]
+        for judge in judges
+    ]
+    columns = [
+        Column(_("Judge"), num=False),
+        Column(_("Repeats that agree")),
+        Column(_("Order flips")),
+        Column(_("First side preferred")),
+        Column(_("Score and length (Spearman)")),
+        Column(_("Score per doubled length")),
+    ]
+    kept = [place for place in range(len(columns)) if any(row[place] != NONE for row in rows)]
+    return Table(
+        _("Judges"), [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    )
+
+
+def _health_row(
+    repeats: Mapping[str, Any] | None,
+    order: Mapping[str, Any] | None,
+    length: Mapping[str, Any] | None,
+    values: ValueFormat,
+) -> list[str]:
+    return [
+        percent(repeats["exact"], 0) if repeats else NONE,
+        f"{percent(order['share'], 0)} ({number(order['flips'])}/{number(order['pairs'])})"
+        if order and order["pairs"]
+        else NONE,
+        percent(order["first_side"]["share"], 0) if order else NONE,
+        f"{kappa(length['spearman'])} {interval(length['ci_low'], length['ci_high'], 2)}"
+        if length and length["spearman"] is not None
+        else NONE,
+        values.signed(length["slope_per_doubling"]) if length else NONE,
+    ]
+
+
+def _raters(one: Mapping[str, Any]) -> RatersView:
+    alpha = "" if one["ci_low"] is None else f"[{kappa(one['ci_low'])}, {kappa(one['ci_high'])}]"
+    stats = [
+        Stat(
+            _("Krippendorff's α (%(level)s)") % {"level": level_name(one["level"])},
+            kappa(one["alpha"]),
+            alpha,
+        ),
+        Stat(_("Same verdict"), percent(one["percent"], 0)),
+        Stat("AC1", kappa(one["ac1"])),
+        Stat("Fleiss' κ", kappa(one["fleiss"])),
+    ]
+    return RatersView(
+        [stat for stat in stats if stat.value != NONE], _each_rater(one["each"]), _rater_pairs(one)
+    )
+
+
+def _each_rater(each: Mapping[str, Mapping[str, Any]]) -> Table:
+    rows = [
+        [name, number(one["items"]), percent(one["agreement_with_others"], 0), duration(one["seconds"])]
+        for name, one in each.items()
+    ]
+    columns = [Column(_("Rater"), num=False), Column(_("Items"))]
+    columns += [Column(_("Agreement with the others")), Column(_("Time per item"))]
+    return Table(_("Raters"), columns, rows)
+
+
+def _rater_pairs(one: Mapping[str, Any]) -> Table | None:
+    rows = [
+        [
+            f"{pair['a']} · {pair['b']}",
+            number(pair["items"]),
+            percent(pair["exact"], 0),
+            kappa(pair["kappa_weighted"]),
+        ]
+        for pair in one["pairs"]
+    ]
+    columns = [Column(_("Pair"), num=False), Column(_("Items")), Column(_("Exact agreement"))]
+    return Table(_("Pairs of raters"), [*columns, Column(_("κ, quadratic"))], rows) if rows else None
+
+
+def _corrected(found: Sequence[Mapping[str, Any]], values: ValueFormat, series: Series) -> Table | None:
+    """Both raw means beside what they come to together."""
+    rows = [
+        [
+            with_mark(marked(series, one["candidate"]), one["candidate"]),
+            author_name(one["judge"]),
+            values.text(one["people_mean"]),
+            number(one["labelled"]),
+            values.text(one["judge_mean"]),
+            number(one["judged"]),
+            refusal(one["refused"]) if one["refused"] else values.text(one["value"]),
+            values.interval(one["ci_low"], one["ci_high"]),
+            number(one["halve"]),
+        ]
+        for one in found
+    ]
+    columns = [Column(_("Candidate"), num=False), Column(_("Judge"), num=False), Column(_("People's mean"))]
+    columns += [
+        Column(_("Rated")),
+        Column(_("Judge's mean")),
+        Column(_("Judge only")),
+        Column(_("Corrected")),
+    ]
+    columns += [Column(_("95 % interval")), Column(_("Ratings to halve it"))]
+    return Table(_("Corrected by people"), columns, rows) if rows else None

@@ -1,0 +1,185 @@
+"""A project's leaderboard: candidates by metrics over its runs, and how each candidate did over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from datasets.models import Version
+from evalsite import access
+from evalsite.access import May
+from evalsite.accounts.models import Project
+from judging.core.charts.inline import mini_interval, trend
+from judging.reports.outcomes import CandidateOutcome, MetricOutcome, bar_ends, outcomes
+from judging.runs.models import Run
+
+Known = Mapping[int, tuple[int, list[MetricOutcome]]]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCell:
+    """A candidate's newest figures under a metric; `trend` over the runs with the same data and metric version."""
+
+    mean: str
+    interval: str
+    items: int
+    bar: str
+    trend: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run's figures of one candidate, for its page over time."""
+
+    run: Run
+    metric: str
+    mean: str
+    interval: str
+    items: int
+    bar: str
+    address: str
+
+
+@login_required
+def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
+    """Figures that may be compared: over one version of the data, each metric in one version of it."""
+    project = access.get_project(request, slug, May.READ_JUDGEMENTS)
+    known = outcomes([project.pk])
+    versions = _versions(project, known)
+    version = _chosen(request.GET.get("version", ""), versions)
+    mine = {run: metrics for run, (data, metrics) in known.items() if version and data == version.pk}
+    columns = newest_versions(mine)
+    names = _names(mine, columns)
+    candidate = request.GET.get("candidate", "")
+    if candidate and candidate not in names:
+        raise Http404
+    context = {
+        "versions": versions,
+        "version": version,
+        "metrics": [metric.metric for metric in columns.values()],
+        "rows": [(name, names[name], _row(project, name, mine, columns)) for name in names],
+        "candidate": candidate,
+        "entries": _entries(project, candidate, mine, columns) if candidate else [],
+        "left_out": _left_out(mine, columns),
+    }
+    return render(request, "reports/leaderboard.html", context)
+
+
+def _versions(project: Project, known: Known) -> list[Version]:
+    found = {version for version, _metrics in known.values()}
+    return list(
+        Version.objects.filter(pk__in=found, dataset__project=project)
+        .select_related("dataset")
+        .order_by("-pk")
+    )
+
+
+def _chosen(wanted: str, versions: Sequence[Version]) -> Version | None:
+    if not wanted:
+        return versions[0] if versions else None
+    found = next((one for one in versions if str(one.pk) == wanted), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+def newest_versions(mine: Mapping[int, Sequence[MetricOutcome]]) -> dict[str, MetricOutcome]:
+    """By name each metric that has means, as its newest run knows it."""
+    found: dict[str, MetricOutcome] = {}
+    for run in sorted(mine, reverse=True):
+        for metric in mine[run]:
+            if metric.leader is not None:
+                found.setdefault(metric.metric, metric)
+    return dict(sorted(found.items()))
+
+
+def comparable(
+    metric: MetricOutcome, mine: Mapping[int, Sequence[MetricOutcome]]
+) -> dict[int, MetricOutcome]:
+    """The runs, the oldest first, that used the metric in the same version."""
+    return {
+        run: one
+        for run in sorted(mine)
+        for one in mine[run]
+        if (one.metric, one.version) == (metric.metric, metric.version)
+    }
+
+
+def _names(
+    mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, MetricOutcome]
+) -> dict[str, int]:
+    """The candidates with the numbers of their colours, the best under the first metric first."""
+    found: dict[str, tuple[float, int]] = {}
+    for place, metric in enumerate(columns.values()):
+        for run in reversed(comparable(metric, mine).values()):
+            for one in run.candidates:
+                if one.mean is not None:
+                    found.setdefault(one.name, (place - one.mean / 1e9, one.series))
+    return {name: found[name][1] for name in sorted(found, key=lambda name: (found[name][0], name))}
+
+
+def _row(
+    project: Project,
+    name: str,
+    mine: Mapping[int, Sequence[MetricOutcome]],
+    columns: Mapping[str, MetricOutcome],
+) -> list[BoardCell | None]:
+    return [_cell(project, name, comparable(metric, mine)) for metric in columns.values()]
+
+
+def _cell(project: Project, name: str, runs: Mapping[int, MetricOutcome]) -> BoardCell | None:
+    given = {run: one for run, metric in runs.items() if (one := metric.of(name)) and one.mean is not None}
+    if not given:
+        return None
+    newest = max(given)
+    metric, one = runs[newest], given[newest]
+    means = [each.mean for each in given.values()]
+    words = " → ".join(metric.values.text(mean) for mean in means)
+    return BoardCell(
+        mean=metric.values.text(one.mean),
+        interval=metric.values.interval(one.low, one.high),
+        items=one.items,
+        bar=_bar(metric, one),
+        trend=trend(one.series, means, words),
+        address=reverse("runs:report", args=[project.slug, newest]),
+    )
+
+
+def _bar(metric: MetricOutcome, one: CandidateOutcome) -> str:
+    return mini_interval(one.series, bar_ends(metric), one.mean, one.low, one.high)
+
+
+def _entries(
+    project: Project,
+    name: str,
+    mine: Mapping[int, Sequence[MetricOutcome]],
+    columns: Mapping[str, MetricOutcome],
+) -> list[Entry]:
+    """All figures of a candidate that may be compared, by metric, the newest first."""
+    runs = Run.objects.filter(project=project, pk__in=mine).in_bulk()
+    return [
+        Entry(
+            run=runs[run],
+            metric=metric.metric,
+            mean=metric.values.text(one.mean),
+            interval=metric.values.interval(one.low, one.high),
+            items=one.items,
+            bar=_bar(metric, one),
+            address=reverse("runs:report", args=[project.slug, run]),
+        )
+        for column in columns.values()
+        for run, metric in reversed(comparable(column, mine).items())
+        if (one := metric.of(name)) and one.mean is not None
+    ]
+
+
+def _left_out(mine: Mapping[int, Sequence[MetricOutcome]], columns: Mapping[str, MetricOutcome]) -> int:
+    """How many runs have only older versions of a metric, whose figures do not stand beside the newest."""
+    shown = {run for metric in columns.values() for run in comparable(metric, mine)}
+    return len(mine.keys() - shown)

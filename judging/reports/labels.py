@@ -1,0 +1,235 @@
+"""Figures as texts, and the codes of a report as sentences in the reader's language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
+
+from evalsite.templatetags.show import NONE, number, percent
+from judging.core.charts.axis import tick_text
+
+SMALL_P = 0.001
+NARROW = 2  # a scale no wider needs a third decimal
+
+
+def decimal(value: float | None, places: int = 3) -> str:
+    """To three decimals, all of them, so that a column aligns; very large and very small ones by four digits."""
+    if value is None:
+        return NONE
+    size = abs(value)
+    text = f"{value:.4g}" if size >= 1e6 or 0 < size < 0.5 * 10**-places else f"{value:.{places}f}"
+    if not float(text):  # no −0.00
+        text = text.removeprefix("-")
+    return text.replace("-", "−")
+
+
+def signed(value: float | None) -> str:
+    """A difference: with its sign."""
+    return f"+{decimal(value)}" if value is not None and value > 0 else decimal(value)
+
+
+def interval(low: float | None, high: float | None, places: int = 3) -> str:
+    """Both ends, or a dash where there is none."""
+    return NONE if low is None or high is None else f"[{decimal(low, places)}, {decimal(high, places)}]"
+
+
+def share_interval(low: float | None, high: float | None) -> str:
+    """Of a share, in percent."""
+    return NONE if low is None or high is None else f"[{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def probability(p: float | None) -> str:
+    """A p value; what rounds to nothing is said to be small."""
+    return f"< {SMALL_P}" if p is not None and p < SMALL_P else decimal(p)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFormat:
+    """How a metric's values are written: rates as percentages, scores to as many places as their scale needs."""
+
+    rate: bool = False
+    places: int = 2
+
+    @classmethod
+    def of(cls, kind: str | None, low: float | None, high: float | None) -> ValueFormat:
+        narrow = low is not None and high is not None and high - low <= NARROW
+        return cls(rate=kind == "bool", places=3 if narrow else 2)
+
+    def text(self, value: float | None) -> str:
+        if value is None:
+            return NONE
+        if self.rate:
+            return f"{100 * value:.1f} %"
+        return decimal(value, self.places)
+
+    def signed(self, value: float | None) -> str:
+        """A difference; of rates in percentage points."""
+        if value is None:
+            return NONE
+        text = decimal(100 * value, 1) if self.rate else decimal(value, self.places)
+        return f"+{text}" if value > 0 else text
+
+    def interval(self, low: float | None, high: float | None) -> str:
+        if low is None or high is None:
+            return NONE
+        if self.rate:
+            return f"[{100 * low:.1f}, {100 * high:.1f}]".replace("-", "−")
+        return f"[{decimal(low, self.places)}, {decimal(high, self.places)}]"
+
+    def tick(self, value: float) -> str:
+        """Below or above an axis."""
+        return percent(value, 0) if self.rate else tick_text(value).replace("-", "−")
+
+
+def kind_name(kind: str | None) -> str:
+    """What a metric's values are."""
+    return {"number": _("numbers"), "bool": _("true or false"), "category": _("categories")}.get(
+        kind or "", ""
+    )
+
+
+def note_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What a reader must know before trusting the figures of a metric: a sentence a code, with whom it concerns."""
+    concerned: dict[str, list[str]] = {}
+    for candidate, cell in cells.items():
+        for code in cell["notes"]:
+            concerned.setdefault(code, []).append(candidate)
+    return [
+        _("%(names)s: %(sentence)s")
+        % {"names": _concerned(names, cells), "sentence": _note(code, names, cells)}
+        for code, names in concerned.items()
+    ]
+
+
+def _concerned(names: list[str], cells: Mapping[str, Any]) -> str:
+    return (
+        _("All candidates") if 1 < len(names) == len(cells) else pgettext("between names", ", ").join(names)
+    )
+
+
+def _note(code: str, names: list[str], cells: Mapping[str, Mapping[str, Any]]) -> str:
+    if code == "off_scale":
+        count = sum(cells[name]["off_scale"] for name in names)
+        return ngettext(
+            "%(n)s score is outside the metric's scale and counts as is.",
+            "%(n)s scores are outside the metric's scale and count as is.",
+            count,
+        ) % {"n": number(count)}
+    if code == "mixed_kinds":
+        kind = kind_name(cells[names[0]]["kind"])
+        return _("mixed value types; statistics use only one type: %(kind)s.") % {"kind": kind}
+    return {
+        "nothing_scored": _("no scores, so there are no statistics."),
+        "one_unit": _("only one item, so the uncertainty is unknown."),
+        "few_items": _("fewer than 30 items; the interval is only valid if scores are roughly normal."),
+        "few_clusters": _(
+            "fewer than 30 independent groups of items; the interval is only valid if their scores are roughly "
+            "normal."
+        ),
+        "no_variation": _(
+            "all items have the same score, so the sample shows no variation. This doesn't prove there is none."
+        ),
+    }[code]
+
+
+def verdict(pair: Mapping[str, Any]) -> str:
+    """Whether the two can be told apart, in words."""
+    if pair["distinguishable"] is None:
+        return _("too few shared items")
+    if not pair["distinguishable"]:
+        return _("no significant difference")
+    return _("%(name)s is higher") % {"name": pair["a"] if pair["difference"] > 0 else pair["b"]}
+
+
+def pair_summary(pairs: list[dict[str, Any]]) -> str:
+    """Of a metric's pairs, how many cannot be told apart."""
+    alike = sum(pair["distinguishable"] is False for pair in pairs)
+    if not alike:
+        return ""
+    if len(pairs) == 1:
+        return _("The pair does not differ significantly.")
+    if alike == len(pairs):
+        return _("None of the %(total)s pairs differ significantly.") % {"total": number(len(pairs))}
+    counts = {"n": number(alike), "total": number(len(pairs))}
+    return _("%(n)s of %(total)s pairs do not differ significantly.") % counts
+
+
+def left_out_sentences(left_out: Mapping[str, Any]) -> list[str]:
+    """Which rows of the data set the run does not cover, and why."""
+    sentences = []
+    if count := left_out["bad_rows"]:
+        text = ngettext("%(n)s invalid row.", "%(n)s invalid rows.", count)
+        sentences.append(text % {"n": number(count)})
+    if left_out["not_read_to_its_end"]:
+        sentences.append(_("Rest of the file (incomplete)."))
+    if count := left_out["rows_not_drawn"]:
+        text = ngettext(
+            "%(n)s row not sampled (seed %(seed)s).",
+            "%(n)s rows not sampled (seed %(seed)s).",
+            count,
+        )
+        sentences.append(text % {"n": number(count), "seed": left_out["seed"]})
+    if count := left_out["rows_without_answers"]:
+        text = ngettext(
+            "%(n)s row without answers from these candidates.",
+            "%(n)s rows without answers from these candidates.",
+            count,
+        )
+        sentences.append(text % {"n": number(count)})
+    return sentences
+
+
+def overridden(document: Mapping[str, Any]) -> int:
+    """How many values are a reviewer's."""
+    return sum(cell["overridden"] for metrics in document["candidates"].values() for cell in metrics.values())
+
+
+def overridden_sentence(document: Mapping[str, Any]) -> str:
+    """How many values are a reviewer's, and that they count; '' for none."""
+    count = overridden(document)
+    if not count:
+        return ""
+    return ngettext(
+        "%(n)s score was overridden by a reviewer. The report uses the overridden score.",
+        "%(n)s scores were overridden by reviewers. The report uses the overridden scores.",
+        count,
+    ) % {"n": number(count)}
+
+
+def author_name(author: str) -> str:
+    """Who judged: the document's own words for kinds of authors, else a judge's name."""
+    known = {
+        "people": _("people"),
+        "rules": _("rules"),
+        "script": _("script"),
+        "combined": _("judges combined"),
+    }
+    return known.get(author, author)
+
+
+def level_name(level: str) -> str:
+    """What kind of scale alpha takes the verdicts for."""
+    return {"nominal": _("nominal"), "ordinal": _("ordinal"), "interval": _("interval")}.get(level, level)
+
+
+def refusal(code: str) -> str:
+    """Why there is no corrected mean."""
+    return {
+        "not_random": _("the rated items are not a random sample"),
+        "too_few": _("too few ratings"),
+    }.get(code, code)
+
+
+def step_names(a: str, b: str) -> dict[str, str]:
+    """The five verdicts on a pair."""
+    return {
+        "A>>B": _("%(name)s much better") % {"name": a},
+        "A>B": _("%(name)s better") % {"name": a},
+        "A=B": _("tie"),
+        "B>A": _("%(name)s better") % {"name": b},
+        "B>>A": _("%(name)s much better") % {"name": b},
+    }

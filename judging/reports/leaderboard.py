@@ -1,0 +1,283 @@
+"""The candidates of a run under one metric, best first: rank, mean, interval, spread, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from evalsite.templatetags.show import NONE, number, percent
+from judging.core.charts.axis import Axis
+from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis, spread
+from judging.core.charts.series import mark
+from judging.reports.labels import ValueFormat
+from judging.reports.links import Links, linked
+
+Cells = Mapping[str, Mapping[str, Any]]
+"""{candidate: its figures under one metric}, the best first."""
+Series = Mapping[str, int]
+"""{candidate: the number of its colour and mark}."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardColumn:
+    """A column: `key` names it in addresses; `help` explains its head; `head_chart` stands in the head as well."""
+
+    key: str
+    name: str
+    help: str = ""
+    num: bool = True
+    head_chart: SafeString | str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """`choices`: every column that may be shown besides rank and name, and whether it is."""
+
+    columns: Sequence[BoardColumn]
+    rows: Sequence[Sequence[tuple[BoardColumn, str]]]
+    choices: Sequence[tuple[BoardColumn, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardData:
+    """What a leaderboard is made of."""
+
+    metric: str
+    cells: Cells
+    pairs: Sequence[Mapping[str, Any]]
+    corrected: Mapping[str, Mapping[str, Any]]
+    values: ValueFormat
+    series: Series
+    links: Links
+    top: float
+
+
+Show = Callable[[str, Mapping[str, Any]], str]
+
+
+def leaderboard(data: BoardData, chosen: Collection[str] = ()) -> Leaderboard:
+    """With the columns that have something to say, or with exactly the chosen ones."""
+    parts = _parts(data)
+    shown = [key for key in parts if key in ALWAYS or (key in chosen if chosen else parts[key][2])]
+    columns = [parts[key][0] for key in shown]
+    rows = [
+        [(parts[key][0], parts[key][1](name, cell)) for key in shown] for name, cell in data.cells.items()
+    ]
+    choices = [(parts[key][0], key in shown) for key in parts if key not in ALWAYS]
+    return Leaderboard(columns, rows, choices)
+
+
+ALWAYS = ("rank", "candidate")
+
+
+def rank_ranges(cells: Cells, pairs: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
+    """From the best to the worst rank that each candidate with a mean may have: one better or worse candidate counts
+    where the pair differs significantly."""
+    known = [name for name, cell in cells.items() if cell["mean"] is not None]
+    ahead = dict.fromkeys(known, 0)
+    behind = dict.fromkeys(known, 0)
+    for pair in pairs:
+        if pair["distinguishable"]:
+            first = pair["difference"] > 0
+            winner, loser = (pair["a"], pair["b"]) if first else (pair["b"], pair["a"])
+            ahead[loser] = ahead.get(loser, 0) + 1
+            behind[winner] = behind.get(winner, 0) + 1
+    return {name: (1 + ahead[name], len(known) - behind[name]) for name in known}
+
+
+def win_shares(pairs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Of all comparisons with the others on shared items, the share that a candidate wins; a tie counts half."""
+    won: dict[str, float] = {}
+    met: dict[str, int] = {}
+    for pair in pairs:
+        for name, wins in ((pair["a"], pair["wins"]), (pair["b"], pair["losses"])):
+            won[name] = won.get(name, 0) + wins + pair["ties"] / 2
+            met[name] = met.get(name, 0) + pair["items"]
+    return {name: won[name] / met[name] for name in won if met[name]}
+
+
+def _parts(data: BoardData) -> dict[str, tuple[BoardColumn, Show, bool]]:
+    """Every column by its key, with what a cell shows and whether it is shown unasked."""
+    return {
+        column.key: (column, show, default)
+        for column, show, default in (
+            *_name_parts(data),
+            *_mean_parts(data),
+            *_comparison_parts(data),
+            *_count_parts(data),
+        )
+    }
+
+
+Part = tuple[BoardColumn, Show, bool]
+
+
+def _name_parts(data: BoardData) -> list[Part]:
+    ranks = rank_ranges(data.cells, data.pairs)
+    help_text = _("A range where the candidates in it do not differ significantly.")
+    return [
+        (BoardColumn("rank", _("Rank"), help_text), lambda name, _cell: _rank(ranks.get(name)), True),
+        (BoardColumn("candidate", _("Candidate"), num=False), lambda name, _cell: _name(data, name), True),
+    ]
+
+
+def _rank(places: tuple[int, int] | None) -> str:
+    if places is None:
+        return NONE
+    best, worst = places
+    return str(best) if best == worst else f"{best}–{worst}"
+
+
+def _name(data: BoardData, name: str) -> str:
+    return format_html(
+        '{}<a href="{}">{}</a>', marked(data.series, name), data.links.to(name, data.metric), name
+    )
+
+
+def marked(series: Series, name: str) -> SafeString:
+    """The candidate's mark; nothing for one that the run does not know."""
+    return mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
+
+
+def _mean_parts(data: BoardData) -> list[Part]:
+    values, cells, links = data.values, data.cells, data.links
+    known = any(cell["mean"] is not None for cell in cells.values())
+    axis = _axis(cells)
+    head = mark_safe(axis_head(axis, [values.tick(tick) for tick in axis.ticks]))  # noqa: S308 (escaped there)
+    intervals = BoardColumn("interval", _("95 % interval"), _("Student's t over items; Wilson for rates."))
+    chart = BoardColumn("chart", _("Interval chart"), num=False, head_chart=head)
+    spread_column = BoardColumn("spread", _("Distribution"), num=False)
+    several = any(cell["distribution"] for cell in cells.values())
+    mean = BoardColumn(
+        "mean", _("True rate") if values.rate else _("Mean"), _("Over items; missing scores are excluded.")
+    )
+    return [
+        (mean, lambda name, cell: _mean(data, name, cell), known),
+        (intervals, lambda _name, cell: values.interval(cell["ci_low"], cell["ci_high"]), known),
+        (chart, lambda name, cell: _interval(data, axis, name, cell), known),
+        (spread_column, lambda name, cell: _spread(data, name, cell, links), several and not values.rate),
+    ]
+
+
+def _axis(cells: Cells) -> Axis:
+    ends = [cell[one] for cell in cells.values() for one in ("mean", "ci_low", "ci_high")]
+    return shared_axis([end for end in ends if end is not None])
+
+
+def _mean(data: BoardData, name: str, cell: Mapping[str, Any]) -> str:
+    return linked(
+        data.values.text(cell["mean"]), data.links.to(name, data.metric, state="scored", sort="score")
+    )
+
+
+def _interval(data: BoardData, axis: Axis, name: str, cell: Mapping[str, Any]) -> str:
+    tip = f"{name}: {data.values.text(cell['mean'])} {data.values.interval(cell['ci_low'], cell['ci_high'])}"
+    bar = interval_bar(data.series.get(name, 1), axis, cell["mean"], cell["ci_low"], cell["ci_high"], tip)
+    return mark_safe(bar)  # noqa: S308 (escaped there)
+
+
+def _spread(data: BoardData, name: str, cell: Mapping[str, Any], links: Links) -> str:
+    bins = cell["distribution"]
+    total = sum(one["count"] for one in bins)
+    if not total:
+        return NONE
+    bars = [
+        Bar(
+            one["count"] / total,
+            _("Score %(score)s: %(n)s (%(share)s)")
+            % {"score": bin_name(one), "n": number(one["count"]), "share": percent(one["count"] / total)},
+            links.to_bin(name, data.metric, one, last=place == len(bins) - 1) if one["count"] else "",
+        )
+        for place, one in enumerate(bins)
+    ]
+    title = _("%(name)s: score distribution") % {"name": name}
+    return mark_safe(spread(data.series.get(name, 1), bars, title))  # noqa: S308 (escaped there)
+
+
+def bin_name(bar: Mapping[str, Any]) -> str:
+    """A bar's score, or both its ends."""
+    return f"{bar['low']:g}" if bar["low"] == bar["high"] else f"{bar['low']:g}–{bar['high']:g}"
+
+
+def _comparison_parts(data: BoardData) -> list[Part]:
+    wins = win_shares(data.pairs)
+    win = BoardColumn(
+        "win_share", _("Win share"), _("Against all others on shared items; a tie counts half.")
+    )
+    people = BoardColumn(
+        "corrected",
+        _("Corrected by people"),
+        _("The judge's mean, corrected by people's ratings of a random sample."),
+    )
+    return [
+        (win, lambda name, _cell: percent(wins.get(name), 0), bool(wins)),
+        (people, lambda name, _cell: _corrected(data, name), bool(data.corrected)),
+    ]
+
+
+def _corrected(data: BoardData, name: str) -> str:
+    one = data.corrected.get(name)
+    if one is None or one["value"] is None:
+        return NONE
+    half = None if one["ci_low"] is None else (one["ci_high"] - one["ci_low"]) / 2
+    value = data.values.text(one["value"])
+    return value if half is None else format_html("{} <small>± {}</small>", value, data.values.text(half))
+
+
+def _count_parts(data: BoardData) -> list[Part]:
+    """How many there are, and what is missing: shown unasked only where something is."""
+    cells, links = data.cells, data.links
+    counts = (
+        ("no_score", _("No score"), "no_score"),
+        ("unparsed", _("Unparsed"), "unparsed"),
+        ("errors", _("Errors"), "error"),
+        ("not_run", _("Not run"), "not_run"),
+    )
+    missing = any(cell["coverage"] not in (None, 1.0) for cell in cells.values())
+    several = any(cell["responses"] != cell["items"] for cell in cells.values()) and not missing
+
+    def to(name: str, **more: Any) -> str:
+        return links.to(name, data.metric, **more)
+
+    def count(key: str, state: str) -> Show:
+        return lambda name, cell: linked(number(cell[key]), to(name, state=state)) if cell[key] else "0"
+
+    bounds = _("The mean if all missing scores were the lowest or the highest.")
+    return [
+        (
+            BoardColumn("items", _("Items")),
+            lambda name, cell: linked(number(cell["items"]), to(name, state="scored")),
+            True,
+        ),
+        (
+            BoardColumn("responses", _("Answers")),
+            lambda name, cell: linked(number(cell["responses"]), to(name)),
+            several,
+        ),
+        (
+            BoardColumn("coverage", _("Coverage"), _("Scored answers out of all answers to score.")),
+            lambda name, cell: linked(percent(cell["coverage"]), to(name, state="scored")),
+            missing,
+        ),
+        *(
+            (BoardColumn(key, label), count(key, state), any(cell[key] for cell in cells.values()))
+            for key, label, state in counts
+        ),
+        (
+            BoardColumn("bounds", _("Bounds"), bounds),
+            lambda _name, cell: data.values.interval(cell["low_bound"], cell["high_bound"]),
+            missing and any(cell["kind"] != "category" for cell in cells.values()),
+        ),
+        (
+            BoardColumn(
+                "top_share", _("Top-score rate"), _("Share of scored answers at the top of the scale.")
+            ),
+            lambda name, cell: linked(percent(cell["top_share"]), to(name, state="scored", least=data.top)),
+            False,
+        ),
+    ]

@@ -1,0 +1,170 @@
+"""What came of each run, kept so that lists of runs, first pages and leaderboards of projects need not compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from judging.core.charts.inline import mini_interval, trend
+from judging.reports.labels import ValueFormat
+from judging.reports.models import RunOutcome
+from judging.reports.tables import ranked
+from judging.runs.models import Run
+
+MOST_EARLIER = 200  # outcomes of a project that a trend looks through
+TREND_RUNS = 12
+
+
+class CandidateOutcome(msgspec.Struct, frozen=True):
+    """One candidate under one metric; `series`: the number of its colour in that run."""
+
+    name: str
+    series: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    items: int
+
+
+class MetricOutcome(msgspec.Struct, frozen=True):
+    """One metric of a run, its candidates the best first. `version`: of the metric, or of its definition: figures of
+    equal ones may be compared. `alike`: how many others the leader does not differ from significantly."""
+
+    metric: str
+    version: str
+    kind: str
+    scale: tuple[float | None, float | None]
+    alike: int
+    candidates: list[CandidateOutcome]
+
+    @property
+    def leader(self) -> CandidateOutcome | None:
+        first = self.candidates[0] if self.candidates else None
+        return first if first and first.mean is not None else None
+
+    def of(self, name: str) -> CandidateOutcome | None:
+        return next((one for one in self.candidates if one.name == name), None)
+
+    @property
+    def values(self) -> ValueFormat:
+        return ValueFormat.of(self.kind, *self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeView:
+    """A run's result beside its name: the leader under its first metric, and how many more metrics there are."""
+
+    metric: str
+    name: str
+    series: int
+    mean: str
+    interval: str
+    bar: str
+    trend: str
+    alike: int
+    more: int
+
+
+def metric_outcomes(
+    report: Mapping[str, Any], versions: Mapping[str, tuple[str, Any, Any]]
+) -> list[MetricOutcome]:
+    """Of a document's figures; `versions`: by metric its version and the ends of its scale, in the run's order."""
+    series = {name: place for place, name in enumerate(report["candidates"], 1)}
+    found = []
+    for metric, (version, low, high) in versions.items():
+        cells = ranked(report, metric)
+        kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), "") or ""
+        candidates = [
+            CandidateOutcome(name, series[name], cell["mean"], cell["ci_low"], cell["ci_high"], cell["items"])
+            for name, cell in cells.items()
+        ]
+        found.append(
+            MetricOutcome(metric, version, kind, (low, high), _alike(report, metric, cells), candidates)
+        )
+    return found
+
+
+def _alike(report: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> int:
+    leader = next(iter(cells), "")
+    mine = [one for one in report["pairs"] if one["metric"] == metric and leader in (one["a"], one["b"])]
+    return sum(one["distinguishable"] is False for one in mine)
+
+
+def outcome_keep(
+    run: Run, report: Mapping[str, Any], scales: Mapping[str, tuple[Any, Any]], revision: int
+) -> None:
+    """Keep what came of a run. `scales`: the ends of each metric's scale."""
+    frozen = run.metrics.order_by("number").values_list("name", "metric_version_id", "definition")
+    versions = {
+        name: (str(version or sha256(definition.encode()).hexdigest()[:16]), *scales[name])
+        for name, version, definition in frozen
+        if name in scales
+    }
+    metrics = msgspec.to_builtins(metric_outcomes(report, versions))
+    RunOutcome.objects.update_or_create(run=run, defaults={"revision": revision, "metrics": metrics})
+
+
+def outcomes(projects: Iterable[int]) -> dict[int, tuple[int, list[MetricOutcome]]]:
+    """{run: (its version of the data, its metrics)}, the newest run first, of the newest runs of these projects."""
+    found = RunOutcome.objects.filter(run__project__in=list(projects), run__archived_at=None).order_by(
+        "-run_id"
+    )
+    rows = found.values_list("run_id", "run__version_id", "metrics")[:MOST_EARLIER]
+    return {run: (version, msgspec.convert(metrics, list[MetricOutcome])) for run, version, metrics in rows}
+
+
+def outcome_views(runs: Sequence[Run]) -> dict[int, OutcomeView]:
+    """{run: its result} of those that have one, in one query."""
+    known = outcomes({run.project_id for run in runs}) if runs else {}
+    views = {run.pk: _view(run.pk, known) for run in runs if run.pk in known}
+    return {run: view for run, view in views.items() if view is not None}
+
+
+def _view(run: int, known: Mapping[int, tuple[int, list[MetricOutcome]]]) -> OutcomeView | None:
+    metrics = known[run][1]
+    first = next((one for one in metrics if one.leader), None)
+    if first is None or first.leader is None:
+        return None
+    leader, values = first.leader, first.values
+    means = earlier_means(run, first, leader.name, known)
+    return OutcomeView(
+        metric=first.metric,
+        name=leader.name,
+        series=leader.series,
+        mean=values.text(leader.mean),
+        interval=values.interval(leader.low, leader.high),
+        bar=mini_interval(leader.series, bar_ends(first), leader.mean, leader.low, leader.high),
+        trend=trend(leader.series, means, " → ".join(values.text(mean) for mean in means)),
+        alike=first.alike,
+        more=len(metrics) - 1,
+    )
+
+
+def bar_ends(metric: MetricOutcome) -> tuple[float, float]:
+    """What an inline bar runs over: the metric's scale, else what its intervals fill."""
+    low, high = (0.0, 1.0) if metric.kind == "bool" else metric.scale
+    if low is not None and high is not None:
+        return low, high
+    ends = [end for one in metric.candidates for end in (one.mean, one.low, one.high) if end is not None]
+    return min(ends), max(ends)
+
+
+def earlier_means(
+    run: int, metric: MetricOutcome, name: str, known: Mapping[int, tuple[int, list[MetricOutcome]]]
+) -> list[float]:
+    """A candidate's means in the runs up to this one over the same data with the same version of the metric."""
+    data = known[run][0]
+    found = [
+        one.mean
+        for pk in sorted(known)
+        if pk <= run and known[pk][0] == data
+        for each in known[pk][1]
+        if (each.metric, each.version) == (metric.metric, metric.version)
+        for one in each.candidates
+        if one.name == name and one.mean is not None
+    ]
+    return found[-TREND_RUNS:]

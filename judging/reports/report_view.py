@@ -1,0 +1,252 @@
+"""A run's report as its pages show it: the document's figures, arranged around the result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import md5
+from typing import Any
+
+from django.core.cache import cache
+from django.utils.safestring import SafeString, mark_safe
+
+from judging.core.statistics.frame import Metric
+from judging.reports import labels, selectors
+from judging.reports.agreement_view import AgreementView, agreement_view
+from judging.reports.drawing import metrics_radar, spread_chart
+from judging.reports.figures import KEPT_SECONDS, LAYOUT, Kept, for_page
+from judging.reports.leaderboard import BoardData, Leaderboard, leaderboard
+from judging.reports.links import Links
+from judging.reports.pair_matrix import PairMatrix, pair_matrix
+from judging.reports.result_card import ResultCard, result_card
+from judging.reports.rule_lines import RuleFigures, left_out_lines, rule_table
+from judging.reports.selectors import LENGTH, TURNS, FieldUnknown
+from judging.reports.services import report_by, report_document
+from judging.reports.side_by_side_view import SideView, side_views
+from judging.reports.slices_view import Slices, slices_of
+from judging.reports.tables import (
+    Table,
+    distribution_table,
+    metrics_table,
+    pairs_table,
+    ranked,
+    repeats_table,
+    shares_table,
+    uncertain,
+)
+from judging.runs.models import Run
+
+MOST_SLICED = 100_000  # judgements; of a larger run `manage.py report --by` shows slices
+EVERY_ROW = (TURNS, LENGTH)
+EVERY_METRIC = "all"  # in one table
+EACH_METRIC = "each"  # below each other
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a reader chose: a metric by its number ("" is the first, "all" a table of all), columns, and the field by
+    whose values the means are also shown."""
+
+    metric: str = ""
+    columns: Collection[str] = ()
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricView:
+    """One metric over all candidates; `number` counts from 1 and names its files.
+
+    Where there is nothing to show a chart is empty and a table None.
+    """
+
+    number: int
+    name: str
+    low: float | None
+    high: float | None
+    kind: str
+    card: ResultCard
+    board: Leaderboard
+    notes: list[str]
+    uncertain: bool
+    matrix: PairMatrix | None
+    pairs: Table | None
+    pairs_summary: str
+    side_by_side: Sequence[SideView]
+    agreement: AgreementView
+    slices: Slices | None
+    spread: SafeString
+    distribution: Table | None
+    shares: Table | None
+    repeats: Table | None
+    rule_lines: Table | None
+    rule_lines_left_out: int
+
+    @property
+    def compared(self) -> bool:
+        """Is it about comparisons alone, so that their ratings are its leaderboard?"""
+        return bool(self.side_by_side) and self.kind == "category"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """The page: its result, and what was left out.
+
+    `fields`: by which its means may be shown too. `tabs`: (value, name, whether it is shown) for each metric;
+    `metrics`: those that are shown; `every_metric`: the table of all of them. `scored`: judgements with a value;
+    `truncated`: those with a judge's reply that was cut off; `made_at`: when the figures were worked out, if the run
+    has changed since.
+    """
+
+    document: Mapping[str, Any]
+    fields: Sequence[str]
+    series: Mapping[str, int]
+    left_out: list[str]
+    overridden: int
+    tabs: Sequence[tuple[str, str, bool]]
+    metrics: Sequence[MetricView]
+    every_metric: Table | None
+    radar: SafeString
+    scored: int
+    responses: int
+    truncated: int
+    made_at: datetime | None
+
+
+def report_view(run: Run, options: Options | None = None) -> ReportView | None:
+    """What the report of a run shows its readers; None while a worker works the figures out."""
+    kept = for_page(run)
+    return None if kept is None else view_of(run, kept, Links.of(run), options or Options())
+
+
+def view_of(run: Run, kept: Kept, links: Links, options: Options) -> ReportView:
+    """The page from figures that are known; without links where its reader may not see items."""
+    figures, fields = kept.figures, fields_of(run)
+    document = report_document(run, figures)
+    if options.by in fields:
+        document["breakdown"] = _breakdown(run, kept, options.by)
+    cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
+    metrics = list(selectors.metrics_of(run).values())
+    shown = chosen_metrics(len(metrics), options.metric)
+    series = {name: place for place, name in enumerate(document["candidates"], 1)}
+    maker = _Maker(document, links, series, figures.rule_lines, options)
+    return ReportView(
+        document=document,
+        fields=fields,
+        series=series,
+        left_out=labels.left_out_sentences(document["left_out"]),
+        overridden=labels.overridden(document),
+        tabs=_tabs(metrics, options.metric, shown),
+        metrics=[maker.metric(place, metrics[place - 1]) for place in shown],
+        every_metric=None if shown else metrics_table(document, metrics, series),
+        radar=_svg("" if shown else metrics_radar(document, metrics, series)),
+        scored=sum(cell["scored"] for cell in cells),
+        responses=sum(cell["responses"] for cell in cells),
+        truncated=figures.truncated,
+        made_at=None if kept.current(run) else kept.made_at,
+    )
+
+
+def fields_of(run: Run) -> list[str]:
+    """The fields of the rows by whose values means can be shown; none where a page would have to wait for it."""
+    if run.total > MOST_SLICED:
+        return []
+    return [*run.version.fields_found, *(name for name in EVERY_ROW if name not in run.version.fields_found)]
+
+
+def _breakdown(run: Run, kept: Kept, field: str) -> dict[str, Any] | None:
+    """Worked out once for each state of the run; None where no row has the field."""
+    key = f"breakdown.{LAYOUT}:{run.pk}:{kept.revision}:{md5(field.encode(), usedforsecurity=False).hexdigest()}"
+    found: dict[str, Any] | None = cache.get(key)
+    if found is None:
+        try:
+            found = report_by(run, [field])["breakdown"]
+        except FieldUnknown:
+            return None
+        cache.set(key, found, KEPT_SECONDS)
+    return found
+
+
+def chosen_metrics(count: int, wanted: str) -> list[int]:
+    """The numbers of the metrics to show: the wanted one, none where the table of all is wanted, else the first."""
+    if wanted == EVERY_METRIC and count > 1:
+        return []
+    if wanted == EACH_METRIC:
+        return list(range(1, count + 1))
+    number = int(wanted) if wanted.isdecimal() and len(wanted) < 6 else 1
+    return [number if 0 < number <= count else 1] if count else []
+
+
+def _tabs(metrics: Sequence[Metric], wanted: str, shown: list[int]) -> list[tuple[str, str, bool]]:
+    tabs = [(str(place), metric.name, place in shown) for place, metric in enumerate(metrics, 1)]
+    return [*tabs, (EVERY_METRIC, "", not shown)] if len(metrics) > 1 and wanted != EACH_METRIC else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes the view of a metric out of a document."""
+
+    document: Mapping[str, Any]
+    links: Links
+    series: Mapping[str, int]
+    rule_lines: Mapping[str, RuleFigures]
+    options: Options
+
+    def metric(self, place: int, metric: Metric) -> MetricView:
+        links, cells = self.links, ranked(self.document, metric.name)
+        pairs = [pair for pair in self.document["pairs"] if pair["metric"] == metric.name]
+        kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
+        values = labels.ValueFormat.of(kind, metric.low, metric.high)
+        lines = self.rule_lines.get(metric.name)
+        return MetricView(
+            number=place,
+            name=metric.name,
+            low=metric.low,
+            high=metric.high,
+            kind=kind or "",
+            card=result_card(self.document, metric.name, cells, values, self.series),
+            board=leaderboard(self._board(metric, cells, pairs, values), self.options.columns),
+            notes=labels.note_sentences(cells),
+            uncertain=any(map(uncertain, cells.values())),
+            matrix=pair_matrix(list(cells), pairs, values, links),
+            pairs=pairs_table(pairs, links),
+            pairs_summary=labels.pair_summary(pairs),
+            side_by_side=side_views(self.document, metric.name, self.series),
+            agreement=agreement_view(self.document, metric.name, values, self.series, links),
+            slices=slices_of(
+                self.document.get("breakdown"), metric.name, list(cells), values, (metric.low, metric.high)
+            ),
+            spread=_svg(spread_chart(f"spread-{place}", cells, metric)),
+            distribution=distribution_table(cells, metric.name, links),
+            shares=shares_table(cells, metric.name, links),
+            repeats=repeats_table(cells, metric.name, links),
+            rule_lines=rule_table(lines, metric.name, list(cells), links) if lines else None,
+            rule_lines_left_out=left_out_lines(lines) if lines else 0,
+        )
+
+    def _board(
+        self,
+        metric: Metric,
+        cells: Mapping[str, Any],
+        pairs: Sequence[Mapping[str, Any]],
+        values: labels.ValueFormat,
+    ) -> BoardData:
+        corrected = {
+            one["candidate"]: one
+            for one in reversed(self.document.get("corrected", ()))
+            if one["metric"] == metric.name and one["value"] is not None
+        }
+        return BoardData(
+            metric=metric.name,
+            cells=cells,
+            pairs=pairs,
+            corrected=corrected,
+            values=values,
+            series=self.series,
+            links=self.links,
+            top=metric.high or 0,
+        )
+
+
+def _svg(chart: str) -> SafeString:
+    return mark_safe(chart)  # noqa: S308 (core.charts escapes every text that it draws)

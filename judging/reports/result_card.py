@@ -1,0 +1,231 @@
+"""A run's result in a sentence or two, and the figures beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, ngettext, pgettext
+from django.utils.translation import gettext as _
+
+from evalsite.templatetags.show import duration, number, percent
+from judging.core.charts.series import mark
+from judging.reports.labels import ValueFormat, share_interval
+
+NAMES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """A figure beside the sentence, and what more there is to say about it."""
+
+    name: str
+    value: str
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCard:
+    """`lead`: who leads with what; `text`: how sure that is, what is missing, and whether people agree."""
+
+    lead: SafeString
+    text: str
+    stats: Sequence[Stat]
+
+
+def result_card(
+    document: Mapping[str, Any],
+    metric: str,
+    cells: Mapping[str, Any],
+    values: ValueFormat,
+    series: Mapping[str, int],
+) -> ResultCard:
+    """Of one metric; `cells` are its candidates' figures, the best first."""
+    pairs = [pair for pair in document["pairs"] if pair["metric"] == metric]
+    compared = next((one for one in document.get("side_by_side", ()) if one["metric"] == metric), None)
+    if compared and all(cell["mean"] is None for cell in cells.values()):
+        lead, standing = compared_sentences(compared, series)
+    else:
+        lead, standing = lead_sentence(cells, values, series), standing_sentence(cells, pairs)
+    sentences = [standing, unscored_sentence(cells), agreement_sentence(document, metric)]
+    text = sentence_space().join(one for one in sentences if one)
+    return ResultCard(lead, text, stats_of(document, metric, cells))
+
+
+def compared_sentences(compared: Mapping[str, Any], series: Mapping[str, int]) -> tuple[SafeString, str]:
+    """Who is ahead in comparisons, and who may be as good: what the intervals of the ratings allow."""
+    cells = {name: cell for name, cell in compared["candidates"].items() if cell["win_rate"] is not None}
+    order = sorted(cells, key=lambda name: (-cells[name]["win_rate"], name))
+    if not order:
+        return format_html("{}", _("No comparisons yet")), ""
+    leader, cell = order[0], cells[order[0]]
+    name = marked_name(series, leader)
+    figure = format_html("<b>{}</b>", percent(cell["win_rate"]))
+    interval = format_html('<span class="ci">{}</span>', share_interval(cell["ci_low"], cell["ci_high"]))
+    lead = format_html(
+        _("{name} wins {figure} {interval} of its comparisons"), name=name, figure=figure, interval=interval
+    )
+    alike = [one for one in order[1:] if cells[one]["rank_low"] == 1]
+    if cell["rank_low"] is None:
+        return lead, ""
+    if not alike:
+        return lead, _("It is significantly ahead of all others.")
+    return lead, _("It is not significantly ahead of %(names)s.") % {"names": names_of(alike)}
+
+
+def marked_name(series: Mapping[str, int], name: str) -> SafeString:
+    return format_html("{}<b>{}</b>", mark_safe(mark(series.get(name, 1))), name)  # noqa: S308 (paths of ours)
+
+
+def sentence_space() -> str:
+    """What stands between two sentences: in Chinese nothing."""
+    return "" if (get_language() or "").startswith("zh") else " "
+
+
+def lead_sentence(cells: Mapping[str, Any], values: ValueFormat, series: Mapping[str, int]) -> SafeString:
+    """The leader with mean and interval; of a metric without means what there is instead."""
+    leader, cell = next(iter(cells.items()))
+    if cell["mean"] is None:
+        return format_html("{}", _no_mean(cells))
+    name = marked_name(series, leader)
+    figure = format_html("<b>{}</b>", values.text(cell["mean"]))
+    interval = format_html('<span class="ci">{}</span>', values.interval(cell["ci_low"], cell["ci_high"]))
+    if sum(one["mean"] is not None for one in cells.values()) == 1:
+        return format_html(
+            _("{name} scores {figure} {interval}"), name=name, figure=figure, interval=interval
+        )
+    return format_html(
+        _("{name} leads with {figure} {interval}"), name=name, figure=figure, interval=interval
+    )
+
+
+def _no_mean(cells: Mapping[str, Any]) -> str:
+    if any(cell.get("categories") for cell in cells.values()):
+        return _("This metric has categories: their shares are below.")
+    return _("No scores yet")
+
+
+def standing_sentence(cells: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> str:
+    """From whom the leader does not differ significantly, and whether it is ahead of the others."""
+    known = [name for name, cell in cells.items() if cell["mean"] is not None]
+    if len(known) < 2 or not pairs:
+        return ""
+    if all(pair["distinguishable"] is None for pair in pairs):
+        return _("Too few shared items to compare the candidates.")
+    if len(known) > 2 and not any(pair["distinguishable"] for pair in pairs):
+        return _("No pair of candidates differs significantly.")
+    leader, others = known[0], known[1:]
+    ahead = [name for name in others if _ahead(leader, name, pairs)]
+    alike = [name for name in others if name not in ahead]
+    if not alike:
+        if len(others) == 1:
+            return _("It is significantly ahead of %(names)s.") % {"names": others[0]}
+        return _("It is significantly ahead of all others.")
+    if not ahead:
+        return _("It is not significantly ahead of %(names)s.") % {"names": names_of(alike)}
+    return _("It is not significantly ahead of %(names)s; it is ahead of all others.") % {
+        "names": names_of(alike)
+    }
+
+
+def _ahead(leader: str, name: str, pairs: Sequence[Mapping[str, Any]]) -> bool:
+    return any(
+        pair["distinguishable"] and (pair["difference"] > 0) == (pair["a"] == leader)
+        for pair in pairs
+        if {pair["a"], pair["b"]} == {leader, name}
+    )
+
+
+def names_of(names: Sequence[str]) -> str:
+    """The names as a list in a sentence; of many the first and how many more."""
+    comma = pgettext("between names", ", ")
+    if len(names) > NAMES_SHOWN:
+        rest = len(names) - NAMES_SHOWN + 1
+        return _("%(names)s and %(n)s others") % {"names": comma.join(names[: NAMES_SHOWN - 1]), "n": rest}
+    if len(names) == 1:
+        return names[0]
+    return _("%(names)s and %(last)s") % {"names": comma.join(names[:-1]), "last": names[-1]}
+
+
+def unscored_sentence(cells: Mapping[str, Any]) -> str:
+    """How many answers have no score; nothing where all have one."""
+    asked = sum(cell["asked"] for cell in cells.values())
+    missing = asked - sum(cell["scored"] for cell in cells.values())
+    if not missing:
+        return ""
+    text = ngettext(
+        "%(n)s of %(total)s answers is unscored.", "%(n)s of %(total)s answers are unscored.", missing
+    )
+    return text % {"n": number(missing), "total": number(asked)}
+
+
+def agreement_sentence(document: Mapping[str, Any], metric: str) -> str:
+    """How far the judge agrees with people, beside how far people agree with each other."""
+    found = next(
+        (one for one in document.get("judges", ()) if one["metric"] == metric and one["against"] == "people"),
+        None,
+    )
+    if found is None or found["kappa_weighted"] is None:
+        return ""
+    human = (found.get("human") or {}).get("kappa_weighted")
+    told = {"kappa": f"{found['kappa_weighted']:.2f}", "n": number(found["items"])}
+    if human is None:
+        return _("The judge agrees with people at κ %(kappa)s on %(n)s answers.") % told
+    return _("The judge agrees with people at κ %(kappa)s; people agree with each other at %(human)s.") % {
+        **told,
+        "human": f"{human:.2f}",
+    }
+
+
+def stats_of(document: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> list[Stat]:
+    """Candidates, items, scored, rated by people, cost: what there is of them."""
+    asked = sum(cell["asked"] for cell in cells.values())
+    scored = sum(cell["scored"] for cell in cells.values())
+    return [
+        Stat(_("Candidates"), number(len(cells))),
+        Stat(_("Items"), number(document["rows"])),
+        Stat(_("Scored"), percent(scored / asked if asked else None), _why_unscored(cells)),
+        *_people_stat(document, metric),
+        *_cost_stat(document["cost"]),
+    ]
+
+
+def _why_unscored(cells: Mapping[str, Any]) -> str:
+    counts = {
+        _("unparsed"): sum(cell["unparsed"] for cell in cells.values()),
+        _("errors"): sum(cell["errors"] for cell in cells.values()),
+        _("not run"): sum(cell["not_run"] for cell in cells.values()),
+    }
+    return ", ".join(f"{number(count)} {name}" for name, count in counts.items() if count)
+
+
+def _people_stat(document: Mapping[str, Any], metric: str) -> list[Stat]:
+    rated = next((one for one in document.get("raters", ()) if one["metric"] == metric), None)
+    if rated is None or not rated["items"]:
+        return []
+    raters = ngettext("%(n)s rater", "%(n)s raters", rated["raters"]) % {"n": number(rated["raters"])}
+    return [Stat(_("Rated by people"), number(rated["items"]), raters)]
+
+
+def _cost_stat(cost: Mapping[str, Any]) -> list[Stat]:
+    if not cost["requests"]:
+        return []
+    tokens = cost["prompt_tokens"] + cost["completion_tokens"]
+    said = _("%(n)s tokens") % {"n": short_number(tokens)}
+    if cost.get("currency"):
+        return [Stat(_("Cost"), f"{cost['money']:,.2f} {cost['currency']}", said)]
+    requests = ngettext("%(n)s request", "%(n)s requests", cost["requests"]) % {"n": number(cost["requests"])}
+    return [
+        Stat(_("Duration"), duration(cost["wall_seconds"]), f"{requests}, {said}" if tokens else requests)
+    ]
+
+
+def short_number(count: int) -> str:
+    """12345 → 12.3 k."""
+    for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return str(count)

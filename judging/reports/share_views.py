@@ -1,0 +1,108 @@
+"""Reports for readers without an account: their links, what a link opens, and a report as one file."""
+
+from __future__ import annotations
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from evalsite import access
+from evalsite.access import May
+from judging.reports.figures import Kept, for_page
+from judging.reports.links import Links
+from judging.reports.models import ReportLink
+from judging.reports.report_view import EACH_METRIC, Options, view_of
+from judging.reports.sharing import (
+    DAYS,
+    NoReportLink,
+    may_be_shared,
+    report_link_create,
+    report_link_revoke,
+    report_links,
+    shared_run,
+)
+from judging.runs.access import get_run
+from judging.runs.models import Run
+
+SHEETS = ("tokens", "layout", "components", "charts")
+
+
+class LinkForm(forms.Form):
+    """What a link is for, and how long it opens the report."""
+
+    note = forms.CharField(label=gettext_lazy("Note"), max_length=200, required=False)
+    days = forms.TypedChoiceField(label=gettext_lazy("Expires after"), coerce=int, initial=30)
+
+    def __init__(self, data: object = None) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        self.fields["days"].choices = [(days, _("%(n)s days") % {"n": days}) for days in DAYS]  # type: ignore[attr-defined]
+
+
+def _run_to_share(request: HttpRequest, slug: str, pk: int) -> Run:
+    """A run whose report the visitor may share: who starts runs. Raises Http404 or PermissionDenied."""
+    run = get_run(request, slug, pk)
+    if May.RUN not in access.permissions(request, run.project):
+        raise PermissionDenied
+    return run
+
+
+@login_required
+def links(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The links to a report: those that there are, and a new one, whose secret is shown once."""
+    run = _run_to_share(request, slug, pk)
+    form = LinkForm(request.POST if request.method == "POST" else None)
+    address = ""
+    if request.method == "POST" and may_be_shared(run) and form.is_valid():
+        by = access.signed_in(request)
+        _link, secret = report_link_create(run=run, by=by, **form.cleaned_data)
+        address = request.build_absolute_uri(reverse("reports:shared", args=[secret]))
+        form = LinkForm()
+    context = {"run": run, "form": form, "links": report_links(run), "address": address}
+    context["may_be_shared"] = may_be_shared(run)
+    return render(request, "reports/links.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def revoke(request: HttpRequest, slug: str, pk: int, link_pk: int) -> HttpResponse:
+    """From now on the link leads nowhere."""
+    run = _run_to_share(request, slug, pk)
+    link = get_object_or_404(ReportLink.objects.select_related("run__project"), run=run, pk=link_pk)
+    if report_link_revoke(link=link):
+        messages.success(request, _("The link no longer opens the report."))
+    return redirect("runs:report_links", slug, pk)
+
+
+@require_safe
+@never_cache
+def shared(request: HttpRequest, secret: str) -> HttpResponse:
+    """The report behind a link: its figures, no items."""
+    try:
+        run = shared_run(secret=secret)
+    except NoReportLink:
+        raise Http404 from None
+    kept = for_page(run)
+    options = Options(request.GET.get("metric", ""), tuple(request.GET.getlist("column")))
+    report = kept and view_of(run, kept, Links.none(), options)
+    response = render(request, "reports/shared.html", {"run": run, "report": report, "options": options})
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def report_html(run: Run, kept: Kept) -> bytes:
+    """The whole report as one file that opens from a disk: every metric, styles inside, no links to items."""
+    report = view_of(run, kept, Links.none(), Options(metric=EACH_METRIC))
+    folder = settings.BASE_DIR / "static" / "css"
+    styles = "\n".join((folder / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
+    return render_to_string("reports/file.html", {"run": run, "report": report, "styles": styles}).encode()

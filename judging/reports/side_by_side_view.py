@@ -1,0 +1,180 @@
+"""Answers compared side by side: ratings, the matrix of wins, and whether the side mattered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from evalsite.templatetags.show import NONE, number, percent
+from judging.reports.labels import author_name, share_interval, step_names
+from judging.reports.leaderboard import Series, marked
+from judging.reports.pair_matrix import MatrixCell, PairMatrix
+from judging.reports.result_card import Stat, names_of
+from judging.reports.tables import Column, Table, with_mark
+
+POINTS = 400 / math.log(10)
+MIDDLE = 1000
+STEPS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One verdict and how often it was given; `x`, `width`: its part of a bar of 100."""
+
+    name: str
+    count: str
+    share: str
+    x: str
+    width: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideView:
+    """Comparisons under one metric by one author. `warnings`: why a rating is missing or not to be trusted."""
+
+    by: str
+    table: Table
+    matrix: PairMatrix | None
+    steps: Sequence[Step]
+    stats: Sequence[Stat]
+    warnings: Sequence[str]
+
+
+def rating_points(rating: float | None) -> str:
+    """A rating in log-odds on the scale that chess players know: 1000 + 400 · rating / ln 10."""
+    return NONE if rating is None else f"{MIDDLE + POINTS * rating:.0f}"
+
+
+def side_views(document: Mapping[str, Any], metric: str, series: Series) -> list[SideView]:
+    return [_view(one, series) for one in document.get("side_by_side", ()) if one["metric"] == metric]
+
+
+def _view(one: Mapping[str, Any], series: Series) -> SideView:
+    cells = one["candidates"]
+    names = sorted(cells, key=lambda name: (-(cells[name]["win_rate"] or 0), name))
+    return SideView(
+        by=author_name(one["by"]),
+        table=_table(names, cells, series),
+        matrix=win_matrix(names, one["pairs"]),
+        steps=steps_of(one["steps"], one["pairs"][0]) if len(one["pairs"]) == 1 else [],
+        stats=_first_side(one["first_side"]),
+        warnings=_warnings(one),
+    )
+
+
+def _table(names: Sequence[str], cells: Mapping[str, Any], series: Series) -> Table:
+    rows = [
+        [
+            with_mark(marked(series, name), name),
+            _rank(cells[name]),
+            rating_points(cells[name]["rating"]),
+            _range(cells[name]),
+            percent(cells[name]["win_rate"]),
+            share_interval(cells[name]["ci_low"], cells[name]["ci_high"]),
+            *(number(cells[name][key]) for key in ("wins", "ties", "losses", "both_bad", "comparisons")),
+        ]
+        for name in names
+    ]
+    heads = [_("Rank"), _("Rating"), _("95 % interval"), _("Win rate"), _("95 % interval"), _("Wins")]
+    heads += [_("Ties"), _("Losses"), _("Both bad"), _("Comparisons")]
+    columns = [Column(_("Candidate"), num=False), *map(Column, heads)]
+    return Table(_("Comparisons by candidate"), columns, rows)
+
+
+def _rank(cell: Mapping[str, Any]) -> str:
+    low, high = cell["rank_low"], cell["rank_high"]
+    if low is None:
+        return NONE
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _range(cell: Mapping[str, Any]) -> str:
+    if cell["rating_low"] is None:
+        return NONE
+    return f"[{rating_points(cell['rating_low'])}, {rating_points(cell['rating_high'])}]"
+
+
+def win_matrix(names: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> PairMatrix | None:
+    """How often the row beats the column, a tie half; faint where the interval holds one half."""
+    if len(names) < 3:
+        return None
+    known = {(pair["a"], pair["b"]): pair for pair in pairs}
+
+    def cell(row: str, column: str) -> MatrixCell | None:
+        if (row, column) in known:
+            return _win_cell(known[row, column], row, column, turned=False)
+        if (column, row) in known:
+            return _win_cell(known[column, row], row, column, turned=True)
+        return None
+
+    return PairMatrix(names, [(row, [cell(row, column) for column in names]) for row in names])
+
+
+def _win_cell(pair: Mapping[str, Any], row: str, column: str, *, turned: bool) -> MatrixCell | None:
+    if pair["win_rate"] is None:
+        return None
+    rate = 1 - pair["win_rate"] if turned else pair["win_rate"]
+    wins, losses = (pair["losses"], pair["wins"]) if turned else (pair["wins"], pair["losses"])
+    tip = _("%(a)s against %(b)s: %(wins)s wins, %(ties)s ties, %(losses)s losses") % {
+        "a": row,
+        "b": column,
+        "wins": number(wins),
+        "ties": number(pair["ties"]),
+        "losses": number(losses),
+    }
+    return MatrixCell(percent(rate, 0), _tone(pair, rate), tip)
+
+
+def _tone(pair: Mapping[str, Any], rate: float) -> str:
+    low, high = pair["ci_low"], pair["ci_high"]
+    if low is None or low <= 0.5 <= high:
+        return "tie"
+    return f"{'up' if rate > 0.5 else 'down'}{min(3, 1 + int(6 * abs(rate - 0.5)))}"
+
+
+def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any]) -> list[Step]:
+    """The verdicts on a pair from A's best to B's best as parts of one bar; [] where there is none."""
+    total = sum(counts.get(step, 0) for step in STEPS)
+    names, found, x = step_names(pair["a"], pair["b"]), [], 0.0
+    tones = dict(zip(STEPS, ("up3", "up1", "tie", "down1", "down3"), strict=True))
+    for step in STEPS if total else ():
+        share = counts.get(step, 0) / total
+        width = 100 * share
+        found.append(
+            Step(
+                names[step],
+                number(counts.get(step, 0)),
+                percent(share, 0),
+                f"{x:.2f}",
+                f"{width:.2f}",
+                tones[step],
+            )
+        )
+        x += width
+    return found
+
+
+def _first_side(first: Mapping[str, Any]) -> list[Stat]:
+    if first["share"] is None:
+        return []
+    interval = (
+        "" if first["ci_low"] is None else f"[{100 * first['ci_low']:.0f}, {100 * first['ci_high']:.0f}]"
+    )
+    return [Stat(_("First side preferred"), percent(first["share"], 0), interval)]
+
+
+def _warnings(one: Mapping[str, Any]) -> list[str]:
+    found = []
+    if not one["connected"]:
+        found.append(_("The comparisons do not connect all candidates, so there is no common rating."))
+    if one.get("perfect"):
+        names = names_of(one["perfect"])
+        found.append(
+            _("%(names)s won or lost every comparison, which no finite rating describes.") % {"names": names}
+        )
+    return found

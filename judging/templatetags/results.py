@@ -1,0 +1,44 @@
+"""What templates say of candidates and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from django import template
+from django.utils.safestring import SafeString, mark_safe
+
+from judging.core.charts.series import mark
+from judging.reports.outcomes import OutcomeView, outcome_views
+from judging.runs.models import Run
+
+register = template.Library()
+
+
+@register.filter
+def candidate_mark(name: str, series: Mapping[str, int]) -> SafeString:
+    """The candidate's colour and shape; nothing for one without a number."""
+    return mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
+
+
+@register.simple_tag
+def outcomes_of(runs: Iterable[Run | tuple[Run, object]]) -> dict[int, OutcomeView]:
+    """{run's key: its result}, of runs as a list shows them, in one query: `{% outcomes_of runs as outcomes %}`."""
+    return outcome_views([one if isinstance(one, Run) else one[0] for one in runs])
+
+
+@register.filter
+def of(found: Mapping[int, OutcomeView], key: int) -> OutcomeView | None:
+    """What is known of the run with this key."""
+    return found.get(key)
+
+
+@register.filter
+def number_mark(number: int) -> SafeString:
+    """The colour and shape of the series with this number."""
+    return mark_safe(mark(number))  # noqa: S308 (paths of ours)
+
+
+@register.filter
+def drawn(chart: str) -> SafeString:
+    """A chart of `core.charts`, which escapes every text that it draws."""
+    return mark_safe(chart)  # noqa: S308 (see above)

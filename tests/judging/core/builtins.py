@@ -1,0 +1,22 @@
+"""Built-in templates rendered without the sandbox."""
+
+from typing import Any
+
+import jinja2
+
+from judging.core.builtin import BUILTINS, NAMES, builtin
+
+ENVIRONMENT = jinja2.Environment(
+    undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False
+)
+
+
+def rendered(name: str, content: str = "the answer", max_score: int = 10, **fields: Any) -> str:
+    data = {"question": "the question", "gt": None, "ref_answer": None, "history": None} | fields
+    return ENVIRONMENT.from_string(builtin(name).source).render(
+        data=data, response={"content": content}, min_score=1.0, max_score=max_score
+    )
+
+
+def names_of(*kinds: str) -> list[str]:
+    return [name for name in NAMES if BUILTINS[name].kind in kinds]

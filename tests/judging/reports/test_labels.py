@@ -1,0 +1,50 @@
+"""Figures as texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.core.statistics.document import NOTES
+from judging.reports.labels import decimal, interval, note_sentences, probability, signed, verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(7.5, "7.500"), (-0.25, "−0.250"), (0, "0.000"), (None, "–"), (1e300, "1e+300"), (0.0001, "0.0001")],
+)
+def test_a_figure_has_three_decimals_or_four_digits(value: float | None, text: str) -> None:
+    assert decimal(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.5, "+0.500"), (-0.5, "−0.500"), (0.0, "0.000"), (None, "–")])
+def test_a_difference_has_its_sign(value: float | None, text: str) -> None:
+    assert signed(value) == text
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.04, "0.040"), (0.0002, "< 0.001"), (0.0, "< 0.001"), (None, "–")])
+def test_a_small_p_is_never_shown_as_nothing(p: float | None, text: str) -> None:
+    assert probability(p) == text
+
+
+def test_an_interval_without_an_end_is_a_dash() -> None:
+    assert (interval(1, 2), interval(None, 2)) == ("[1.000, 2.000]", "–")
+
+
+@pytest.mark.parametrize("code", NOTES)
+def test_every_note_has_a_sentence(code: str) -> None:
+    (sentence,) = note_sentences({"alpha": {"notes": [code], "off_scale": 2, "kind": "bool"}})
+    assert sentence.startswith("alpha: ")
+
+
+@pytest.mark.parametrize(
+    ("distinguishable", "difference", "text"),
+    [
+        (True, 1.0, "a is higher"),
+        (True, -1.0, "b is higher"),
+        (False, 1.0, "no significant difference"),
+        (None, 1.0, "too few shared items"),
+    ],
+)
+def test_a_pair_is_summed_up_in_words(distinguishable: bool | None, difference: float, text: str) -> None:
+    pair = {"a": "a", "b": "b", "distinguishable": distinguishable, "difference": difference}
+    assert verdict(pair) == text

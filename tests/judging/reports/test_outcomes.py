@@ -1,0 +1,175 @@
+"""What came of runs: kept for lists, first pages and a project's leaderboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evalsite.accounts.models import Project, User
+from judging.reports.figures import for_page
+from judging.reports.models import RunOutcome
+from judging.reports.outcomes import MetricOutcome, bar_ends, metric_outcomes, outcome_views, outcomes
+from judging.runs.models import Run
+from tests.conftest import ClientOf
+from tests.judging.reports.cast import a_judged_run, by_name
+from tests.make import a_version
+
+pytestmark = pytest.mark.django_db
+
+
+def known(run: Run) -> Run:
+    """With its figures worked out, as its worker does when it ends."""
+    for_page(run)
+    return run
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    return known(a_judged_run(a_version(project, rows=4), by_name(alpha=7, beta=4), "quality", "style"))
+
+
+def figures(**means: float | None) -> dict[str, Any]:
+    cells = {
+        name: {"m": {"mean": mean, "ci_low": None, "ci_high": None, "items": 3, "kind": "number"}}
+        for name, mean in means.items()
+    }
+    return {"candidates": cells, "pairs": []}
+
+
+def test_the_best_candidate_comes_first_and_keeps_its_colour() -> None:
+    (metric,) = metric_outcomes(figures(a=1.0, b=2.0), {"m": ("1", 1, 10)})
+    assert [(one.name, one.series) for one in metric.candidates] == [("b", 2), ("a", 1)]
+
+
+def test_a_metric_without_means_has_no_leader() -> None:
+    (metric,) = metric_outcomes(figures(a=None), {"m": ("1", 1, 10)})
+    assert metric.leader is None
+
+
+def test_a_bar_without_a_scale_runs_over_the_means() -> None:
+    (metric,) = metric_outcomes(figures(a=1.0, b=3.0), {"m": ("1", None, None)})
+    assert bar_ends(metric) == (1.0, 3.0)
+
+
+def test_a_small_runs_outcome_is_kept_when_its_figures_are_known(run: Run) -> None:
+    view = outcome_views([run])[run.pk]
+    assert (view.name, view.mean, view.metric, view.more) == ("alpha", "7.00", "quality", 1)
+
+
+def test_an_outcome_is_written_once_for_each_state_of_the_run(run: Run) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        for_page(run)
+    assert not any(
+        "judging_runoutcome" in one["sql"] and one["sql"].startswith(("INSERT", "UPDATE")) for one in asked
+    )
+
+
+def test_a_run_without_an_outcome_is_left_out(project: Project) -> None:
+    run = a_judged_run(a_version(project), lambda _: None)
+    RunOutcome.objects.all().delete()
+    assert outcome_views([run]) == {}
+
+
+def test_a_trend_needs_the_same_data_and_metric(project: Project) -> None:
+    version = a_version(project, rows=4)
+    first = known(a_judged_run(version, by_name(alpha=7, beta=4)))
+    second = known(a_judged_run(version, by_name(alpha=8, beta=4)))
+    other = known(a_judged_run(a_version(project, rows=4), by_name(alpha=9, beta=4)))
+    views = outcome_views([first, second, other])
+    assert [bool(views[one.pk].trend) for one in (first, second, other)] == [False, True, False]
+
+
+@pytest.mark.parametrize("path", ["/", "/p/physics/", "/p/physics/runs/"])
+def test_lists_of_runs_show_the_results(client_of: ClientOf, alice: User, run: Run, path: str) -> None:
+    html = client_of(alice).get(path).content.decode()
+    assert "alpha" in html
+    assert "<b>7.00</b>" in html
+
+
+@pytest.mark.parametrize("path", ["/", "/p/physics/", "/p/physics/runs/"])
+def test_results_cost_lists_of_runs_one_query(
+    client_of: ClientOf, alice: User, project: Project, path: str
+) -> None:
+    counts, client = [], client_of(alice)
+    for _ in range(2):
+        known(a_judged_run(a_version(project, rows=2), by_name(alpha=7, beta=4)))
+        with CaptureQueriesContext(connection) as asked:
+            client.get(path)
+        counts.append(sum("judging_runoutcome" in one["sql"] for one in asked))
+        assert not any("judging_judgement" in one["sql"] and "value_in_force" in one["sql"] for one in asked)
+    assert counts == [1, 1]
+
+
+def test_a_projects_leaderboard_compares_the_newest_results(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    version = a_version(project, rows=4)
+    known(a_judged_run(version, by_name(alpha=7, beta=4)))
+    known(a_judged_run(version, by_name(alpha=8, beta=4)))
+    context = client_of(alice).get("/p/physics/runs/leaderboard/").context
+    assert [(name, cells[0].mean) for name, _series, cells in context["rows"]] == [
+        ("alpha", "8.00"),
+        ("beta", "4.00"),
+    ]
+
+
+def test_a_leaderboard_shows_one_version_of_the_data(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    first, second = a_version(project, rows=4), a_version(project, rows=4, models=("gamma",))
+    known(a_judged_run(first, by_name(alpha=7, beta=4)))
+    known(a_judged_run(second, by_name(gamma=1)))
+    client = client_of(alice)
+    names = [
+        [name for name, *_ in client.get(f"/p/physics/runs/leaderboard/{query}").context["rows"]]
+        for query in ("", f"?version={first.pk}")
+    ]
+    assert names == [["gamma"], ["alpha", "beta"]]
+
+
+def test_a_candidates_page_lists_its_results_newest_first(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    version = a_version(project, rows=4)
+    for score in (5, 6):
+        known(a_judged_run(version, by_name(alpha=score, beta=1)))
+    context = client_of(alice).get("/p/physics/runs/leaderboard/?candidate=alpha").context
+    assert [entry.mean for entry in context["entries"]] == ["6.00", "5.00"]
+
+
+@pytest.mark.parametrize("query", ["?version=999999", "?version=x", "?candidate=nobody"])
+def test_what_a_leaderboard_does_not_know_is_not_found(
+    client_of: ClientOf, alice: User, run: Run, query: str
+) -> None:
+    assert client_of(alice).get(f"/p/physics/runs/leaderboard/{query}").status_code == 404
+
+
+def test_a_project_without_results_says_so(client_of: ClientOf, alice: User, project: Project) -> None:
+    assert "No results yet" in client_of(alice).get("/p/physics/runs/leaderboard/").content.decode()
+
+
+def test_only_readers_of_judgements_see_the_leaderboard(
+    client_of: ClientOf, cast: dict[str, User], run: Run
+) -> None:
+    answers = {
+        who: client_of(user).get("/p/physics/runs/leaderboard/").status_code for who, user in cast.items()
+    }
+    assert answers == {"alice": 200, "bob": 200, "adam": 200, "olga": 200, "rita": 403, "charlie": 404}
+
+
+def test_results_of_other_projects_stay_there(client_of: ClientOf, rita: User, run: Run) -> None:
+    assert "<b>7.00</b>" not in client_of(rita).get("/").content.decode()
+
+
+def test_archived_runs_are_no_results(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(archived_at="2026-01-01T00:00:00Z")
+    assert outcomes([run.project_id]) == {}
+
+
+def test_metrics_read_back_are_what_was_kept(run: Run) -> None:
+    (_version, metrics) = outcomes([run.project_id])[run.pk]
+    assert all(isinstance(metric, MetricOutcome) for metric in metrics)
+    assert [metric.metric for metric in metrics] == ["quality", "style"]

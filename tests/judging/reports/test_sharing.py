@@ -1,0 +1,161 @@
+"""Links to a report for readers without an account, and the report as one file."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from evalsite.accounts.models import Project, User
+from evalsite.models import AuditEntry
+from judging.reports.models import ReportLink
+from judging.reports.sharing import NoReportLink, report_link_create, report_link_revoke, shared_run
+from judging.runs.models import Run
+from tests.conftest import ClientOf
+from tests.judging.people.make import make_evaluation
+from tests.judging.reports.cast import a_judged_run
+from tests.make import a_version
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    version = a_version(project, rows=5, models=("alpha", "beta", "gamma"))
+    return a_judged_run(version, lambda one: one.row.line % 4 + 1, "quality", "style")
+
+
+def a_link(run: Run, by: User, **changes: Any) -> str:
+    link, secret = report_link_create(run=run, note="", days=7, by=by)
+    ReportLink.objects.filter(pk=link.pk).update(**changes)
+    return f"/shared/{secret}/"
+
+
+def links(run: Run) -> str:
+    return f"/p/{run.project.slug}/runs/{run.pk}/report/links/"
+
+
+def test_anybody_with_the_link_reads_the_report(alice: User, run: Run) -> None:
+    html = Client().get(a_link(run, alice)).content.decode()
+    assert "Leaderboard" in html
+    assert "alpha" in html
+
+
+def test_a_shared_report_leads_nowhere_into_the_project(alice: User, run: Run) -> None:
+    address = a_link(run, alice)
+    for query in ("", "?metric=2", "?metric=all", "?metric=each"):
+        html = Client().get(address + query).content.decode()
+        assert re.findall(r'href="(/p/[^"]*)"', html) == []
+
+
+def test_a_shared_report_shows_no_question_and_no_answer(alice: User, run: Run) -> None:
+    html = Client().get(a_link(run, alice)).content.decode()
+    assert "question 1" not in html
+    assert "says 1" not in html
+
+
+def test_a_shared_report_is_kept_by_nobody(alice: User, run: Run) -> None:
+    answer = Client().get(a_link(run, alice))
+    assert "no-store" in answer["Cache-Control"]
+    assert (answer["X-Robots-Tag"], answer["Referrer-Policy"]) == ("noindex, nofollow", "no-referrer")
+
+
+def test_a_link_ends_by_itself(alice: User, run: Run) -> None:
+    assert Client().get(a_link(run, alice, expires_at=timezone.now() - timedelta(1))).status_code == 404
+
+
+def test_a_revoked_link_leads_nowhere(alice: User, run: Run) -> None:
+    assert Client().get(a_link(run, alice, revoked_at=timezone.now())).status_code == 404
+
+
+def test_a_link_to_an_archived_project_leads_nowhere(alice: User, run: Run) -> None:
+    address = a_link(run, alice)
+    Project.objects.filter(pk=run.project_id).update(archived_at=timezone.now())
+    assert Client().get(address).status_code == 404
+
+
+def test_a_guessed_link_leads_nowhere(run: Run) -> None:
+    assert Client().get("/shared/guess/").status_code == 404
+
+
+def test_the_secret_is_not_kept(alice: User, run: Run) -> None:
+    _link, secret = report_link_create(run=run, note="", days=7, by=alice)
+    assert secret not in str(ReportLink.objects.values())
+    assert secret not in str(AuditEntry.objects.values())
+
+
+def test_a_new_link_is_shown_once(client_of: ClientOf, alice: User, run: Run) -> None:
+    client = client_of(alice)
+    made = client.post(links(run), {"note": "for the board", "days": "30"}).content.decode()
+    found = re.search(r"/shared/([\w-]+)/", made)
+    assert found
+    assert shared_run(secret=found[1]) == run
+    again = client.get(links(run)).content.decode()
+    assert "for the board" in again
+    assert found[1] not in again
+
+
+def test_making_and_revoking_a_link_are_written_down(client_of: ClientOf, alice: User, run: Run) -> None:
+    client = client_of(alice)
+    client.post(links(run), {"days": "30"})
+    link = ReportLink.objects.get()
+    client.post(f"{links(run)}{link.pk}/revoke/")
+    actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
+    assert actions[-2:] == ["report.shared", "report.unshared"]
+
+
+def test_a_link_is_revoked_once(alice: User, run: Run) -> None:
+    link, secret = report_link_create(run=run, note="", days=7, by=alice)
+    assert [report_link_revoke(link=link), report_link_revoke(link=link)] == [True, False]
+    with pytest.raises(NoReportLink):
+        shared_run(secret=secret)
+
+
+def test_only_who_starts_runs_shares_their_reports(
+    client_of: ClientOf, cast: dict[str, User], run: Run
+) -> None:
+    answers = {who: client_of(user).get(links(run)).status_code for who, user in cast.items()}
+    assert answers == {"alice": 200, "bob": 403, "adam": 200, "olga": 200, "rita": 403, "charlie": 404}
+
+
+def test_a_link_of_another_run_is_not_found(client_of: ClientOf, alice: User, run: Run) -> None:
+    link, _secret = report_link_create(run=run, note="", days=7, by=alice)
+    other = a_judged_run(a_version(run.project), lambda _: 5)
+    assert client_of(alice).post(f"{links(other)}{link.pk}/revoke/").status_code == 404
+
+
+def test_an_evaluation_is_not_shared_while_people_rate(
+    client_of: ClientOf, alice: User, rita: User, project: Project
+) -> None:
+    run = make_evaluation(project, [rita]).run
+    html = client_of(alice).post(links(run), {"days": "30"}).content.decode()
+    assert "once the human evaluation is closed" in html
+    assert not ReportLink.objects.exists()
+
+
+def test_a_link_to_an_evaluation_rests_while_it_is_open_again(
+    alice: User, rita: User, project: Project
+) -> None:
+    run = make_evaluation(project, [rita]).run
+    assert Client().get(a_link(run, alice)).status_code == 404
+
+
+def test_the_file_holds_every_metric_and_needs_nothing_else(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    address = f"/p/{run.project.slug}/runs/{run.pk}/report/report.html"
+    answer = client_of(alice).get(address)
+    html = answer.content.decode()
+    assert "attachment" in answer["Content-Disposition"]
+    assert re.findall(r'<link|<script|src="|href="/', html) == []
+    assert re.findall(r'id="leaderboard-(\d)"', html) == ["1", "2"]
+
+
+def test_the_file_is_in_the_readers_language(client_of: ClientOf, alice: User, run: Run) -> None:
+    address = f"/p/{run.project.slug}/runs/{run.pk}/report/report.html"
+    answer: Any = client_of(alice).get(address, headers={"Accept-Language": "zh-Hans"})
+    assert "排行榜" in answer.content.decode()
