@@ -282,7 +282,7 @@ def _page(
     }
     if tab == "rendered":
         context |= _rendered(context["story"])
-        context |= {"seen": seen_by_people(found)} if run.kind == PEOPLE else {}
+        context |= {"seen": seen_by_people(found)} if run.kind == PEOPLE else _other_answer(found)
     return render(request, "review/judgement.html", context, status=status)
 
 
@@ -321,6 +321,12 @@ def _judgement_context(found: Judgement, form: OverrideForm | WithdrawForm | Non
         "sent": type(form).__name__,
         "people": said_of(found.response_id),
     }
+
+
+def _other_answer(found: Judgement) -> dict[str, Any]:
+    """The second answer of an imported comparison."""
+    other = found.other_response
+    return {"other": other, "other_html": html_of(selectors.answer_text(other.raw))} if other else {}
 
 
 def _rendered(story: Any) -> dict[str, Any]:

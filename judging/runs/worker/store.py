@@ -362,6 +362,6 @@ def _rules_json(ruled: Ruled | None) -> str:
 def work_waits() -> bool:
     """Is there a run to plan, or a chunk that nobody holds?"""
     free = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
-    for_anyone = Run.objects.filter(only_worker="")
+    for_anyone = Run.objects.by_workers().filter(only_worker="")
     running = for_anyone.filter(state=RunState.RUNNING).filter(Exists(free))
     return running.exists() or for_anyone.filter(state=RunState.PLANNING).exists()

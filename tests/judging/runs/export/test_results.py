@@ -9,17 +9,15 @@ from typing import Any
 
 import pytest
 
-from datasets.versions.repair_offers import desk
 from evalsite.accounts.models import Project, User
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.people.criteria import Criterion
-from judging.core.results import AskedJudge, ScriptResult, Verdict
+from judging.core.results import JudgeCall, JudgementResult, ScriptResult, Verdict
 from judging.core.values import Outcome
-from judging.people import rating_export
+from judging.people import assignments, rating_export
 from judging.people.adjudication import adjudicate
 from judging.people.models import Evaluation
 from judging.reports.services import report_document
-from judging.review.telling import Story
 from judging.runs.export.results import results_lines
 from judging.runs.models import Run
 from judging.runs.overrides import override_add
@@ -70,10 +68,10 @@ def two_judges(**more: Any) -> MetricDefinition:
     return MetricDefinition(name="quality", judges=judges, **more)
 
 
-def both_said(first: int, second: int | None) -> Story:
+def both_said(first: int, second: int | None) -> JudgementResult:
     """What two judges say; the second perhaps nothing that can be read."""
     asked = tuple(
-        AskedJudge(judge, 0, {}, {"content": f"I say {value}."}, None, [], 0.5)
+        JudgeCall(judge, 0, {}, {"content": f"I say {value}."}, None, [], 0.5)
         for judge, value in enumerate((first, second))
     )
     verdicts = tuple(
@@ -81,7 +79,7 @@ def both_said(first: int, second: int | None) -> Story:
         for judge, value in enumerate((first, second))
     )
     mean = (first + second) / 2 if second is not None else first
-    return Story(Outcome("scored", mean), asked, verdicts, seconds=1.0)
+    return JudgementResult(Outcome("scored", mean), asked, verdicts, seconds=1.0)
 
 
 def test_a_judge_s_verdict_is_a_line(project: Project) -> None:
@@ -132,7 +130,7 @@ def test_several_judges_read_back_to_the_same_report(project: Project, tmp_path:
 def test_a_script_s_word_after_judges_reads_back_to_the_same_report(project: Project, tmp_path: Path) -> None:
     metric = a_metric(JUDGE_URL, postprocess="def postprocess(**kwargs): return 1")
     story = said(7, postprocess=ScriptResult(1))
-    scripted = Story(Outcome("scored", 1), story.asked, story.verdicts, None, ScriptResult(1))
+    scripted = JudgementResult(Outcome("scored", 1), story.asked, story.verdicts, None, ScriptResult(1))
     run = a_judged_run(project, lambda place: scripted if place % 3 else failed(), rows=5, metric=metric)
     assert figures(read_back(run, tmp_path)) == figures(run)
 
@@ -171,7 +169,7 @@ CRITERIA = [
 
 
 def rate(evaluation: Evaluation, rater: User, *, extra: int = 0) -> None:
-    for place, one in enumerate(desk.claim(evaluation=evaluation, user=rater, count=10)):
+    for place, one in enumerate(assignments.claim(evaluation=evaluation, user=rater, count=10)):
         value = ("A>>B", "A=B", "both_bad", "B>A")[(place + extra) % 4]
         marks = (value, (place + extra) % 5 + 1, bool(place % 2), ("good", "好，的")[place % 2])
         give(one, *marks[: len(CRITERIA)], comment="I see, =1+1")
@@ -212,7 +210,7 @@ def test_a_reference_that_people_rated_reads_back(project: Project, rita: User, 
         row.raw = json.dumps(json.loads(row.raw) | {"ref_answer": "as it should be"})
         row.save()
     evaluation = make_evaluation(project, [rita], version=version, scheme="reference")
-    for one in desk.claim(evaluation=evaluation, user=rita, count=10):
+    for one in assignments.claim(evaluation=evaluation, user=rita, count=10):
         give(one, "A>B")
     assert "@reference" in {line.get("other_model") or line["model"] for line in lines_of(evaluation.run)} | {
         line["model"] for line in lines_of(evaluation.run)

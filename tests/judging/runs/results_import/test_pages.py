@@ -132,9 +132,13 @@ def test_the_run_s_page_says_who_judged_and_steers_nothing(browser: Client, run:
         assert action not in page
 
 
-@pytest.mark.parametrize("action", ["pause", "resume", "cancel", "retry", "keep-answers", "judge-again"])
+@pytest.mark.parametrize("action", ["pause", "resume", "cancel", "retry", "keep-answers"])
 def test_an_imported_run_cannot_be_steered(browser: Client, run: Run, action: str) -> None:
     assert browser.post(f"/p/physics/runs/{run.pk}/{action}/").status_code == 404
+
+
+def test_an_imported_run_cannot_be_judged_again(browser: Client, run: Run) -> None:
+    assert browser.post(f"/p/physics/runs/{run.pk}/judge-again/").status_code == 409
 
 
 def test_the_list_names_who_judged(browser: Client, run: Run) -> None:
@@ -147,6 +151,11 @@ def test_a_judgement_s_page_shows_what_was_said(browser: Client, run: Run, tab: 
     page = page_of(browser, run, f"judgements/{first_of(run).pk}/{tab}")
     assert "by gpt" in page
     assert ("Terse, yet right." in page) == (tab in ("", "?tab=reply"))
+
+
+def test_both_answers_of_a_comparison_are_shown(browser: Client, run: Run) -> None:
+    page = page_of(browser, run, f"judgements/{run.judgements.get(run_metric__name='better').pk}/")
+    assert all(text in page for text in ("alpha says 1.1", "beta says 1.1", "Warmer."))
 
 
 def test_a_reason_in_words_of_its_own_is_shown(browser: Client, run: Run) -> None:
