@@ -88,6 +88,16 @@ def test_its_cells_lead_to_what_the_judge_said() -> None:
     assert addresses == ["", "/list/?metric=m&state=scored&least=2.0&most=2.0"]
 
 
+def test_many_values_are_rounded_to_whole_numbers() -> None:
+    labels = [step / 2 for step in range(2, 25)]
+    counts = [[int(row == column) for column in range(len(labels))] for row in range(len(labels))]
+    confusion = confusion_of(a_judge(labels=labels, confusion=counts), "m", LINKS)
+    assert confusion is not None
+    assert confusion.labels[:3] == ["1", "2", "3"]
+    assert [cell.text for cell in confusion.rows[-2][1]][:3] == ["0", "2", "0"]
+    assert confusion.rows[-2][1][1].address == "/list/?metric=m&state=scored&least=1.5&below=2.5"
+
+
 def test_too_many_values_make_no_confusion_table() -> None:
     assert confusion_of(a_judge(confusion=[], labels=[]), "m", LINKS) is None
 
@@ -112,7 +122,7 @@ def test_raters_have_alpha_and_its_interval() -> None:
     }
     view = agreement_view({"raters": [raters]}, "m", NUMBERS, {}, LINKS).raters
     assert view is not None
-    assert [(stat.name, stat.value) for stat in view.stats][0] == ("Krippendorff's α (ordinal)", "0.71")
+    assert (view.stats[0].name, view.stats[0].value) == ("Krippendorff's α (ordinal)", "0.71")
     assert view.each.rows == [["R1", "4", "50 %", "12 s"]]
 
 
@@ -182,7 +192,7 @@ def test_the_steps_of_a_pair_fill_one_bar() -> None:
 
 
 def test_comparisons_that_are_not_connected_are_said_to_be_so() -> None:
-    cell = dict.fromkeys(("rank_low", "rank_high", "rating", "rating_low", "win_rate", "ci_low"))
+    cell = dict.fromkeys(("rank_low", "rating", "rating_low", "win_rate", "ci_low", "ci_high"))
     counts = dict.fromkeys(("wins", "ties", "losses", "both_bad", "comparisons"), 0)
     one = {"metric": "m", "by": "people", "candidates": {"a": cell | counts}, "pairs": [], "steps": {}}
     (view,) = side_views(
