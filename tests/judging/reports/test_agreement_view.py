@@ -192,7 +192,7 @@ def test_the_steps_of_a_pair_fill_one_bar() -> None:
 
 
 def test_comparisons_that_are_not_connected_are_said_to_be_so() -> None:
-    cell = dict.fromkeys(("rank_low", "rating", "rating_low", "win_rate", "ci_low", "ci_high"))
+    cell = dict.fromkeys(("rank_low", "rank_high", "rating", "rating_low", "win_rate", "ci_low", "ci_high"))
     counts = dict.fromkeys(("wins", "ties", "losses", "both_bad", "comparisons"), 0)
     one = {"metric": "m", "by": "people", "candidates": {"a": cell | counts}, "pairs": [], "steps": {}}
     (view,) = side_views(
