@@ -76,6 +76,7 @@ class Action(models.TextChoices):
     ITEM_REASSIGNED = "item.reassigned", _("Item reassigned")
     ADJUDICATED = "item.adjudicated", _("Rater disagreement resolved")
     RATINGS_IMPORTED = "ratings.imported", _("Ratings imported")
+    RESULTS_IMPORTED = "results.imported", _("Results imported")
     OVERRIDE_ADDED = "override.added", _("Score overridden")
     OVERRIDE_WITHDRAWN = "override.withdrawn", _("Override removed")
 

@@ -148,8 +148,9 @@ RECONCILERS = [
     "datasets.versions.attach.reconcile",
     "datasets.versions.search.reconcile",
     "judging.runs.worker.reconcile.reconcile",
+    "judging.runs.results_import.services.reconcile",
     "judging.metrics.lint.reconcile",
-    "judging.people.importing.reconcile",
+    "judging.people.rating_import.reconcile",
     "evalsite.accounts.housekeeping.reconcile",
 ]
 

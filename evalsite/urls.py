@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from judging.people import urls as people
+
 handler400 = "evalsite.web.unavailable.bad_request"
 handler500 = "evalsite.web.unavailable.server_error"
 
@@ -15,8 +17,8 @@ urlpatterns = [
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
     path("p/<slug:slug>/endpoints/", include("judging.endpoints.urls")),
     path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),
-    path("p/<slug:slug>/desk/<int:pk>/", include("judging.people.desk_urls")),
-    path("p/<slug:slug>/evaluations/", include("judging.people.urls")),
-    path("p/<slug:slug>/rating/", include("judging.people.rating_urls")),
+    path("p/<slug:slug>/desk/<int:pk>/", include(people.desk)),
+    path("p/<slug:slug>/evaluations/", include(people.organisers)),
+    path("p/<slug:slug>/rating/", include(people.raters)),
     path("p/<slug:slug>/runs/", include("judging.runs.urls")),
 ]

@@ -9,8 +9,8 @@ class JudgingConfig(AppConfig):
         from judging.endpoints.selectors import metrics_using
         from judging.metrics.editor import reply_history
         from judging.metrics.selectors import metrics_that_use
-        from judging.people.exporting import people_of
-        from judging.runs.export import people_columns
+        from judging.people.rating_export import people_of
+        from judging.runs.export.records import people_columns
         from judging.runs.rerun.parser_trial import RunReplies
 
         people_columns.append(people_of)

@@ -22,7 +22,7 @@ from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metric
 from judging.messages import metrics_file_sentences
 from judging.reports.services import report_document
 from judging.runs.counts import counts_in_force
-from judging.runs.export import write_jsonl
+from judging.runs.export.files import jsonl_lines, write_lines
 from judging.runs.models import Run, RunState
 from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_create, run_resume
 from judging.runs.worker.reconcile import free_dead_leases
@@ -149,7 +149,7 @@ def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> Evaluation:
         stop.wait(0.2)
     run = Run.objects.get(pk=run.pk)
     report = report_document(run)
-    write_jsonl(run, out / "judgements.jsonl")
+    write_lines(jsonl_lines(run), out / "judgements.jsonl")
     write_whole(out / "report.json", json.dumps(report, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
     return Evaluation(run, report)
 

@@ -17,6 +17,7 @@ from judging.runs.models import (
     RunMetric,
     VerdictSource,
 )
+from judging.runs.results_import.models import ResultsImport
 
 __all__ = [
     "Adjudication",
@@ -40,6 +41,7 @@ __all__ = [
     "Rating",
     "Reading",
     "ReportLink",
+    "ResultsImport",
     "Run",
     "RunCandidate",
     "RunMetric",

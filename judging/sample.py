@@ -22,9 +22,9 @@ from judging.endpoints.connection_test import try_endpoint
 from judging.endpoints.models import Endpoint
 from judging.endpoints.services import endpoint_remember_test
 from judging.metrics.models import Metric, MetricVersion
-from judging.people.gathering import Choice
 from judging.people.models import Scheme
-from judging.people.organising import evaluation_create
+from judging.people.organise import evaluation_create
+from judging.people.sampling import Choice
 from judging.runs.services import ChosenMetric, run_create
 
 SLUG = "sample"

@@ -41,7 +41,8 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
     `rules`: the text of a rule program, in place of judge models that score; the one judge model beside it is whom
     the program's own lines ask. `jury`: how the judges' votes come to a score where no postprocess says; `quorum`:
-    how many of them must be readable.
+    how many of them must be readable. `values`: of an imported metric, the kind of its values; one without a
+    `scale_declared` has no lowest and no highest score.
     """
 
     name: str
@@ -55,6 +56,8 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     postprocess: str = ""
     jury: Jury = "mean"
     quorum: int = 1
+    values: Literal["", "number", "bool", "category", "comparison"] = ""
+    scale_declared: bool = True
 
     @property
     def calls(self) -> int:

@@ -31,7 +31,8 @@ from judging.metrics.version_diff import parts_between
 from judging.rule_messages import HELP, spoken
 
 REFERENCE_PAGES = {
-    name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in ("rules", "prompts", "metrics-file")
+    name: {"en": f"{name}.md", "zh": f"{name}.zh.md"}
+    for name in ("rules", "prompts", "metrics-file", "results")
 }
 
 

@@ -15,7 +15,7 @@ def stem(name):
 
 
 def proposed(here, there):
-    """Names of two versions' answers, never both alike; as judging/people/sides.py proposes them."""
+    """Names of two versions' answers, never both alike; as judging/people/blindness.py proposes them."""
     versions = (here, there)
     by_file = [stem(one.file_name) for one in versions]
     by_dataset = [one.dataset.name for one in versions]

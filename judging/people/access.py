@@ -1,4 +1,4 @@
-"""The one door to human evaluations and to what raters hold in them.
+"""Access to human evaluations, their items, and what raters hold of them.
 
 Raters know only of evaluations in which they rate, and only their own items; everything else does not exist for them.
 """
@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest
 
 from evalsite import access
 from evalsite.access import May
-from judging.people.models import Assignment, Evaluation
+from judging.people.models import Assignment, Evaluation, Item
 
 
 def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evaluation:
@@ -26,6 +26,17 @@ def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evalua
         raise Http404
     evaluation.run.project = project
     return evaluation
+
+
+def get_item(evaluation: Evaluation, number: int) -> Item:
+    """An item of an evaluation, with its row and answers. Raises Http404."""
+    parts = ("row", "response__candidate", "other_response__candidate", "repeat_of")
+    numbered = Item.objects.filter(evaluation=evaluation, number=number)
+    found = numbered.select_related(*parts).first() if number < 2**31 else None
+    if found is None:
+        raise Http404
+    found.evaluation = evaluation
+    return found
 
 
 def get_own_assignment(request: HttpRequest, slug: str, pk: int) -> Assignment:

@@ -13,18 +13,28 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
+from evalsite.templatetags.show import number
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
 from judging.core.people.telltales import is_named
-from judging.people.blindness import HIDEABLE
-from judging.people.gathering import Choice
-from judging.people.messages import SCALES
+from judging.people.blindness import HIDEABLE, LONGEST_NAME, Side, checked_names, proposed_names
+from judging.people.labels import SCALES
 from judging.people.models import Order, Scheme
-from judging.people.offers import AS_IT_STANDS, SINGLE, Offer, candidates_of, others, twin_of
-from judging.people.organising import Terms
-from judging.people.sides import LONGEST_NAME, Side, checked_names, proposed_names
+from judging.people.organise import Terms
+from judging.people.presets import (
+    AS_IT_STANDS,
+    SINGLE,
+    Offer,
+    candidates_of,
+    criteria_of_run,
+    others,
+    twin_of,
+)
+from judging.people.sampling import Choice
 from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
+from judging.runs.models import Run
 
 MOST_CRITERIA = 10
+_ANSWERS_PROPOSED = 30  # of each candidate
 
 
 class _Bounded:
@@ -34,9 +44,7 @@ class _Bounded:
         try:
             return super().clean(value)  # type: ignore[misc]
         except OverflowError:
-            raise forms.ValidationError(
-                gettext("Choose one of those offered."), code="invalid_choice"
-            ) from None
+            raise forms.ValidationError(gettext("Select a valid choice."), code="invalid_choice") from None
 
 
 class OneCandidate(_Bounded, forms.ModelChoiceField):  # type: ignore[type-arg]
@@ -77,44 +85,44 @@ class EvaluationForm(forms.Form):
         label=_("Name of this file's answers"),
         max_length=LONGEST_NAME,
         required=False,
-        help_text=_("For example the model they come from. Raters never see either name."),
+        help_text=_("For example, the model's name. Raters never see it."),
     )
     name_there = forms.CharField(
         label=_("Name of the other file's answers"), max_length=LONGEST_NAME, required=False
     )
     pairs_per_item = forms.IntegerField(
-        label=_("Pairs on each row"), min_value=1, max_value=50, initial=1, required=False
+        label=_("Pairs per row"), min_value=1, max_value=50, initial=1, required=False
     )
     sample_size = forms.IntegerField(
-        label=_("Rows drawn at random"),
+        label=_("Sample size"),
         min_value=1,
         max_value=200_000,
         required=False,
         help_text=_(
-            "Empty: all rows. A sample drawn here may later correct a judge model's scores: its probability is kept."
+            "Leave empty for all rows. A random sample can later be used to correct a judge model's scores."
         ),
     )
     stratify_by = forms.ChoiceField(
-        label=_("In proportion by"),
+        label=_("Stratify by"),
         required=False,
-        help_text=_("Each value of this field gets its share of the sample, one row at least."),
+        help_text=_(
+            "The sample keeps the proportions of this field's values, with at least one row for each."
+        ),
     )
     overlap = forms.IntegerField(
         label=_("Raters for each item"),
         min_value=1,
         max_value=50,
         initial=1,
-        help_text=_("With two or more, it can be seen how far they agree."),
+        help_text=_("Two or more are needed to measure agreement."),
     )
     order = forms.ChoiceField(label=_("Order"), choices=Order.choices, initial=Order.RANDOM)
     repeat_share = forms.IntegerField(
-        label=_("Silent repeats, %"),
+        label=_("Hidden repeats, %"),
         min_value=0,
         max_value=50,
         initial=0,
-        help_text=_(
-            "So many items come once more to the same rater, sides exchanged: does the verdict stay the same?"
-        ),
+        help_text=_("Items shown to the same rater again with the sides swapped, to measure consistency."),
     )
     gold_share = forms.IntegerField(
         label=_("Gold items, %"),
@@ -122,16 +130,14 @@ class EvaluationForm(forms.Form):
         max_value=50,
         initial=0,
         help_text=_(
-            "This share of a rater's items has known answers, which you add on the evaluation's page. They show how "
-            "a rater does and are in no other figure."
+            "Share of items with known answers, which you add after creating the evaluation. They measure raters "
+            "and do not count in the results."
         ),
     )
     lease_minutes = forms.IntegerField(
-        label=_("Minutes that a rater may hold an item"), min_value=2, max_value=10_080, initial=30
+        label=_("Time limit per item (minutes)"), min_value=2, max_value=10_080, initial=30
     )
-    shows_reference = forms.BooleanField(
-        label=_("Raters see the reference beside what they rate"), required=False
-    )
+    shows_reference = forms.BooleanField(label=_("Show raters the reference"), required=False)
     hidden_roles = forms.MultipleChoiceField(
         label=_("Hide from raters"),
         choices=list(HIDEABLE.items()),
@@ -145,16 +151,16 @@ class EvaluationForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
         max_length=200,
-        help_text=_("Raters see this name: it must not tell which models they rate."),
+        help_text=_("Raters see this name, so don't mention the models."),
     )
     guideline = forms.CharField(
-        label=_("Guideline for everything"),
+        label=_("General guideline"),
         required=False,
         max_length=50_000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=_("Markdown. Each criterion has its own as well."),
+        help_text=_("Markdown. Each criterion can have its own guideline too."),
     )
-    seed = forms.IntegerField(label=_("Seed of the draw"), min_value=0, max_value=SEEDS - 1, required=False)
+    seed = forms.IntegerField(label=_("Random seed"), min_value=0, max_value=SEEDS - 1, required=False)
 
     def __init__(
         self,
@@ -165,9 +171,13 @@ class EvaluationForm(forms.Form):
         raters: QuerySet[User],
         name: str,
         fields: list[str],
+        about: Run | None = None,
     ) -> None:
         candidates = candidates_of(version)
-        self.version = version
+        if about is not None:
+            candidates = candidates.model.objects.filter(pk__in=about.run_candidates.values("candidate"))
+            candidates = candidates.order_by("name")
+        self.version, self.about = version, about
         compares_files = any(one.code == Scheme.VERSIONS for one in offered)
         twin = twin_of(version) if compares_files and data is None else None
         here, there = proposed_names(version, twin) if twin else ("", "")
@@ -189,15 +199,31 @@ class EvaluationForm(forms.Form):
         some["other_version"].queryset = others(version)  # type: ignore[attr-defined]
         some["raters"].queryset = raters  # type: ignore[attr-defined]
         some["stratify_by"].choices = [  # type: ignore[attr-defined]
-            ("", _("no field")),
+            ("", _("not stratified")),
             *((field, field) for field in fields),
         ]
+        if about is not None:
+            self._ask_for_answers(about)
         self.offered = {one.code: one for one in offered}
         if any(one.responses > version.valid_rows for one in candidates):
             some["candidates"].help_text = _(
-                "Some gave several answers to a row: one at a time, each of them is rated; side by side, the first "
-                "answers are compared."
+                "Some candidates have several answers per row. One at a time, each is rated; side "
+                "by side, the first ones are compared."
             )
+
+    def _ask_for_answers(self, about: Run) -> None:
+        """Of a run its answers are drawn, not rows."""
+        size, strata = self.fields["sample_size"], self.fields["stratify_by"]
+        judged = about.total // max(1, about.metrics.count())
+        size.label, size.required = _("Number of answers"), True
+        size.help_text = _(
+            "Drawn at random from all %(n)s judged answers, an equal share of each candidate's."
+        ) % {"n": number(judged)}
+        self.initial["sample_size"] = min(judged, _ANSWERS_PROPOSED * about.run_candidates.count())
+        strata.label = _("Stratify by the score of")
+        strata.help_text = _("Low and high scores each get their share. The probabilities are kept.")
+        names = about.metrics.order_by("number").values_list("name", flat=True)
+        strata.choices = [("", _("nothing: purely at random")), *((name, name) for name in names)]  # type: ignore[attr-defined]
 
     def kind_boxes(self) -> list[tuple[Any, Offer]]:
         """Each way to choose, with what it means."""
@@ -264,6 +290,7 @@ class EvaluationForm(forms.Form):
             pairs_per_item=sent["pairs_per_item"] or 1,
             sample_size=sent["sample_size"],
             stratify_by=sent["stratify_by"],
+            about=self.about,
             seed=sent["seed"],
         )
 
@@ -324,7 +351,10 @@ class CriterionForm(forms.Form):
     """One criterion."""
 
     name = forms.CharField(
-        label=_("Criterion"), max_length=100, required=False, help_text=_("Empty: this one is left out.")
+        label=_("Criterion"),
+        max_length=100,
+        required=False,
+        help_text=_("Leave empty to remove this criterion."),
     )
     scale = forms.ChoiceField(label=_("Scale"), choices=list(SCALES.items()))
     categories = forms.CharField(
@@ -332,16 +362,16 @@ class CriterionForm(forms.Form):
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("One on each line; only for the scale of categories."),
+        help_text=_("One per line; only for the categories scale."),
     )
-    both_bad = forms.BooleanField(label=_("“Both bad” may be said"), required=False)
+    both_bad = forms.BooleanField(label=_("Allow “Both bad”"), required=False)
     required = forms.BooleanField(label=_("Required"), required=False)
     guideline = forms.CharField(
         label=_("Guideline"),
         required=False,
         max_length=50_000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("Markdown: when to give what. Raters open it by a key."),
+        help_text=_("Markdown. When to choose which value; raters open it with G."),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -349,9 +379,7 @@ class CriterionForm(forms.Form):
         names = [line.strip() for line in str(sent.get("categories", "")).splitlines() if line.strip()]
         sent["categories"] = list(dict.fromkeys(names))
         if sent.get("scale") == "categories" and not 2 <= len(sent["categories"]) <= MOST_CATEGORIES:
-            self.add_error(
-                "categories", gettext("Name two categories at least and fifty at most, one on each line.")
-            )
+            self.add_error("categories", gettext("Enter 2 to 50 categories, one per line."))
         return sent
 
     def criterion(self) -> Criterion:
@@ -372,8 +400,13 @@ CriteriaForms = forms.formset_factory(
 )
 
 
-def proposed_criteria(compares: bool) -> list[dict[str, Any]]:
+def proposed_criteria(compares: bool, about: Run | None = None) -> list[dict[str, Any]]:
     """What an empty form begins with."""
+    if about is not None:
+        return [
+            {"name": one.name, "scale": one.scale, "required": True, "categories": "\n".join(one.categories)}
+            for one in criteria_of_run(about)
+        ]
     if compares:
         return [{"name": gettext("Preference"), "scale": "steps", "both_bad": True, "required": True}]
     return [{"name": gettext("Quality"), "scale": "five", "required": True}]

@@ -25,15 +25,15 @@ class Scheme(models.TextChoices):
 
     NONE = "", _("none")
     EVERY_PAIR = "every_pair", _("every pair of candidates")
-    BALANCED = "balanced", _("some pairs an item, every candidate equally often")
-    BASELINE = "baseline", _("each candidate beside a baseline")
+    BALANCED = "balanced", _("some pairs per row, balanced")
+    BASELINE = "baseline", _("each candidate vs. a baseline")
     REFERENCE = "reference", _("reference vs. answer")
     VERSIONS = "versions", _("two legacy files")
 
 
 class Order(models.TextChoices):
-    RANDOM = "random", _("at random")
-    NEED = "need", _("those that lack most ratings first")
+    RANDOM = "random", _("random")
+    NEED = "need", _("fewest ratings first")
 
 
 class Evaluation(models.Model):
@@ -43,6 +43,13 @@ class Evaluation(models.Model):
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="evaluation")
+    about_run = models.ForeignKey(
+        Run,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="evaluations",
+        help_text="whose answers were drawn for people: its report counts their verdicts too",
+    )
     opens_as = models.CharField(max_length=12, choices=OpensAs.choices, default=OpensAs.SINGLE)
     scheme = models.CharField(max_length=12, choices=Scheme.choices, blank=True, default="")
     pairs_per_item = models.PositiveSmallIntegerField(null=True)
@@ -131,11 +138,11 @@ class EvaluationRater(models.Model):
 
 
 class AssignmentState(models.TextChoices):
-    LEASED = "leased", _("being rated")
+    LEASED = "leased", _("in progress")
     GIVEN = "given", _("rated")
     SKIPPED = "skipped", _("skipped")
-    RELEASED = "released", _("given back")
-    TAKEN_AWAY = "taken", _("taken away")
+    RELEASED = "released", _("released")
+    TAKEN_AWAY = "taken", _("reassigned")
 
 
 class Assignment(models.Model):
@@ -179,6 +186,14 @@ class RatingKind(models.TextChoices):
     UNDO = "undo", _("undo")
 
 
+class SkipReason(models.TextChoices):
+    UNCLEAR = "unclear", _("The question is unclear")
+    NO_KNOWLEDGE = "no_knowledge", _("I know too little about this")
+    BROKEN = "broken", _("Something is broken or unreadable")
+    OFFENSIVE = "offensive", _("I prefer not to read this")
+    OTHER = "other", _("Another reason (explain in the comment)")
+
+
 class Rating(models.Model):
     """What a rater did with an item. Appended, never changed; `key` is the client's, so a double submit makes one."""
 
@@ -203,7 +218,6 @@ class Rating(models.Model):
     came_with = models.ForeignKey(
         "RatingsImport", on_delete=models.SET_NULL, null=True, related_name="ratings", help_text="the file"
     )
-    first_position = models.PositiveIntegerField(null=True, help_text="of its judgements in the run")
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -221,10 +235,10 @@ class Rating(models.Model):
 
 class ImportState(models.TextChoices):
     WAITING = "waiting", _("waiting")
-    READING = "reading", _("being taken in")
-    UNDOING = "undoing", _("being taken back")
-    DONE = "done", _("taken in")
-    UNDONE = "undone", _("not taken in")
+    READING = "reading", _("importing")
+    UNDOING = "undoing", _("undoing import")
+    DONE = "done", _("imported")
+    UNDONE = "undone", _("not imported")
 
 
 class RatingsImport(models.Model):

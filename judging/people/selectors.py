@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 
 from evalsite.accounts.models import Membership, Project, Role, User
-from judging.people.looking import seen_open
-from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
+from judging.core.people.criteria import Criterion
+from judging.people.item_view import Shown, shown_in
+from judging.people.labels import value_label, values_of
+from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
+from judging.runs.models import Judgement, Run
 
 PER_PAGE = 50
 
@@ -94,3 +98,163 @@ def _which(found: QuerySet[Item], which: str) -> QuerySet[Item]:
     if which == "skipped":
         return found.filter(assignments__state=AssignmentState.SKIPPED)
     return usual
+
+
+_PACE_OVER = 20
+"""The last so many verdicts tell the pace."""
+
+
+def evaluations_of(run: Run) -> list[Evaluation]:
+    """The human evaluations that a run's report counts, oldest first: itself, or those organised from its answers."""
+    mine = Q(run=run) if run.by_people else Q(about_run=run)
+    return list(Evaluation.objects.filter(mine).select_related("run").order_by("pk"))
+
+
+def rater_names(evaluations: Sequence[Evaluation]) -> dict[int, str]:
+    """{user: what a report calls the rater}; no two alike, though every evaluation counts its raters from R1."""
+    names: dict[int, str] = {}
+    found = EvaluationRater.objects.filter(evaluation__in=evaluations).order_by("pk")
+    for user, pseudonym in found.values_list("user", "pseudonym"):
+        taken = set(names.values())
+        free = (f"R{number}" for number in range(1, len(taken) + 2) if f"R{number}" not in taken)
+        names.setdefault(user, pseudonym if pseudonym not in taken else next(free))
+    return names
+
+
+def criteria_of(evaluation: Evaluation) -> dict[int, Criterion]:
+    """The criteria by their numbers, from 0."""
+    metrics = evaluation.run.metrics.order_by("number").values_list("number", "definition")
+    return {number: Criterion.from_json(text) for number, text in metrics}
+
+
+def mine(
+    *, evaluation: Evaluation, user: User, before: int | None = None, limit: int = 20
+) -> tuple[list[Assignment], int | None]:
+    """A rater's earlier items (rated or skipped), newest first, and the `before` of the next page (None: no more)."""
+    handled = (AssignmentState.GIVEN, AssignmentState.SKIPPED)
+    found = Assignment.objects.filter(rater__evaluation=evaluation, rater__user=user, state__in=handled)
+    if before is not None:
+        found = found.filter(place__lt=before)
+    parts = ("item__row", "item__response", "item__other_response", "rating", "rater")
+    page = list(found.select_related(*parts).order_by("-place")[: limit + 1])
+    return page[:limit], page[limit - 1].place if len(page) > limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A rater's own way through: items done, skipped and left for this rater; `seconds_each` of active time of late.
+
+    `all_given` of `all_needed`: verdicts of everybody.
+    """
+
+    done: int
+    skipped: int
+    left: int
+    seconds_each: float | None
+    all_given: int
+    all_needed: int
+
+    @property
+    def total(self) -> int:
+        return self.done + self.left
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.seconds_each is None else self.seconds_each * self.left
+
+
+def progress(*, evaluation: Evaluation, user: User) -> Progress:
+    """How far a rater is. What is left is the most that may come: others may take of it."""
+    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user).first()
+    whole = Item.objects.filter(evaluation=evaluation, needed__gt=0).aggregate(
+        given=Sum("given"), needed=Sum("needed"), open=Count("pk", filter=Q(free__gt=0))
+    )
+    given, needed = whole["given"] or 0, whole["needed"] or 0
+    if rater is None:
+        return Progress(0, 0, 0, None, given, needed)
+    own = Assignment.objects.filter(rater=rater)
+    counted = own.aggregate(**{state: Count("pk", filter=Q(state=state)) for state in AssignmentState.values})
+    left = counted["leased"] + whole["open"] - seen_open(rater) + _repeats_to_come(rater)
+    return Progress(counted["given"], counted["skipped"], left, pace(rater), given, needed)
+
+
+def seen_open(rater: EvaluationRater) -> int:
+    """Items with a free seat that are not for this rater any more; counted from the own ones, which are few."""
+    own = Assignment.objects.filter(rater=rater, item__free__gt=0)
+    return own.exclude(state=AssignmentState.RELEASED).count()
+
+
+def _repeats_to_come(rater: EvaluationRater) -> int:
+    own = Assignment.objects.filter(rater=rater)
+    given = own.filter(state=AssignmentState.GIVEN, item__repeats__isnull=False)
+    had = own.filter(item__repeat_of__isnull=False).exclude(state=AssignmentState.RELEASED)
+    return max(0, given.count() - had.count())
+
+
+def pace(rater: EvaluationRater) -> float | None:
+    """Mean seconds of active time of the last verdicts; None before the first."""
+    given = Assignment.objects.filter(rater=rater, state=AssignmentState.GIVEN, seconds__gt=0)
+    times = list(given.order_by("-place").values_list("seconds", flat=True)[:_PACE_OVER])
+    return sum(times) / len(times) if times else None
+
+
+MOST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One person's verdict (or, without a pseudonym, an adjudicator's decision): [(criterion, value)], the comment."""
+
+    evaluation: Evaluation
+    item: Item
+    pseudonym: str
+    told: list[tuple[str, str]]
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An item as its raters saw it, the judged answer on the left, with the names that they did not see."""
+
+    shown: Shown
+    names: list[str]
+
+
+def seen_by_people(judgement: Judgement) -> Seen | None:
+    """What a person's judgement is about."""
+    parts = ("evaluation__run__version", "evaluation__other_version", "row")
+    known = Item.objects.select_related(*parts, "response__candidate", "other_response__candidate")
+    about = {"response": judgement.response_id, "other_response": judgement.other_response_id}
+    item = known.filter(evaluation__run=judgement.run_id, **about).first()
+    if item is None:
+        return None
+    names = [one.candidate.name for one in (item.response, item.other_response) if one]
+    return Seen(shown_in(item.evaluation, item, 1, with_reference=not item.rates_reference), names)
+
+
+def said_of(response_id: int) -> list[Said]:
+    """All that counts of what people said of an answer, alone or beside another; decisions on differences last."""
+    about = Item.objects.filter(Q(response=response_id) | Q(other_response=response_id), needed__gt=0)
+    items = list(about.values_list("pk", flat=True)[:MOST])
+    if not items:
+        return []
+    given = Assignment.objects.filter(item__in=items, state=AssignmentState.GIVEN, rating__isnull=False)
+    parts = ("item__evaluation__run", "item__response__candidate", "item__other_response__candidate")
+    found = [
+        _said(one.item, one.rater.pseudonym, one.rating.values, one.rating.comment)
+        for one in given.select_related("rater", "rating", *parts).order_by("pk")[:MOST]
+        if one.rating
+    ]
+    decided = Adjudication.objects.filter(item__in=items).select_related(*parts).order_by("pk")[:MOST]
+    return found + [_said(one.item, "", one.values, one.reason) for one in decided]
+
+
+def _said(item: Item, pseudonym: str, values: str, comment: str) -> Said:
+    criteria = criteria_of(item.evaluation)
+    names = [one.candidate.name for one in (item.response, item.other_response) if one]
+    told = [
+        (criteria[number].name, value_label(criteria[number], value, names))
+        for number, value in sorted(values_of(values).items())
+        if number in criteria
+    ]
+    return Said(item.evaluation, item, pseudonym, told, comment)

@@ -1,33 +1,54 @@
-"""The addresses of human evaluations for those who organise and adjudicate, below /p/<project>/evaluations/."""
+"""Addresses: `organisers` below /p/<project>/evaluations/, `raters` below …/rating/, `desk` below …/desk/<evaluation>/
+(numbers only, since raters see them)."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from judging.people.views import adjudicating, gilding, making, organising, transfer
+from judging.people.views import adjudication, evaluations, gold, new, transfer
+from judging.people.views import desk as rate
 
-app_name = "people"
+organisers = (
+    [
+        path("", evaluations.evaluations, name="list"),
+        path("new/", new.new, name="new"),
+        path("<int:pk>/", evaluations.detail, name="detail"),
+        path("<int:pk>/close/", evaluations.close, name="close"),
+        path("<int:pk>/reopen/", evaluations.reopen, name="reopen"),
+        path("<int:pk>/archive/", evaluations.archive, name="archive"),
+        path("<int:pk>/restore/", evaluations.restore, name="restore"),
+        path("<int:pk>/sides/", evaluations.rename_sides, name="rename_sides"),
+        path("<int:pk>/raters/add/", evaluations.add_raters, name="add_raters"),
+        path("<int:pk>/raters/<int:rater>/leave/", evaluations.leave, name="leave"),
+        path("<int:pk>/items/", evaluations.items, name="items"),
+        path("<int:pk>/items/<int:number>/", evaluations.item, name="item"),
+        path("<int:pk>/items/<int:number>/reassign/", evaluations.reassign, name="reassign"),
+        path("<int:pk>/items/<int:number>/gold/", gold.use_as_gold, name="use_as_gold"),
+        path("<int:pk>/gold/", gold.gold, name="gold"),
+        path("<int:pk>/differences/", adjudication.inbox, name="inbox"),
+        path("<int:pk>/differences/<int:number>/", adjudication.item, name="adjudicate"),
+        path("<int:pk>/ratings.<str:form>", transfer.export, name="export"),
+        path("<int:pk>/import/", transfer.import_ratings, name="import"),
+        path("<int:pk>/import/<int:number>/", transfer.imported, name="imported"),
+        path("<int:pk>/import/<int:number>/stop/", transfer.stop, name="stop_import"),
+    ],
+    "people",
+)
 
-urlpatterns = [
-    path("", organising.evaluations, name="list"),
-    path("new/", making.new, name="new"),
-    path("<int:pk>/", organising.detail, name="detail"),
-    path("<int:pk>/close/", organising.close, name="close"),
-    path("<int:pk>/reopen/", organising.reopen, name="reopen"),
-    path("<int:pk>/archive/", organising.archive, name="archive"),
-    path("<int:pk>/restore/", organising.restore, name="restore"),
-    path("<int:pk>/sides/", organising.rename_sides, name="rename_sides"),
-    path("<int:pk>/raters/add/", organising.add_raters, name="add_raters"),
-    path("<int:pk>/raters/<int:rater>/leave/", organising.leave, name="leave"),
-    path("<int:pk>/items/", organising.items, name="items"),
-    path("<int:pk>/items/<int:number>/", organising.item, name="item"),
-    path("<int:pk>/items/<int:number>/reassign/", organising.reassign, name="reassign"),
-    path("<int:pk>/items/<int:number>/gold/", gilding.gild, name="gild"),
-    path("<int:pk>/gold/", gilding.gold, name="gold"),
-    path("<int:pk>/differences/", adjudicating.inbox, name="inbox"),
-    path("<int:pk>/differences/<int:number>/", adjudicating.item, name="adjudicate"),
-    path("<int:pk>/ratings.<str:form>", transfer.export, name="export"),
-    path("<int:pk>/import/", transfer.take_in, name="import"),
-    path("<int:pk>/import/<int:number>/", transfer.taken_in, name="taken_in"),
-    path("<int:pk>/import/<int:number>/stop/", transfer.stop, name="stop_import"),
-]
+raters = ([path("", evaluations.queue, name="queue")], "rating")
+
+desk = (
+    [
+        path("", rate.page, name="page"),
+        path("items/", rate.items, name="items"),
+        path("give-back/", rate.give_back, name="give_back"),
+        path("mine/", rate.mine, name="mine"),
+        path("undo/", rate.undo, name="undo"),
+        path("<int:assignment_pk>/", rate.item, name="item"),
+        path("<int:assignment_pk>/verdict/", rate.verdict, name="verdict"),
+        path("<int:assignment_pk>/skip/", rate.skip, name="skip"),
+        path("<int:assignment_pk>/draft/", rate.draft, name="draft"),
+        path("<int:assignment_pk>/difference/", rate.difference, name="difference"),
+    ],
+    "desk",
+)

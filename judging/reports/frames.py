@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,7 +28,8 @@ from judging.core.statistics.frame import (
 )
 from judging.core.statistics.style import answer_features
 from judging.core.values import SCORED, Outcome, outcome_of_value
-from judging.people.models import Adjudication, EvaluationRater, Item
+from judging.people.models import Adjudication, Item
+from judging.people.selectors import evaluations_of, rater_names
 from judging.reports import selectors
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
 
@@ -50,19 +51,22 @@ Definitions = dict[int, MetricDefinition]
 _verdicts = msgspec.json.Decoder(list[Said]).decode
 
 
-def run_frame(run: Run, people: Iterable[Run] = ()) -> DataFrame:
+def run_frame(run: Run) -> DataFrame:
     """The run's current judgements with the values in force, as `core.statistics.frame` describes, the verdicts behind
-    them, and those of human evaluations (`people`, their runs) on the same answers, whose criteria are matched with the
-    run's metrics by name. A million take some 150 MB."""
-    definitions, evaluations = selectors.definitions_of(run), list(people)
-    names = _names([run, *evaluations])
+    them, and those of the human evaluations of its answers, whose criteria are matched with the run's metrics by name.
+    A million take some 150 MB."""
+    definitions, evaluations = selectors.definitions_of(run), evaluations_of(run)
+    raters, others = rater_names(evaluations), [one.run for one in evaluations if one.run_id != run.pk]
+    names = _names([run, *others])
     metrics = {key: selectors.scaled(one) for key, one in definitions.items()}
     by_name = {metric.name: metric for metric in metrics.values()}
-    verdicts = list(_verdicts_of(run, definitions))
-    for each in evaluations:
-        verdicts += _verdicts_of(each, selectors.definitions_of(each))
+    verdicts = list(_verdicts_of(run, definitions, raters))
+    for each in others:
+        verdicts += _verdicts_of(each, selectors.definitions_of(each), raters)
     candidates = {one: one for one in names}
     known = [one for one in verdicts if one.metric in by_name and one.candidate in candidates]
+    if len(evaluations) > 1:
+        known = _newest(known)
     frames = [verdict_frame(known, by_name, candidates)]
     if run.kind not in (PEOPLE, IMPORTED):
         frames.insert(0, _own(run, definitions, names))
@@ -121,18 +125,26 @@ def _with_overrides(run: Run, frame: DataFrame) -> DataFrame:
     )
 
 
-def _verdicts_of(run: Run, definitions: Definitions) -> Iterator[Verdict]:
+def _newest(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Of a person who said something of an answer in two evaluations, what was said in the newer one."""
+    found: dict[tuple[Any, ...], Verdict] = {}
+    for one in verdicts:
+        about = (one.metric, one.candidate, one.row, one.response, one.other, one.other_response)
+        found[*about, one.by, one.source, one.repeat, one.order, one.main] = one
+    return list(found.values())
+
+
+def _verdicts_of(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[Verdict]:
     """Verdicts that are rows of their own: people's, imported ones, and single ones behind a run's judgements."""
     if run.kind in (PEOPLE, IMPORTED):
-        yield from _given(run, definitions)
+        yield from _given(run, definitions, raters)
         yield from _adjudicated(run)
     else:
         yield from _single(run, definitions)
         yield from _overridden(run, definitions)
 
 
-def _given(run: Run, definitions: Definitions) -> Iterator[Verdict]:
-    raters = dict(EvaluationRater.objects.filter(evaluation__run=run).values_list("user_id", "pseudonym"))
+def _given(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[Verdict]:
     authors = {one.name: author_of(one) for one in definitions.values()}
     found = Judgement.objects.filter(run=run, current=True).order_by("position")
     for values in found.values_list(*_PARTS).iterator(BATCH):
@@ -156,7 +168,9 @@ def _given(run: Run, definitions: Definitions) -> Iterator[Verdict]:
         )
 
 
-def _author(given: dict[str, Any], raters: dict[int, str], authors: dict[str, Author]) -> tuple[str, Source]:
+def _author(
+    given: dict[str, Any], raters: Mapping[int, str], authors: dict[str, Author]
+) -> tuple[str, Source]:
     """Who gave a verdict; a rater goes by the pseudonym, a reviewer's value is the reviewer's."""
     if given["override_value"] is not None and given["rater_id"] is None:
         return "override", "override"

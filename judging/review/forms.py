@@ -168,12 +168,15 @@ class OverrideForm(forms.Form):
         self.numbers = any(not isinstance(one, bool | str) for one in values) or not (
             self.bools or self.texts
         )
+        self.bounded = (least, most) != (-LARGEST, LARGEST)
         said = {"least": f"{least:g}", "most": f"{most:g}", "values": " · ".join(self.choices)}
         self.fields["value"].help_text = self._help() % said
 
     def _help(self) -> str:
         if self.choices:
             return gettext("One of: %(values)s.")
+        if not self.bounded and not self.bools and not self.texts:
+            return gettext("A number.")
         if self.texts:
             return (
                 gettext("A category, or a number from %(least)s to %(most)s.")

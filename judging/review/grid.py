@@ -10,7 +10,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.review.places import Place, nearest
 from judging.review.selectors import answer_text, flag_names
 from judging.review.telling import shown_json
-from judging.runs.export import data_of
+from judging.runs.export.records import data_of
 from judging.runs.filters import Filters
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
 from judging.runs.rerun.reparse import definition_now

@@ -13,8 +13,8 @@ from judging.core.values import Value
 from judging.review.forms import FLAGS
 from judging.review.places import Place, nearest, place_of
 from judging.review.telling import shown_json
-from judging.runs.export import data_of
-from judging.runs.filters import Filters, matching
+from judging.runs.export.records import data_of
+from judging.runs.filters import BY_METRICS, BY_SOURCES, Filters, matching
 from judging.runs.models import Judgement, JudgementState, JudgeReply, Override, Run
 from judging.runs.overrides import attempts_of, history_of
 
@@ -25,7 +25,7 @@ _LINE_FIELDS = (
     "position", "run", "state", "value", "score", "reason", "detail", "flags", "seconds", "attempt", "current",
     "state_in_force", "value_in_force", "score_in_force", "override_value",
     "row__line", "row__raw", "response__number", "response__raw", "candidate__name", "run_metric__name",
-    "other_response__number", "other_response__candidate__name",
+    "other_response__number", "other_response__candidate__name", "source__kind", "source__name", "repeat",
 )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def page(run: Run, filters: Filters, *, after: Place | None = None, before: Plac
 
 def lines_of(run: Run, ids: Sequence[int]) -> list[Line]:
     """The judgements with these ids as lines, in this order."""
-    joined = ("row", "response", "candidate", "run_metric", "other_response__candidate")
+    joined = ("row", "response", "candidate", "run_metric", "other_response__candidate", "source")
     parts = Judgement.objects.select_related(*joined).only(*_LINE_FIELDS)
     found = parts.in_bulk(ids)
     return [_line(run, found[pk]) for pk in ids]
@@ -161,7 +161,10 @@ def attempts(judgement: Judgement) -> QuerySet[Judgement]:
 
 def other_runs(judgement: Judgement, limit: int = 20) -> QuerySet[Judgement]:
     """What other runs, and other metrics of this one, say of the same response now."""
-    # The two nulls are those of the index that finds judgements by response.
-    others = Judgement.objects.by_metrics().filter(response=judgement.response_id, other_response=None)
-    others = others.filter(current=True).exclude(run_metric=judgement.run_metric_id)
-    return others.select_related("run", "run_metric").order_by("-pk")[:limit]
+    known = Judgement.objects.filter(response=judgement.response_id).order_by()
+    by_index = known.filter(BY_METRICS).values("pk").union(known.filter(BY_SOURCES).values("pk"), all=True)
+    others = Judgement.objects.filter(pk__in=by_index, current=True, other_response=None)
+    others = others.exclude(pk=judgement.pk)
+    if judgement.source_id is None:
+        others = others.exclude(run_metric=judgement.run_metric_id)
+    return others.select_related("run", "run_metric", "source").order_by("-pk")[:limit]

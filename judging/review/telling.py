@@ -13,13 +13,14 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.program import Reason
 from judging.messages import reason_sentence
 from judging.rule_messages import reason_sentence as rule_sentence
-from judging.runs import strict
-from judging.runs.export import (
+from judging.runs.export import json_export
+from judging.runs.export.records import (
     data_of,
+    judge_name,
     place_of,
-    reply_seen,
+    reply_record,
     rule_lines,
-    script_seen,
+    script_record,
     verdicts_by_place,
 )
 from judging.runs.models import Generation, Judgement, JudgeReply
@@ -147,7 +148,12 @@ def story_of(
         answer_fields_json=_others(
             response, _OF_EVERY_RESPONSE[:2] if response["tool_calls"] else _OF_EVERY_RESPONSE
         ),
-        asked=[_asked(one, metric, verdicts.get(place_of(one), {}), asked_for) for one in replies],
+        asked=[
+            _asked(
+                one, metric, verdicts.get(place_of(one), {}), _judge_name(judgement, one, metric, asked_for)
+            )
+            for one in replies
+        ],
         both=[
             Both(metric.judges[one["judge"]].name, shown(one["value"]), one["flip"])
             for (_, _, order), one in verdicts.items()
@@ -194,14 +200,12 @@ def _rules_failure(text: str) -> str:
     return rule_sentence(Reason(failure["reason"], failure["params"])) if failure else ""
 
 
-def _asked(
-    reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], rules: list[RuleLine]
-) -> Asked:
+def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], name: str) -> Asked:
     request = _loads(reply.request) or {}
     params = {name: value for name, value in request.items() if name != "messages"}
     return Asked(
         reply=reply,
-        name=_asked_name(reply, metric, rules),
+        name=name,
         repeat=0 if metric.rules else reply.repeat,
         messages=request.get("messages", []),
         params_json=_pretty(params),
@@ -211,14 +215,16 @@ def _asked(
         value=verdict.get("value"),
         reason=reason_sentence(verdict["reason"]) if verdict.get("reason") else "",
         error=reason_sentence(reply.error, reply.detail) if reply.error else "",
-        answered=reply_seen(reply) is not None,
+        answered=reply_record(reply) is not None,
         swapped=reply.swapped,
     )
 
 
-def _asked_name(reply: JudgeReply, metric: MetricDefinition, rules: list[RuleLine]) -> str:
-    """The judge model's name; of a rule program's question also the field that it was about."""
-    name = metric.judges[reply.judge].name
+def _judge_name(
+    judgement: Judgement, reply: JudgeReply, metric: MetricDefinition, rules: list[RuleLine]
+) -> str:
+    """Who gave a reply; of a rule program's question also the field that it was about."""
+    name = judge_name(judgement, reply, metric)
     if not metric.rules or reply.repeat >= len(rules):
         return name
     return f"{name} · {rules[reply.repeat].field}"
@@ -239,7 +245,7 @@ def _call(call: dict[str, Any]) -> Call:
 def _script(source: str, kept: str) -> Script | None:
     if not source:
         return None
-    seen = script_seen(kept)
+    seen = script_record(kept)
     changed = {side: _pretty(fields) for side, fields in seen["changed"].items() if fields}
     result = "" if seen["error"] else _pretty(seen["result"])
     code, _colon, detail = (seen["error"] or "").partition(": ")
@@ -267,7 +273,7 @@ def _others(fields: dict[str, Any], without: tuple[str, ...]) -> str:
 
 
 def _loads(text: str | None) -> Any:
-    return strict.loads(text) if text else None
+    return json_export.loads(text) if text else None
 
 
 def _pretty(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,23 +22,24 @@ from evalsite.access import May, signed_in
 from evalsite.templatetags.show import number
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
+from judging.core.results_file.verdicts import COMPARISONS
+from judging.core.values import Value
 from judging.markdown import Budget, html_of
-from judging.people.beside import said_of, seen_by_people
+from judging.people.selectors import said_of, seen_by_people
 from judging.review import selectors
-from judging.review.forms import FLAGS, FilterForm, OverrideForm, WithdrawForm
+from judging.review.forms import FLAGS, LARGEST, FilterForm, OverrideForm, WithdrawForm
 from judging.review.grid import grid_page
 from judging.review.places import place_from
 from judging.review.telling import shown_json, story_of
 from judging.runs.access import get_judgement, get_run
 from judging.runs.counts import MOST_COUNTED, counts_are_exact, counts_by_state
-from judging.runs.export import csv_lines, jsonl_lines
+from judging.runs.export.files import FORMS
 from judging.runs.filters import Filters
 from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
 from judging.runs.selectors import worker_missing
 
 TABS = ("rendered", "raw", "request", "reply", "script")
-DOWNLOADS = {"jsonl": (jsonl_lines, "application/x-ndjson"), "csv": (csv_lines, "text/csv; charset=utf-8")}
 
 
 @login_required
@@ -154,12 +155,13 @@ def _sort(filters: Filters, name: str) -> dict[str, str]:
 def export(request: HttpRequest, slug: str, pk: int, form: str) -> StreamingHttpResponse:
     """What the filter means, as a file, sent while it is made."""
     run = get_run(request, slug, pk)
-    if form not in DOWNLOADS:
+    if form not in FORMS:
         raise Http404
-    lines, kind = DOWNLOADS[form]
-    response = StreamingHttpResponse(lines(run, FilterForm(request.GET, run).filters), content_type=kind)
+    make, kind = FORMS[form]
+    response = StreamingHttpResponse(make(run, FilterForm(request.GET, run).filters), content_type=kind)
     name = re.sub(r"[^\w.-]+", "-", run.name).strip("-.") or str(run.pk)
-    response["Content-Disposition"] = content_disposition_header(True, f"{name}.{form}") or ""
+    ending = "results.jsonl" if form == "results" else form
+    response["Content-Disposition"] = content_disposition_header(True, f"{name}.{ending}") or ""
     return response
 
 
@@ -235,15 +237,22 @@ def _newest(history: list[Override]) -> int:
 
 def _override_form(found: Judgement, data: Any = None, *, seen: int = 0) -> OverrideForm:
     metric = MetricDefinition.from_json(found.definition)
-    choices = Criterion.from_json(found.definition).choices if found.run.by_people else ()
+    choices = _choices(found, metric)
     return OverrideForm(
         data,
-        least=metric.min_score,
-        most=metric.max_score,
+        least=metric.min_score if metric.scale_declared else -LARGEST,
+        most=metric.max_score if metric.scale_declared else LARGEST,
         values=() if choices else selectors.values_like(found),
         choices=choices,
         initial={"seen": seen},
     )
+
+
+def _choices(found: Judgement, metric: MetricDefinition) -> Sequence[Value]:
+    """The only values that it may have; none where it may have any of a kind."""
+    if found.run.by_people:
+        return Criterion.from_json(found.definition).choices
+    return COMPARISONS if metric.values == "comparison" else ()
 
 
 def _withdraw_form(data: Any = None, *, seen: int = 0) -> WithdrawForm:

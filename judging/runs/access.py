@@ -27,7 +27,7 @@ def get_judgement(
 ) -> Judgement:
     """A judgement with its row, response, candidate and metric. Raises Http404 or PermissionDenied."""
     run = get_run(request, slug, run_pk, may)
-    parts = ("row", "response", "candidate", "run_metric", "reading")
+    parts = ("row", "response", "candidate", "run_metric", "reading", "source")
     judgement = Judgement.objects.select_related(*parts).filter(run=run, pk=pk).first()
     if judgement is None:
         raise Http404

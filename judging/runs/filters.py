@@ -185,13 +185,21 @@ ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="", override_value__isnu
 
 
 def _of_row(run: Run, line: int) -> Q:
-    """By the row's responses, which have an index; raters' and imported ones have none, but few judgements."""
+    """By the row's responses, which have an index; a rater's judgement has none, and people's runs are small."""
     rows = Row.objects.filter(version=run.version_id, line=line).values("pk")
-    if not run.by_workers:
+    if run.by_people:
         return Q(row__in=rows)
-    responses = list(Response.objects.filter(row__in=rows).values_list("pk", flat=True))
-    judged = Judgement.objects.by_metrics().filter(response__in=responses, other_response=None)
+    of_reference = Q(row__version__dataset=run.version.dataset_id, row__version__number=0, row__line__in=rows)
+    responses = Response.objects.filter(Q(row__in=rows) | of_reference if run.imported else Q(row__in=rows))
+    judged = Judgement.objects.filter(
+        BY_SOURCES if run.imported else BY_METRICS, response__in=list(responses.values_list("pk", flat=True))
+    )
     return Q(pk__in=list(judged.values_list("pk", flat=True)))
+
+
+# The conditions of the indexes that find judgements by their responses: of imported runs, and of those of workers.
+BY_SOURCES = Q(source__isnull=False)
+BY_METRICS = Q(rater=None, source=None, other_response=None)
 
 
 def figures_of(run: Run, filters: Filters) -> list[Q]:

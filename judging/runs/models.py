@@ -26,6 +26,7 @@ IMPORTED = "imported"
 """The kind of a run whose judgements were made elsewhere and came in with a results file."""
 
 WITHOUT_WORKERS = (PEOPLE, IMPORTED)
+"""The kinds of runs that no worker judges."""
 
 
 class RunState(models.TextChoices):
@@ -141,8 +142,13 @@ class Run(models.Model):
 
     @property
     def by_workers(self) -> bool:
-        """Do workers make its judgements, so that models can be asked again?"""
+        """Do workers make its judgements, so that it can be steered, and judges asked again?"""
         return self.kind not in WITHOUT_WORKERS
+
+    @property
+    def imported(self) -> bool:
+        """Were its judgements made elsewhere?"""
+        return self.kind == IMPORTED
 
     @property
     def rests(self) -> bool:
@@ -256,13 +262,14 @@ class SourceKind(models.TextChoices):
     RULES = "rules", _("rules")
     SCRIPT = "script", _("script")
     COMBINED = "combined", _("several judges combined")
+    ADJUDICATOR = "adjudicator", _("adjudicator")
 
 
 class VerdictSource(models.Model):
     """Who made verdicts that were imported: a judge model, or a person who need not have an account here."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="verdict_sources")
-    kind = models.CharField(max_length=8, choices=SourceKind.choices)
+    kind = models.CharField(max_length=12, choices=SourceKind.choices)
     name = models.CharField(max_length=300)
 
     class Meta:
@@ -393,6 +400,16 @@ class Judgement(models.Model):
                 fields=["response", "run_metric", "other_response", "attempt"],
                 condition=Q(rater=None, source=None, other_response__isnull=False),
                 name="comparison_once",
+            ),
+            models.UniqueConstraint(
+                "response",
+                "run_metric",
+                "source",
+                "repeat",
+                Coalesce("other_response", 0),
+                Coalesce("shown_first", 0),
+                condition=Q(source__isnull=False),
+                name="imported_verdict_once",
             ),
             models.CheckConstraint(
                 name="judgement_value_or_reason",

@@ -19,8 +19,8 @@ from django.db.models import F, QuerySet
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
 from judging.core.values import Outcome, Value
+from judging.runs.json_storage import storable
 from judging.runs.models import Judgement, Override, Run, RunMetric
-from judging.runs.plain import storable
 
 
 class OverrideConflict(Exception):
@@ -39,7 +39,7 @@ def run_lock(run_id: int) -> Run:
 
 
 def attempts_of(judgement: Judgement) -> QuerySet[Judgement]:
-    """Every attempt of this metric, or rater, at this answer (or pair of answers) within the run."""
+    """Every attempt of this metric, rater or source at this answer (or pair of answers) within the run."""
     return Judgement.objects.filter(**_item(judgement))
 
 
@@ -56,7 +56,9 @@ def _item(judgement: Judgement) -> dict[str, Any]:
         "response": judgement.response_id,
         "other_response": judgement.other_response_id,
         "rater": judgement.rater_id,
-    }
+        "source": judgement.source_id,
+        "repeat": judgement.repeat,
+    } | ({"shown_first": judgement.shown_first} if judgement.source_id else {})
 
 
 def overridden_of(run_metric: RunMetric) -> QuerySet[Judgement]:
@@ -77,8 +79,9 @@ def in_force_of(judgements: Iterable[Judgement]) -> dict[int, Override]:
     return {pk: newest[key] for key, pk in overridden.items() if key in newest}
 
 
-def _key(judgement: Judgement) -> tuple[int, int, int | None, int | None]:
-    return judgement.run_metric_id, judgement.response_id, judgement.other_response_id, judgement.rater_id
+def _key(judgement: Judgement) -> tuple[Any, ...]:
+    named = _item(judgement)
+    return (named.pop("run_metric"), named.pop("response"), *named.values())
 
 
 @transaction.atomic

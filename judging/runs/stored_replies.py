@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from judging.core.results import Failure, JudgeCall, PreviousReplies, ScriptResult
-from judging.runs import strict
+from judging.runs.export import json_export
 from judging.runs.models import Judgement, JudgeReply
 
 
@@ -27,12 +27,12 @@ def judge_call(reply: JudgeReply) -> JudgeCall:
         "content": reply.content,
         "reasoning_content": reply.reasoning,
         "tool_calls": None,
-        **(strict.loads(reply.extra) if reply.extra else {}),
+        **(json_export.loads(reply.extra) if reply.extra else {}),
     }
     return JudgeCall(
         reply.judge,
         reply.repeat,
-        strict.loads(reply.request),
+        json_export.loads(reply.request),
         seen,
         Failure(reply.error, reply.detail) if reply.error else None,
         [],
@@ -45,6 +45,6 @@ def script_result(kept: str) -> ScriptResult | None:
     """From a judgement's `preprocess`; None where there was none."""
     if not kept:
         return None
-    fields: dict[str, Any] = strict.loads(kept)
+    fields: dict[str, Any] = json_export.loads(kept)
     failure = fields.pop("failure", None)
     return ScriptResult(**fields, failure=Failure(**failure) if failure else None)

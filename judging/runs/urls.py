@@ -6,10 +6,11 @@ from django.urls import path
 
 import judging.review.views as review
 from judging.comparison import views as comparison
-from judging.reports import board_views, share_views
+from judging.reports import board_views, people_result, share_views
 from judging.reports import views as reports
 from judging.runs import views
 from judging.runs.rerun import views as rerun
+from judging.runs.results_import import views as results_import
 
 app_name = "runs"
 
@@ -17,6 +18,10 @@ urlpatterns = [
     path("", views.runs, name="list"),
     path("new/", views.new, name="new"),
     path("leaderboard/", board_views.leaderboard, name="leaderboard"),
+    path("import/", results_import.new, name="import_results"),
+    path("import/<int:pk>/", results_import.detail, name="results_import"),
+    path("import/<int:pk>/confirm/", results_import.confirm, name="import_confirm"),
+    path("import/<int:pk>/discard/", results_import.discard, name="import_discard"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/pause/", views.pause, name="pause"),
     path("<int:pk>/resume/", views.resume, name="resume"),
@@ -37,6 +42,7 @@ urlpatterns = [
     path(
         "<int:pk>/compare/<int:other>/<int:first>/<int:second>/", comparison.compare_item, name="compare_item"
     ),
+    path("<int:pk>/people-result/", people_result.people_result, name="people_result"),
     path("<int:pk>/report/", reports.report, name="report"),
     path("<int:pk>/report/pair/", reports.pair, name="report_pair"),
     path("<int:pk>/report/links/", share_views.links, name="report_links"),

@@ -33,6 +33,7 @@ from judging.runs.filters import Filters
 from judging.runs.forms import RunForm, create_once, raise_budget_form
 from judging.runs.models import PEOPLE, JudgementState, Run
 from judging.runs.preflight import lint_notes, preflight, unproven_endpoints
+from judging.runs.results_import.selectors import imported_of
 from judging.runs.selectors import money_of
 from judging.sandbox_messages import localized
 
@@ -161,6 +162,8 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if run.ended and run.scored:
         context |= figures_context(run)
     context["metrics"] = selectors.frozen_metrics(run)
+    if run.imported:
+        context["imported"] = imported_of(run)
     context["candidates"] = [one.candidate for one in run.run_candidates.select_related("candidate")]
     return render(request, "runs/detail.html", context)
 

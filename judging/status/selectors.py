@@ -19,7 +19,7 @@ from evalsite.tasks.workers import QUEUES, backend, is_alive, obstacle
 from judging.core.judges.circuit_breaker import EndpointStatus
 from judging.endpoints import limiter
 from judging.endpoints.models import Endpoint, EndpointLoad
-from judging.runs.models import NOT_ENDED, PEOPLE, Generation, JudgeReply, Run, RunState
+from judging.runs.models import NOT_ENDED, WITHOUT_WORKERS, Generation, JudgeReply, Run, RunState
 
 REPLIES_LOOKED_AT = 1000
 LOW_DISK = 0.1  # share of a disk that must stay free
@@ -110,7 +110,11 @@ def queues() -> list[SeenQueue]:
 
 def runs_under_way() -> dict[str, int]:
     """How many runs of judge models and programs are in each state that is no end."""
-    states = Run.objects.filter(state__in=NOT_ENDED).exclude(kind=PEOPLE).values_list("state", flat=True)
+    states = (
+        Run.objects.filter(state__in=NOT_ENDED)
+        .exclude(kind__in=WITHOUT_WORKERS)
+        .values_list("state", flat=True)
+    )
     counts = dict.fromkeys(map(str, NOT_ENDED), 0)
     for state in states:
         counts[state] += 1

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from datasets.models import Response
 from evalsite.accounts.models import Project, Role, User
-from judging.people import desk
+from judging.people import assignments
 from judging.people.models import Adjudication
 from tests.browser.waiting import until
 from tests.conftest import member
@@ -26,7 +26,7 @@ def test_a_difference_is_decided_by_keyboard_with_the_form_in_sight(
     evaluation = make_evaluation(project, [rita, ravi], rows=1, overlap=2, criteria=[PREFERENCE, QUALITY])
     Response.objects.update(raw='{"content": "' + "A long answer. \\n\\n" * 200 + '"}')
     for user, said in ((rita, ("A>>B", 1)), (ravi, ("both_bad", 5))):
-        give(desk.claim(evaluation=evaluation, user=user)[0], *said)
+        give(assignments.claim(evaluation=evaluation, user=user)[0], *said)
     page = enter(bob, f"/p/physics/evaluations/{evaluation.run_id}/differences/1/")
     page.set_viewport_size({"width": width, "height": 800})
     button = page.get_by_role("button", name="Decide")

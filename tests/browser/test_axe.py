@@ -138,7 +138,16 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     shared = re.search(r"(/shared/[\w-]+/)", text)
     assert shared
     send(visitor, site, "/account/", {"token-name": "x", "token-days": "30"}, to="/account/tokens/")
-    return [faulty, second, second + "changes/v1/", attached, "/p/sample/metrics/2/compare/", *rated, link[1], shared[1]]
+    return [
+        faulty,
+        second,
+        second + "changes/v1/",
+        attached,
+        "/p/sample/metrics/2/compare/",
+        *rated,
+        link[1],
+        shared[1],
+    ]
 
 
 def evaluate(visitor: APIRequestContext, site: str) -> list[str]:

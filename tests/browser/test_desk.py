@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 from datasets.models import Row
 from evalsite.accounts.models import Project, Role, User
 from judging.people.models import Assignment, Evaluation, Rating
-from judging.people.running import evaluation_close
+from judging.people.organise import evaluation_close
 from judging.runs.models import Judgement
 from tests.browser.waiting import until
 from tests.conftest import member
@@ -416,7 +416,7 @@ def test_at_the_end_the_desk_says_so(desk: Callable[..., Page]) -> None:
     page = desk(rows=1)
     page.keyboard.press("3")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Nothing is left for you here")).to_be_visible()
+    expect(page.get_by_role("heading", name="You're done")).to_be_visible()
 
 
 def test_on_a_phone_the_answers_are_tabs_and_the_form_is_pinned(desk: Callable[..., Page]) -> None:

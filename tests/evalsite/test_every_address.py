@@ -21,9 +21,10 @@ from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
-from judging.people import desk
+from judging.people import assignments
 from judging.people.models import RatingsImport
 from judging.reports.sharing import report_link_create
+from judging.runs.results_import.models import ResultsImport
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
 from tests.judging.judged import a_judged_run
@@ -130,13 +131,13 @@ table(POST, "rita", "desk:verdict desk:skip desk:draft", superuser="404")
 table(
     GET,
     WORK,
-    "people:new people:gold people:import people:taken_in people:rename_sides",
+    "people:new people:gold people:import people:imported people:rename_sides",
 )
 table(
     POST,
     WORK,
     "people:close people:reopen people:archive people:restore people:add_raters people:leave people:reassign "
-    "people:gild people:stop_import",
+    "people:use_as_gold people:stop_import",
 )
 table(GET, READ, "people:list people:detail people:items people:item people:export")
 table(GET, REVIEW, "people:inbox people:adjudicate")
@@ -144,10 +145,20 @@ table(
     GET,
     READ,
     "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file "
-    "runs:compare runs:compare_item runs:items runs:answer runs:panel runs:leaderboard",
+    "runs:people_result runs:leaderboard "
+    "runs:compare runs:compare_item runs:items runs:answer runs:panel",
 )
-table(GET, WORK, "runs:new runs:read_again runs:judge_again runs:report_links")
-table(POST, WORK, "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers runs:report_revoke_link")
+table(
+    GET,
+    WORK,
+    "runs:new runs:read_again runs:judge_again runs:import_results runs:results_import runs:report_links",
+)
+table(
+    POST,
+    WORK,
+    "runs:pause runs:resume runs:cancel runs:retry runs:keep_answers runs:import_confirm runs:import_discard "
+    "runs:report_revoke_link",
+)
 table(POST, REVIEW, "runs:override runs:withdraw")
 
 
@@ -182,12 +193,15 @@ def places(
     files = make_evaluation(
         project, version=here, scheme="versions", choice={"candidates": (), "other_version": there}
     )
-    first, second = desk.claim(evaluation=evaluation, user=rita, count=2)
+    first, second = assignments.claim(evaluation=evaluation, user=rita, count=2)
     give(first, "A>B")
-    (other,) = desk.claim(evaluation=evaluation, user=cast["adam"], count=1)
+    (other,) = assignments.claim(evaluation=evaluation, user=cast["adam"], count=1)
     give(other, "B>A")
     imported = RatingsImport.objects.create(
         evaluation=evaluation, file_name="x", stored_as="x", size=1, created_by=alice
+    )
+    results = ResultsImport.objects.create(
+        project=project, version=version, name="x", file_name="x", stored_as="x", size=1
     )
     token, _secret = token_create(user=rita, name="x", days=None)
     invitation, secret = invitation_create(
@@ -208,13 +222,17 @@ def places(
         "metrics": {"metric": metric.pk, "number": 1, "page": "prompts"},
         "people:rename_sides": {"pk": files.run_id},
         "people:reassign": {"number": second.item.number, "fields": {"assignment": second.pk}},
-        "people:taken_in": {"number": imported.pk},
+        "people:imported": {"number": imported.pk},
         "people:stop_import": {"number": imported.pk},
         "people": {"pk": evaluation.run_id, "number": 1, "rater": first.rater_id, "form": "jsonl"},
         "desk": {"pk": evaluation.run_id, "assignment_pk": second.pk},
         "reports:shared": {"secret": report_secret},
         "runs:report_revoke_link": {"link_pk": link.pk},
         "runs:export": {"form": "jsonl"},
+        **{
+            f"runs:{name}": {"pk": results.pk}
+            for name in ("results_import", "import_confirm", "import_discard")
+        },
         "runs:report_pair": {"fields": {"metric": "quality", "a": "alpha", "b": "beta"}},
         "runs": {
             "pk": run.pk,

@@ -16,9 +16,9 @@ from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.metrics.editor.samples import choose_sample
 from judging.metrics.lint import answers_of
-from judging.people import desk
-from judging.people.showing import shown_to
-from judging.runs.export import records
+from judging.people import assignments
+from judging.people.item_view import shown_to
+from judging.runs.export.records import records
 from judging.runs.models import Judgement, Run
 from judging.runs.worker import run_worker
 from tests.conftest import ClientOf
@@ -80,7 +80,7 @@ def test_a_rater_sees_one_answer_in_its_own_conversation(
     beta = list(version.candidates.filter(name="beta"))
     choice = {"candidates": beta}
     evaluation = make_evaluation(project, [rita], version=version, side_by_side=False, choice=choice)
-    (held,) = desk.claim(evaluation=evaluation, user=rita, count=1)
+    (held,) = assignments.claim(evaluation=evaluation, user=rita, count=1)
     assert [one["content"] for one in shown_to(held).messages] == ["one?", "mine", "two?"]
 
 
@@ -88,7 +88,7 @@ def test_a_rater_sees_two_answers_each_in_its_own_conversation(
     project: Project, version: Version, rita: User
 ) -> None:
     evaluation = make_evaluation(project, [rita], version=version)
-    (held,) = desk.claim(evaluation=evaluation, user=rita, count=1)
+    (held,) = assignments.claim(evaluation=evaluation, user=rita, count=1)
     seen = shown_to(held)
     assert [one["content"] for one in seen.messages] == ["one?"]
     sides = {side.content: side.before[0]["content"] for side in (seen.left, seen.right) if side}

@@ -76,3 +76,18 @@ def test_figures_stay_as_they_were_but_for_an_override_that_judging_again_had_dr
     old, new = (document["candidates"][OVERRIDDEN][METRIC] for document in (before, after))
     assert new["overridden"] == old["overridden"] + 1
     assert new["mean"] == pytest.approx(old["mean"] - (10 - 1) / old["items"])  # judged 10, overridden with 1
+
+
+OF_RATERS = """
+import json
+from judging.models import Judgement
+said = Judgement.objects.exclude(rater=None).select_related("rating__rater", "run_metric")
+own = [one.rating.rater.user_id == one.rater_id and one.rating.attempt == one.attempt for one in said]
+values = [json.loads(one.rating.values).get(str(one.run_metric.number)) for one in said]
+print(len(said) > 0, all(own), values == [one.value and json.loads(one.value) for one in said])
+"""
+
+
+def test_a_raters_judgements_belong_to_the_rating_that_made_them(first_release: dict[str, str]) -> None:
+    output(first_release, "migrate")
+    assert output(first_release, "shell", "--no-imports", "-c", OF_RATERS).split() == ["True"] * 3

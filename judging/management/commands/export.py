@@ -9,27 +9,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging.reports.labels import left_out_sentences
 from judging.reports.services import left_out
-from judging.runs import export
+from judging.runs.export.files import FORMS, write_lines
 from judging.runs.filters import ATTEMPTS, CURRENT, Filters
-from judging.runs.models import Run
-from judging.runs.parquet_file import write_parquet
 from judging.runs.selectors import run_called
-from judging.runs.sheet import write_xlsx
-
-
-def write_csv(run: Run, path: Path, filters: Filters) -> None:
-    export.write_lines(export.csv_lines(run, filters), path)
-
-
-WRITERS = {"jsonl": export.write_jsonl, "csv": write_csv, "xlsx": write_xlsx, "parquet": write_parquet}
 
 
 class Command(BaseCommand):
-    help = "Write every judgement of a run with what led to it."
+    help = "Write every judgement of a run with what led to it, or (results) its verdicts as a results file."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", help="its name or its number")
-        parser.add_argument("--format", choices=WRITERS, default="jsonl")
+        parser.add_argument("--format", choices=FORMS, default="jsonl")
         parser.add_argument(
             "--attempts", choices=ATTEMPTS, default=CURRENT, help="the newest of each, or others"
         )
@@ -39,8 +29,9 @@ class Command(BaseCommand):
         found = run_called(run)
         if found is None:
             raise CommandError(f"There is no run called {run} in this DATA_DIR.", returncode=2)
+        make, _type = FORMS[options["format"]]
         try:
-            WRITERS[options["format"]](found, out, Filters(attempts=options["attempts"]))
+            write_lines(make(found, Filters(attempts=options["attempts"])), out)
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error.strerror}.", returncode=2) from None
         for sentence in left_out_sentences(left_out(found)):

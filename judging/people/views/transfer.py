@@ -18,10 +18,10 @@ from evalsite.tasks import workers
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.rating_lines import BadLine
 from judging.people.access import get_evaluation
-from judging.people.exporting import csv_lines, jsonl_lines
-from judging.people.importing import MOST_BYTES, import_begin, import_stop
-from judging.people.messages import bad_line_sentence, import_problem
+from judging.people.labels import bad_line_sentence, import_problem
 from judging.people.models import Evaluation
+from judging.people.rating_export import csv_lines, jsonl_lines
+from judging.people.rating_import import MOST_BYTES, import_begin, import_stop
 
 _TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 _SHOWN = 20
@@ -44,15 +44,15 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseB
 
 @upload_page
 @login_required
-def take_in(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def import_ratings(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Ratings from a file, and what came of earlier ones."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     allow(request, MOST_BYTES, file_too_large(MOST_BYTES))
-    return _take_in(request, evaluation)
+    return _import(request, evaluation)
 
 
 @csrf_protect
-def _take_in(request: HttpRequest, evaluation: Evaluation) -> HttpResponse:
+def _import(request: HttpRequest, evaluation: Evaluation) -> HttpResponse:
     context: dict[str, Any] = {"evaluation": evaluation, "most": MOST_BYTES}
     if request.method == "POST":
         sent = request.FILES.get("file")
@@ -66,13 +66,13 @@ def _take_in(request: HttpRequest, evaluation: Evaluation) -> HttpResponse:
         except ValidationError as error:
             context["refused"] = " ".join(error.messages)
         else:
-            return redirect("people:taken_in", evaluation.run.project.slug, evaluation.run_id, made.pk)
+            return redirect("people:imported", evaluation.run.project.slug, evaluation.run_id, made.pk)
     context["earlier"] = evaluation.imports.select_related("created_by").order_by("-pk")[:_SHOWN]
     return render(request, "people/import.html", context, status=422 if "refused" in context else 200)
 
 
 @login_required
-def taken_in(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+def imported(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """How far a file has been taken in, and what came of it."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     taken = get_object_or_404(evaluation.imports.select_related("created_by"), pk=number)
@@ -80,9 +80,9 @@ def taken_in(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     context = {"evaluation": evaluation, "taken": taken, "wrong": wrong, "why": import_problem(taken.problem)}
     context["obstacle"] = "" if taken.owner or taken.ended_at else workers.obstacle(workers.DATA)
     if not request.htmx:  # type: ignore[attr-defined]
-        return render(request, "people/taken_in.html", context)
+        return render(request, "people/imported.html", context)
     if taken.ended_at is None:
-        return render(request, "people/_taking_in.html", context)
+        return render(request, "people/_importing.html", context)
     answer = HttpResponse()
     answer["HX-Refresh"] = "true"
     return answer
@@ -94,4 +94,4 @@ def stop(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """Take a file in no further, and back what has been."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     import_stop(taken=get_object_or_404(evaluation.imports, pk=number))
-    return redirect("people:taken_in", slug, pk, number)
+    return redirect("people:imported", slug, pk, number)

@@ -11,7 +11,7 @@ from judging.messages import reason_sentence
 from judging.metrics.editor.try_prompt import read_replies
 from judging.metrics.models import Metric
 from judging.review.telling import shown
-from judging.runs.export import place_of, verdicts_by_place
+from judging.runs.export.records import place_of, verdicts_by_place
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 
 MOST = 20

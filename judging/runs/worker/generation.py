@@ -17,8 +17,8 @@ from judging.core.results import Failure, JudgementResult
 from judging.core.values import Outcome
 from judging.endpoints.client_pool import ClientPool, ModelConnection
 from judging.endpoints.requests import Abandoned, Caller
+from judging.runs.json_storage import as_json
 from judging.runs.models import RunCandidate
-from judging.runs.plain import as_json
 from judging.runs.worker import store
 from judging.runs.worker.effects import attempt_record
 from judging.runs.worker.generation_store import Generated, Unanswered

@@ -24,9 +24,9 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.results import Item, JudgeCall, JudgementResult, PreviousReplies, Ruled, ScriptResult
 from judging.core.rules.values import exact_json
 from judging.runs.budget import Spent
+from judging.runs.json_storage import as_json as _json
+from judging.runs.json_storage import storable
 from judging.runs.models import Chunk, Judgement, JudgementState, Reading, Run, RunMetric, RunState
-from judging.runs.plain import as_json as _json
-from judging.runs.plain import storable
 from judging.runs.stopping import run_stopped, runs_stopped_before
 from judging.runs.stored_replies import previous_replies
 from judging.runs.worker import generation_store

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
 from datasets.models import Candidate, Dataset, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project, User
-from judging.core.people.criteria import Criterion
-from judging.people import desk
-from judging.people.gathering import Choice
-from judging.people.models import Assignment, Evaluation, Rating, Scheme
-from judging.people.organising import Gold, Terms, evaluation_create
+from judging.core.people.criteria import Criterion, canonical
+from judging.people import assignments, ratings
+from judging.people.models import Assignment, Evaluation, Item, Rating, Scheme
+from judging.people.organise import Gold, Terms, evaluation_create
+from judging.people.presets import criteria_of_run
+from judging.people.rating_export import jsonl_lines
+from judging.people.sampling import Choice
+from judging.people.selectors import criteria_of
+from judging.runs.models import Run
 from tests.make import a_version
 
 _numbers = itertools.count(1)
@@ -67,10 +71,45 @@ def make_evaluation(
     )
 
 
+def about(
+    run: Run, raters: Sequence[User], *, criteria: Sequence[Criterion] = (), **terms: Any
+) -> Evaluation:
+    """An open evaluation of all answers that a run judged, by criteria like its metrics."""
+    return make_evaluation(
+        run.project,
+        raters,
+        version=run.version,
+        side_by_side=False,
+        criteria=criteria or criteria_of_run(run),
+        choice={"about": run},
+        **terms,
+    )
+
+
 def give(assignment: Assignment, *values: Any, **more: Any) -> Rating:
     """A verdict as its rater gives it: the values of the criteria in their order, as shown."""
     sent = {"key": uuid4(), "shown": assignment.shown_first, "seconds": 5, **more}
-    return desk.submit(assignment=assignment, values=dict(enumerate(values)), **sent)
+    return ratings.submit(assignment=assignment, values=dict(enumerate(values)), **sent)
+
+
+def rate_each(evaluation: Evaluation, user: User, value: Callable[[Item], Any]) -> None:
+    """A verdict on every item that a rater gets; `A` is the item's response."""
+    criteria = criteria_of(evaluation)
+    while found := assignments.claim(evaluation=evaluation, user=user, count=50):
+        for held in found:
+            give(held, canonical(criteria, {0: value(held.item)}, held.shown_first)[0])
+
+
+def rate_all(evaluation: Evaluation, user: User, *values: Any) -> None:
+    """The same verdict on every item that a rater gets."""
+    while found := assignments.claim(evaluation=evaluation, user=user, count=50):
+        for held in found:
+            give(held, *values)
+
+
+def lines_of(evaluation: Evaluation, **more: Any) -> list[dict[str, Any]]:
+    """What an export of its ratings holds."""
+    return [json.loads(line) for line in jsonl_lines(evaluation, **more)]
 
 
 def legacy(

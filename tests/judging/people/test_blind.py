@@ -12,7 +12,7 @@ from django.test import Client
 
 from datasets.models import Candidate, Response
 from evalsite.accounts.models import Project, User
-from judging.people import desk
+from judging.people import assignments
 from judging.people.models import Assignment, Evaluation
 from tests.conftest import ClientOf
 from tests.judging.people.make import give, make_evaluation
@@ -42,7 +42,7 @@ def evaluation(project: Project, rita: User) -> Evaluation:
 def asked(client: Client, evaluation: Evaluation, user: User) -> Iterator[Any]:
     """Every address that a rater has, and some that are forbidden or broken."""
     base = f"/p/physics/desk/{evaluation.run_id}/"
-    held, other = desk.claim(evaluation=evaluation, user=user)
+    held, other = assignments.claim(evaluation=evaluation, user=user)
     give(held, "A>B")
     own = f"{base}{other.pk}/"
     body = {"value-0": "A>B", "key": str(uuid4()), "shown": str(other.shown_first)}
@@ -85,7 +85,7 @@ def test_no_answer_to_a_rater_names_a_model(evaluation: Evaluation, rita: User, 
 def test_the_rating_sees_an_item_and_nobody_elses(
     evaluation: Evaluation, rita: User, bob: User, client_of: ClientOf
 ) -> None:
-    held = desk.claim(evaluation=evaluation, user=rita)[0]
+    held = assignments.claim(evaluation=evaluation, user=rita)[0]
     address = f"/p/physics/desk/{evaluation.run_id}/{held.pk}/"
     assert client_of(rita).get(address).status_code == 200
     assert client_of(bob).get(address).status_code == 403
@@ -94,7 +94,7 @@ def test_the_rating_sees_an_item_and_nobody_elses(
 def test_anothers_item_is_not_there(
     project: Project, evaluation: Evaluation, rita: User, adam: User, client_of: ClientOf
 ) -> None:
-    held = desk.claim(evaluation=evaluation, user=rita)[0]
+    held = assignments.claim(evaluation=evaluation, user=rita)[0]
     response = client_of(adam).get(f"/p/physics/desk/{evaluation.run_id}/{held.pk}/")
     assert response.status_code == 404
     assert Assignment.objects.filter(rater__user=adam).count() == 0
@@ -103,7 +103,7 @@ def test_anothers_item_is_not_there(
 def test_gold_and_repeats_look_like_any_item(evaluation: Evaluation, rita: User, client_of: ClientOf) -> None:
     client, base = client_of(rita), f"/p/physics/desk/{evaluation.run_id}/"
     texts = []
-    while held := desk.claim(evaluation=evaluation, user=rita, count=1):
+    while held := assignments.claim(evaluation=evaluation, user=rita, count=1):
         texts.append(whole(client.get(f"{base}{held[0].pk}/")))
         give(held[0], "A>B")
     assert len(texts) == 6

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from evalsite.accounts.models import Project, Role, User
-from judging.people import desk, running
-from judging.people.errors import DeskRefused
+from judging.people import assignments, organise, ratings
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item
+from judging.people.ratings import DeskRefused
 from judging.runs.models import Judgement
 from tests.conftest import member
 from tests.judging.people.make import give, make_evaluation
@@ -36,29 +36,29 @@ def step(evaluation: Evaluation, user: User, what: str, by: User) -> None:
     own = Assignment.objects.filter(rater__evaluation=evaluation, rater__user=user).order_by("pk")
     rater = evaluation.raters.filter(user=user).first()
     if what == "claim":
-        desk.claim(evaluation=evaluation, user=user)
+        assignments.claim(evaluation=evaluation, user=user)
     elif what in ("give", "late", "skip"):
         state = AssignmentState.RELEASED if what == "late" else AssignmentState.LEASED
         held = own.filter(state=state).first()
         if held and what == "skip":
-            desk.skip(assignment=held, reason="unclear", key=uuid4())
+            ratings.skip(assignment=held, reason="unclear", key=uuid4())
         elif held:
             give(held, "A>B")
     elif what == "shut":
         items = list(own.values_list("pk", flat=True))
-        desk.give_back(
+        assignments.give_back(
             evaluation=evaluation, user=user, items=items, until=timezone.now() + timedelta(days=1)
         )
     elif what == "undo":
-        desk.undo(evaluation=evaluation, user=user, key=uuid4())
+        ratings.undo(evaluation=evaluation, user=user, key=uuid4())
     elif what == "expire":
         own.update(lease_until=timezone.now() - timedelta(minutes=1))
     elif what == "leave" and rater:
-        running.rater_leave(rater=rater, by=by)
+        assignments.rater_leave(rater=rater, by=by)
     elif what == "join":
-        running.rater_add(evaluation=evaluation, user=user, by=by)
+        assignments.rater_add(evaluation=evaluation, user=user, by=by)
     elif what in ("close", "reopen"):
-        (running.evaluation_close if what == "close" else running.evaluation_reopen)(
+        (organise.evaluation_close if what == "close" else organise.evaluation_reopen)(
             evaluation=evaluation, by=by
         )
 
@@ -97,7 +97,7 @@ def test_a_verdict_given_after_the_session_was_lost_is_taken_when_signed_in_agai
     project: Project, rita: User
 ) -> None:
     evaluation = make_evaluation(project, [rita], rows=1)
-    held, key = desk.claim(evaluation=evaluation, user=rita)[0], uuid4()
+    held, key = assignments.claim(evaluation=evaluation, user=rita)[0], uuid4()
     give(held, "A>B", key=key)  # it was stored, but its answer never came back
     assert give(Assignment.objects.get(pk=held.pk), "A>B", key=key).repeated
     assert Judgement.objects.count() == 1

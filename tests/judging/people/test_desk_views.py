@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
-from judging.people import desk
+from judging.people import assignments
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Rating
 from tests.conftest import ClientOf
 from tests.judging.people.make import QUALITY, give, make_evaluation
@@ -27,7 +27,7 @@ def evaluation(project: Project, rita: User) -> Evaluation:
 
 @pytest.fixture
 def held(evaluation: Evaluation, rita: User) -> Assignment:
-    return desk.claim(evaluation=evaluation, user=rita)[0]
+    return assignments.claim(evaluation=evaluation, user=rita)[0]
 
 
 def path(evaluation: Evaluation, *parts: object) -> str:
@@ -143,7 +143,7 @@ def test_marked_differences_hold_both_answers(
 
 def test_of_one_answer_there_is_nothing_to_mark(project: Project, rita: User, client_of: ClientOf) -> None:
     evaluation = make_evaluation(project, [rita], side_by_side=False, criteria=[QUALITY])
-    held = desk.claim(evaluation=evaluation, user=rita)[0]
+    held = assignments.claim(evaluation=evaluation, user=rita)[0]
     said = client_of(rita).get(path(evaluation, held.pk, "difference"), headers=JSON).json()
     assert said["sides"] == ['<div class="text"></div>\n'] * 2
 

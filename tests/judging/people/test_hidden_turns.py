@@ -11,10 +11,10 @@ from django.test import Client
 
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project, User
-from judging.people import desk
+from judging.people import assignments
 from judging.people.blindness import Blindness, blindness
+from judging.people.item_view import answer_of
 from judging.people.models import Evaluation
-from judging.people.showing import answer_of
 from tests.conftest import ClientOf
 from tests.judging.people.make import answered, legacy, make_evaluation, sent
 from tests.make import a_version
@@ -133,7 +133,7 @@ def test_the_users_turn_cannot_be_hidden(project: Project, alice: User, client_o
 def desk_answers(client: Client, evaluation: Evaluation, user: User) -> Iterator[str]:
     """All that the desk sends: the page with its items, items as JSON, one item, the differences, the list."""
     base = f"/p/physics/desk/{evaluation.run_id}/"
-    held = desk.claim(evaluation=evaluation, user=user)[0]
+    held = assignments.claim(evaluation=evaluation, user=user)[0]
     for address in (base, f"{base}{held.pk}/", f"{base}mine/"):
         yield client.get(address).content.decode()
     for address in (f"{base}items/", f"{base}{held.pk}/", f"{base}{held.pk}/difference/"):

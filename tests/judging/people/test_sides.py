@@ -9,9 +9,9 @@ from django.core.exceptions import ValidationError
 
 from datasets.models import Row
 from evalsite.accounts.models import Project, User
-from judging.people import desk
-from judging.people.offers import look
-from judging.people.showing import shown_to
+from judging.people import assignments
+from judging.people.item_view import shown_to
+from judging.people.presets import look
 from tests.conftest import ClientOf
 from tests.judging.people.make import legacy, make_evaluation
 from tests.make import a_version
@@ -39,7 +39,7 @@ def test_two_versions_are_shown_each_with_its_own_first_turn(
     )
     held = next(
         one
-        for one in desk.claim(evaluation=evaluation, user=rita, count=3)
+        for one in assignments.claim(evaluation=evaluation, user=rita, count=3)
         if "first question" in one.item.row.raw
     )
     seen = shown_to(held)
@@ -82,4 +82,4 @@ def test_it_is_said_that_of_several_answers_the_first_are_compared(
     assert ("the first answers are compared" in form) == said
     made = make_evaluation(project, version=version)
     page = client_of(alice).get(f"/p/physics/evaluations/{made.run_id}/").content.decode()
-    assert ("of several answers to a row the first" in page) == said
+    assert ("first answer of each row" in page) == said

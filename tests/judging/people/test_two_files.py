@@ -15,15 +15,15 @@ from django.test import Client
 from datasets.models import Candidate, Response, Version
 from datasets.versions.references import references_made
 from evalsite.accounts.models import Project, User
-from judging.people import desk
-from judging.people.exporting import records
-from judging.people.gilding import gold_add, gold_of
-from judging.people.importing import Imported, take
+from judging.people import assignments
+from judging.people.blindness import proposed_names, sides_of, sides_rename
+from judging.people.gold import gold_add, gold_of
 from judging.people.models import Evaluation
-from judging.people.sides import proposed_names, sides_of, sides_rename
+from judging.people.rating_export import records
+from judging.people.rating_import import Imported, take
 from judging.reports.services import report_document
-from judging.runs.export import csv_lines
-from judging.runs.export import records as judgements
+from judging.runs.export.files import csv_lines
+from judging.runs.export.records import records as judgements
 from tests.conftest import ClientOf
 from tests.judging.people.make import give, legacy, make_evaluation, sent
 
@@ -47,7 +47,7 @@ def evaluation(project: Project, rita: User, files: tuple[Version, Version]) -> 
 
 
 def rated(evaluation: Evaluation, rita: User) -> Evaluation:
-    for held in desk.claim(evaluation=evaluation, user=rita):
+    for held in assignments.claim(evaluation=evaluation, user=rita):
         give(held, "A>B")
     return evaluation
 
@@ -220,7 +220,7 @@ def test_raters_never_see_the_names(
 ) -> None:
     sides_rename(evaluation=evaluation, here="Secret-X", there="Secret-Y", by=adam)
     client, base = client_of(rita), f"/p/physics/desk/{evaluation.run_id}/"
-    held = desk.claim(evaluation=evaluation, user=rita)[0]
+    held = assignments.claim(evaluation=evaluation, user=rita)[0]
     for address in ("/p/physics/rating/", base, f"{base}{held.pk}/", f"{base}mine/"):
         assert_blind(client.get(address).content.decode())
     for address in (f"{base}items/", f"{base}{held.pk}/", f"{base}{held.pk}/difference/"):

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
 from judging.core.results import Failure, ScriptResult
-from judging.people import desk
+from judging.people import assignments
 from judging.runs import services
 from judging.runs.filters import ANYTHING
 from judging.runs.models import Judgement, Override, Run
@@ -279,7 +279,7 @@ def test_a_rating_is_overridden_by_a_value_of_its_scale(
     project: Project, rita: User, bob: User, client_of: ClientOf, text_: str, status: int
 ) -> None:
     evaluation = make_evaluation(project, [rita], rows=1)
-    give(desk.claim(evaluation=evaluation, user=rita)[0], "B>>A")
+    give(assignments.claim(evaluation=evaluation, user=rita)[0], "B>>A")
     one = evaluation.run.judgements.get(state="scored")
     answer = client_of(bob).post(address(one, "override"), {"value": text_, "reason": "so"})
     assert (answer.status_code, Override.objects.count()) == (status, int(status == 302))

@@ -11,7 +11,7 @@ from django.urls import reverse
 from evalsite.accounts.models import Project, User
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.runs.export import jsonl_lines
+from judging.runs.export.files import jsonl_lines
 from judging.runs.models import Run
 from judging.runs.worker import run_worker
 from tests.conftest import ClientOf

@@ -6,7 +6,6 @@ import csv
 import io
 import threading
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,15 +15,15 @@ from django.db import connection, transaction
 
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
-from judging.people import desk
+from judging.people import assignments, ratings
 from judging.reports.services import report_document
 from judging.runs import planning, services
 from judging.runs.counts import counts_by_state, counts_in_force, reasons
-from judging.runs.export import csv_lines, records
+from judging.runs.export.files import csv_lines, parquet_blocks
+from judging.runs.export.records import records
 from judging.runs.filters import ANYTHING, UNSCORED, Filters, matching
 from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw, run_lock
-from judging.runs.parquet_file import write_parquet
 from judging.runs.rerun import reparse
 from judging.runs.rerun.rejudge import Selection, run_rejudge
 from judging.runs.worker import store
@@ -126,12 +125,12 @@ def test_what_a_reviewer_gave_a_value_is_not_asked_again_with_the_unparsed(
 def test_an_override_of_a_rating_stays_when_its_rater_changes_it(project: Project, bob: User) -> None:
     rater = member("rho", project, Role.RATER)
     evaluation = make_evaluation(project, [rater], rows=1, overlap=1, side_by_side=False, models=["alpha"])
-    held = desk.claim(evaluation=evaluation, user=rater)[0]
+    held = assignments.claim(evaluation=evaluation, user=rater)[0]
     give(held, 2)
     one = evaluation.run.judgements.get()
     set_to(one, 5, bob)
     held.refresh_from_db()
-    desk.change(assignment=held, values={0: 3}, key="7b0de4a3-2b21-4d36-9c8c-0a3c5d2a7f10", shown=None)
+    ratings.change(assignment=held, values={0: 3}, key="7b0de4a3-2b21-4d36-9c8c-0a3c5d2a7f10", shown=None)
     assert in_force(one) == (2, "3", "scored", "5", 5.0)
     one.refresh_from_db()
     assert not one.overridden
@@ -259,10 +258,9 @@ def test_a_table_has_the_value_in_force_and_the_attempt_s_own(run: Run, bob: Use
     assert [other[name] for name in names] == ["7", "", "", "", ""]
 
 
-def test_a_parquet_file_has_the_score_in_force(run: Run, bob: User, tmp_path: Path) -> None:
+def test_a_parquet_file_has_the_score_in_force(run: Run, bob: User) -> None:
     set_to(first_of(run), 3, bob)
-    write_parquet(run, tmp_path / "run.parquet")
-    first = pd.read_parquet(tmp_path / "run.parquet").iloc[0]
+    first = pd.read_parquet(io.BytesIO(b"".join(parquet_blocks(run)))).iloc[0]
     assert (first["value"], first["score"], first["own_value"]) == ("3", 3.0, "7")
 
 

@@ -18,7 +18,7 @@ from judging.core.people.assignment import (
     most_held,
     starting_rank,
 )
-from judging.core.people.drawing import draw, shares_of, shuffled
+from judging.core.people.sampling import draw, shares_of, shuffled
 
 NO_SHARES = Shares()
 

@@ -1,4 +1,4 @@
-"""Strange numbers, and data that leave figures nothing to say: never NaN, never an exception."""
+"""What figures must survive: strange numbers, and data that leave nothing to say. Never NaN, never an exception."""
 
 import json
 

@@ -18,7 +18,7 @@ from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.reports.selectors import metrics_of
 from judging.runs import planning, services, stopping
-from judging.runs.export import jsonl_lines
+from judging.runs.export.files import jsonl_lines
 from judging.runs.filters import Filters
 from judging.runs.models import JudgeReply, Run, RunMetric
 from judging.runs.overrides import override_add

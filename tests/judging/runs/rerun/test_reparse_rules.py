@@ -14,7 +14,7 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.review.forms import rule_lines_of
-from judging.runs.export import record, told
+from judging.runs.export.records import load, record
 from judging.runs.models import Run, RunMetric
 from judging.runs.rerun import reparse
 from judging.runs.services import ChosenMetric, run_create
@@ -77,7 +77,7 @@ def again(run: Run, rules: str) -> Run:
 
 
 def values(run: Run) -> list[object]:
-    return [record(one)["value"] for one in told(run) if one.judgement.current]
+    return [record(one)["value"] for one in load(run) if one.judgement.current]
 
 
 def test_a_changed_program_is_applied_to_the_stored_answers(project: Project) -> None:

@@ -20,7 +20,7 @@ from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.endpoints import limiter
 from judging.endpoints.models import Endpoint, EndpointLoad
-from judging.people.offers import candidates_of
+from judging.people.presets import candidates_of
 from judging.reports.services import report_document
 from judging.runs import services, stopping
 from judging.runs.endpoint_outages import down_endpoints

@@ -14,7 +14,7 @@ from django.urls import reverse
 from datasets.models import Response, Version
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.people import desk
+from judging.people import assignments
 from judging.runs.models import Judgement
 from judging.runs.worker import run_worker
 from tests.conftest import ClientOf
@@ -62,7 +62,7 @@ def test_uploaded_answers_are_flagged_and_found_by_the_filter(
 @pytest.mark.django_db
 def test_human_verdicts_on_them_are_flagged_too(version: Version, project: Project, rita: User) -> None:
     evaluation = make_evaluation(project, [rita], version=version, side_by_side=False)
-    while held := desk.claim(evaluation=evaluation, user=rita, count=1):
+    while held := assignments.claim(evaluation=evaluation, user=rita, count=1):
         give(held[0], 3)
     assert flags() == EXPECTED
 
@@ -72,7 +72,7 @@ def test_existing_judgements_are_flagged_by_the_upgrade(
     version: Version, project: Project, rita: User
 ) -> None:
     evaluation = make_evaluation(project, [rita], version=version, side_by_side=False)
-    while held := desk.claim(evaluation=evaluation, user=rita, count=1):
+    while held := assignments.claim(evaluation=evaluation, user=rita, count=1):
         give(held[0], 3)
     Judgement.objects.update(flags="")
     upgrade = importlib.import_module("judging.migrations.0021_uploaded_answers_flagged")

@@ -10,7 +10,9 @@ import pytest
 from datasets.models import Candidate
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.metric_definition import MetricDefinition
-from judging.runs.export import jsonl_lines, records, table_columns, table_rows
+from judging.runs.export.files import jsonl_lines
+from judging.runs.export.records import records
+from judging.runs.export.tables import table_columns, table_values
 from judging.runs.models import JudgeReply, Run, RunState
 from judging.runs.selectors import MetricChoice, cost_of
 from tests.judging.runs.rule_runs import (
@@ -155,7 +157,7 @@ def test_a_program_with_errors_is_an_error_of_every_item() -> None:
 def test_a_line_for_all_fields_has_a_column_for_each_reply() -> None:
     with ScriptedJudge(reply="评分:[[4]]") as judge:
         run = by_rules("# DSL\n@全部字段:模糊匹配\n@格式限制:JSON\n", GOOD, url=judge.url)
-    (row,) = table_rows(run)
+    (row,) = table_values(run)
     assert dict(zip(table_columns(run), row, strict=True))["reply_2"] == "评分:[[4]]"
 
 

@@ -13,7 +13,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.results import JudgementResult
 from judging.core.values import Outcome
 from judging.runs import services, stopping
-from judging.runs.export import jsonl_lines
+from judging.runs.export.files import jsonl_lines
 from judging.runs.models import Chunk, Judgement, JudgeReply, Run, RunState
 from judging.runs.worker import run_worker, store
 from tests.judging.working import at_work, work

@@ -1,0 +1,125 @@
+"""The fields of one line of a results file, each checked for its type."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from judging.core.values import Value
+
+MOST = 2**31 - 1
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_FORMULA_BEGINS = tuple("=+-@\t\r＝＋－＠")
+
+
+class Refusal(Exception):
+    """Why a line is left out: a code, and what its sentence names."""
+
+    def __init__(self, code: str, **params: str) -> None:
+        super().__init__(code)
+        self.code, self.params = code, params
+
+
+class Cell(str):
+    """A cell of a table: its type is not known."""
+
+    __slots__ = ()
+
+
+def cell(text: str) -> Cell:
+    """A cell as it was before an export put an apostrophe before what a spreadsheet takes for a formula."""
+    return Cell(text[1:] if text[:1] == "'" and text[1:2] in _FORMULA_BEGINS else text)
+
+
+def clean(text: str) -> str:
+    """Without NUL and half characters, which no database takes."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def text_of(record: Mapping[str, Any], name: str, most: int | None = None) -> str:
+    """A text, or a whole number as one; '' if the field is absent or blank."""
+    given = record.get(name)
+    if given is None:
+        return ""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = str(given)
+    if not isinstance(given, str):
+        raise Refusal("not_text", field=name)
+    if not given.strip():
+        return ""
+    if most is not None and len(given) > most:
+        raise Refusal("text_too_long", field=name, most=str(most))
+    return clean(given)
+
+
+def number_of(record: Mapping[str, Any], name: str, low: float = 0.0, high: float = math.inf) -> float | None:
+    """A finite number within these bounds; None if the field is absent."""
+    given = plain(record.get(name))
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise Refusal("not_number", field=name)
+    if not is_finite(given) or not low <= given <= high:
+        raise Refusal("number_out_of_range", field=name)
+    return float(given)
+
+
+def whole_of(record: Mapping[str, Any], name: str, least: int = 1, most: int = MOST) -> int | None:
+    """A whole number within these bounds; None if the field is absent."""
+    given = number_of(record, name, -math.inf)
+    if given is None:
+        return None
+    if not given.is_integer() or not least <= given <= most:
+        raise Refusal("not_whole", field=name, least=str(least))
+    return int(given)
+
+
+def moment_of(record: Mapping[str, Any], name: str) -> float | None:
+    """A point in time as Unix seconds, from ISO 8601 (UTC unless it says otherwise) or from Unix seconds."""
+    given = plain(record.get(name))
+    if given is None:
+        return None
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        return number_of(record, name)
+    try:
+        moment = datetime.fromisoformat(str(given))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise Refusal("not_moment", field=name) from None
+
+
+def value_of(record: Mapping[str, Any]) -> Value | None:
+    """The verdict's value; None if there is none. What a table's cell means is read from its text."""
+    given = plain(record.get("value"))
+    if given is None or isinstance(given, bool):
+        return given
+    if isinstance(given, int | float):
+        if not is_finite(given):
+            raise Refusal("value_not_finite")
+        return given
+    if isinstance(given, str):
+        return clean(given).strip() or None
+    raise Refusal("value_type")
+
+
+def is_finite(number: float) -> bool:
+    """Can a double hold it?"""
+    try:
+        return math.isfinite(float(number))
+    except OverflowError:
+        return False
+
+
+def plain(given: Any) -> Any:
+    """What a cell's text stands for; everything else as it is."""
+    if not isinstance(given, Cell):
+        return given
+    text = given.strip()
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if not _NUMBER.fullmatch(text):
+        return float(text) if text.lower() in ("nan", "inf", "-inf") else str(given) or None
+    return int(text) if text.lstrip("+-").isdigit() and len(text) < 300 else float(text)

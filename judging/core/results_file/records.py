@@ -1,0 +1,160 @@
+"""A results file as records, streamed: memory holds a block of lines, however long the file is."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from datasets.core.decode import Block, Unreadable, Upload, blocks, encoding_of, utf8_chunks
+from datasets.core.limits import Limits
+from judging.core.results_file.fields import cell
+
+FIELDS = (
+    *(
+        "line",
+        "id",
+        "model",
+        "response",
+        "other_model",
+        "other_response",
+        "metric",
+        "value",
+        "state",
+        "reason",
+    ),
+    *("judge", "rater", "reasoning", "shown_first", "drawn_with", "repeat", "at", "seconds", "prompt_tokens"),
+    *("completion_tokens", "cost", "min_score", "max_score", "role", "compares"),
+)
+"""What a line may hold; fields by other names are ignored."""
+
+LINE_BYTES = 16 * 2**20
+_RATING_FIELDS = ("row", "candidate", "rater")  # of a human evaluation's export
+_DELIMITERS = (",", "\t", ";")
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A line that is left out: its number, a code, and what the code's sentence names."""
+
+    line: int
+    code: str
+    params: dict[str, str] = field(default_factory=dict)
+
+
+class NotResults(Exception):
+    """The file is no results file: a code, and what its sentence names."""
+
+    def __init__(self, code: str, **params: str) -> None:
+        super().__init__(code)
+        self.code, self.params = code, params
+
+
+def records(path: Path) -> Iterator[tuple[int, Record | Refused]]:
+    """Each line that is not blank, with the number of its (first) physical line. Raises NotResults."""
+    upload = Upload(path, Limits(row_bytes=LINE_BYTES))
+    try:
+        yield from _records(upload)
+    except Unreadable as trouble:
+        raise NotResults("unreadable", finding=trouble.found.code) from None
+    finally:
+        upload.close()
+
+
+def _records(upload: Upload) -> Iterator[tuple[int, Record | Refused]]:
+    kind = upload.other_kind()
+    if kind is not None:
+        raise NotResults("other_kind", kind=kind)
+    parts = blocks(utf8_chunks(upload, encoding_of(upload)), LINE_BYTES)
+    first = next((part for part in parts if part.text.strip()), None)
+    if first is None:
+        raise NotResults("empty")
+    start = first.text.lstrip()[:1]
+    if start == b"[":
+        raise NotResults("json_array")
+    yield from (_json_records if start == b"{" else _table_records)(chain((first,), parts))
+
+
+def _json_records(parts: Iterator[Block]) -> Iterator[tuple[int, Record | Refused]]:
+    for part in parts:
+        for number, line in enumerate(part.lines, part.first):
+            if number in part.oversized:
+                yield number, Refused(number, "line_too_long")
+            elif line.strip():
+                found = _json_object(line)
+                yield number, Refused(number, found) if isinstance(found, str) else found
+
+
+def _json_object(line: bytes) -> Record | str:
+    """A JSON object; a code for what is none."""
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = _json_by_python(line)
+    if isinstance(found, str):
+        return found if found in ("not_utf8", "not_json") else "not_object"
+    return found if isinstance(found, dict) else "not_object"
+
+
+def _json_by_python(line: bytes) -> Any:
+    """NaN and half characters, which strict readers refuse, are read and told field by field."""
+    try:
+        return json.loads(line.decode())
+    except UnicodeDecodeError:
+        return "not_utf8"
+    except (ValueError, RecursionError):
+        return "not_json"
+
+
+def _table_records(parts: Iterator[Block]) -> Iterator[tuple[int, Record | Refused]]:
+    lines = _texts(parts)
+    before: list[str] = []
+    while not (head := next(lines)).strip():
+        before.append(head)
+    delimiter = max(_DELIMITERS, key=lambda one: len(_known(head, one)))
+    names = _known(head, delimiter)
+    if not ("model" in names and names & {"line", "id"}) and not names >= set(_RATING_FIELDS):
+        raise NotResults("no_columns")
+    csv.field_size_limit(LINE_BYTES)
+    reader = csv.reader(chain(before, (head,), lines), delimiter=delimiter, strict=True)
+    yield from _rows(reader)
+
+
+def _texts(parts: Iterator[Block]) -> Iterator[str]:
+    for part in parts:
+        for line in part.lines:
+            yield line.decode("utf-8", "replace") + "\n"
+
+
+def _known(head: str, delimiter: str) -> set[str]:
+    return {name.strip() for name in next(csv.reader([head], delimiter=delimiter), [])} & {
+        *FIELDS,
+        *_RATING_FIELDS,
+    }
+
+
+def _rows(reader: Any) -> Iterator[tuple[int, Record | Refused]]:
+    names: list[str] = []
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield line, Refused(line, "not_csv")
+            return
+        if not names:
+            names = [name.strip() for name in cells]
+        elif len(cells) > len(names):
+            yield line, Refused(line, "too_many_cells")
+        elif any(cells):
+            yield line, {name: cell(text) for name, text in zip(names, cells, strict=False) if text.strip()}

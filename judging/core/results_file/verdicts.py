@@ -1,0 +1,276 @@
+"""A line of a results file as a verdict, and what all lines of one metric have in common."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from judging.core.people.criteria import BOTH_BAD, STEPS
+from judging.core.results_file.fields import (
+    Refusal,
+    moment_of,
+    number_of,
+    plain,
+    text_of,
+    value_of,
+    whole_of,
+)
+from judging.core.results_file.records import Record, Refused
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, Value
+
+REFERENCE = "@reference"
+"""The model's name that stands for the row's reference."""
+
+ADJUDICATOR: Literal["adjudicator"] = "adjudicator"
+"""The role of a rater who decides where raters differ."""
+
+Kind = Literal["number", "bool", "category", "comparison"]
+SourceKind = Literal["judge", "rater", "rules", "script", "combined", "adjudicator"]
+
+COMPARISONS = (*STEPS, BOTH_BAD)
+STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
+NOT_GIVEN, ELSEWHERE = "not_given", "elsewhere"  # reasons: none was given; one in words of its own
+_PROGRAMS: tuple[SourceKind, ...] = ("rules", "script", "combined")
+_REASON = re.compile(r"([a-z][a-z0-9_]{0,39})(?:: (.*))?", re.DOTALL)
+_SMALL = 2**15 - 1  # what a column of small numbers holds
+LONGEST_METRIC, LONGEST_SOURCE = 200, 300
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A model's name and which of its answers to the row."""
+
+    model: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A line that says something about an answer, or about two; whether they are there is not known yet."""
+
+    line: int
+    row: int | None
+    row_id: str
+    answer: Answer
+    other: Answer | None
+    metric: str
+    state: str
+    value: Value | None
+    reason: str
+    detail: str
+    source_kind: SourceKind
+    source: str
+    reasoning: str
+    repeat: int
+    shown_first: int | None
+    drawn_with: float | None
+    at: float | None
+    seconds: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
+
+    @property
+    def said(self) -> str:
+        """What it says, in one form: equal for equal verdicts."""
+        if self.state != SCORED:
+            return self.state
+        return canonical(self.value)
+
+
+def canonical(value: Value | None) -> str:
+    """A value as text, 7 and 7.0 alike."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(float(value))
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class MetricSurvey:
+    """What the lines of one metric hold: how many values of each kind, and the scale that they declare."""
+
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    scales: Counter[tuple[float, float]] = field(default_factory=Counter)
+    lines: int = 0
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind of most values; None without any value."""
+        return max(self.kinds, key=lambda kind: self.kinds[kind], default=None)
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The declared scale that most lines name; None where none is declared."""
+        return max(self.scales, key=lambda scale: self.scales[scale], default=None)
+
+
+def survey(found: Iterable[tuple[int, Record | Refused]]) -> dict[str, MetricSurvey]:
+    """Every metric of a file, in the order of its first lines."""
+    metrics: dict[str, MetricSurvey] = {}
+    for _line, record in found:
+        if isinstance(record, Refused):
+            continue
+        try:
+            one = metrics.setdefault(_metric(record), MetricSurvey())
+            one.lines += 1
+            one.scales.update(_scale(record))
+            value = value_of(record)
+            if value is not None:
+                one.kinds[_kind(record, value)] += 1
+        except Refusal:
+            continue  # told when its line is read
+    return metrics
+
+
+def verdicts(
+    found: Iterable[tuple[int, Record | Refused]], kinds: Mapping[str, Kind | None]
+) -> Iterator[Verdict | Refused]:
+    """Every line as a verdict, or why it is left out; `kinds` says what values a metric has."""
+    for line, record in found:
+        if isinstance(record, Refused):
+            yield record
+            continue
+        try:
+            yield _verdict(line, record, kinds)
+        except Refusal as refusal:
+            yield Refused(line, refusal.code, refusal.params)
+
+
+def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> Verdict:
+    row, row_id = whole_of(record, "line"), row_name(record.get("id"))
+    if row is None and not row_id:
+        raise Refusal("no_row_named")
+    answer, other = _answer(record, ""), _answer(record, "other_")
+    if answer is None:
+        raise Refusal("no_model_named")
+    if answer == other:
+        raise Refusal("same_answer")
+    metric = _metric(record)
+    state, value = _said(record, metric, kinds.get(metric))
+    reason, detail = _why(record) if state != SCORED else ("", "")
+    source_kind, source = _source(record)
+    _scale(record)
+    return Verdict(
+        line=line,
+        row=row,
+        row_id=row_id,
+        answer=answer,
+        other=other,
+        metric=metric,
+        state=state,
+        value=value,
+        reason=reason,
+        detail=detail,
+        source_kind=source_kind,
+        source=source,
+        reasoning=text_of(record, "reasoning"),
+        repeat=whole_of(record, "repeat", most=_SMALL) or 1,
+        shown_first=whole_of(record, "shown_first", most=2) if other else None,
+        drawn_with=_probability(record),
+        at=moment_of(record, "at"),
+        seconds=number_of(record, "seconds"),
+        prompt_tokens=whole_of(record, "prompt_tokens", 0),
+        completion_tokens=whole_of(record, "completion_tokens", 0),
+        cost=number_of(record, "cost"),
+    )
+
+
+def row_name(given: Any) -> str:
+    """A custom field `id` as text; '' for none. Raises Refusal for what names nothing."""
+    if given is None:
+        return ""
+    if isinstance(given, bool | list | dict):
+        raise Refusal("not_text", field="id")
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
+    return str(given)
+
+
+def _answer(record: Record, prefix: str) -> Answer | None:
+    model = text_of(record, prefix + "model")
+    number = whole_of(record, prefix + "response", most=_SMALL) or 1
+    return Answer(model, number) if model else None
+
+
+def _metric(record: Record) -> str:
+    return text_of(record, "metric", LONGEST_METRIC).strip() or "score"
+
+
+def _scale(record: Record) -> list[tuple[float, float]]:
+    low, high = (number_of(record, name, -1e300, 1e300) for name in ("min_score", "max_score"))
+    if low is None or high is None:
+        return []
+    if low >= high:
+        raise Refusal("scale")
+    return [(low, high)]
+
+
+def _probability(record: Record) -> float | None:
+    given = number_of(record, "drawn_with", 0.0, 1.0)
+    if given == 0:
+        raise Refusal("number_out_of_range", field="drawn_with")
+    return given
+
+
+def _source(record: Record) -> tuple[SourceKind, str]:
+    judge, rater = (text_of(record, name, LONGEST_SOURCE).strip() for name in ("judge", "rater"))
+    if judge and rater:
+        raise Refusal("two_sources")
+    if rater:
+        return ADJUDICATOR if text_of(record, "role") == ADJUDICATOR else "rater", rater
+    if not judge:
+        raise Refusal("no_source")
+    return next((one for one in _PROGRAMS if one == judge), "judge"), judge
+
+
+def _compares(record: Record) -> bool:
+    """Does its value say which of two answers is better? A rater may also score two answers together."""
+    return bool(text_of(record, "other_model")) and plain(record.get("compares")) is not False
+
+
+def _kind(record: Record, value: Value) -> Kind:
+    if _compares(record):
+        return "comparison"
+    if isinstance(value, str):
+        return "category"
+    return "bool" if isinstance(value, bool) else "number"
+
+
+def _said(record: Record, metric: str, wanted: Kind | None) -> tuple[str, Value | None]:
+    """The state, and the value that a scored line has. Raises Refusal for one that does not fit its metric."""
+    value, state, compares = value_of(record), text_of(record, "state") or SCORED, _compares(record)
+    if state not in STATES:
+        raise Refusal("unknown_state", state=state[:40])
+    if (wanted == "comparison") != compares and wanted is not None:
+        raise Refusal("compares" if compares else "compares_not", metric=metric)
+    if state != SCORED:
+        if value is not None:
+            raise Refusal("value_beside_state", state=state)
+        return state, None
+    if value is None:
+        raise Refusal("no_value")
+    if compares and value not in COMPARISONS:
+        raise Refusal("not_a_comparison", value=_short(value))
+    kind = _kind(record, value)
+    if wanted == "category" and kind != wanted and isinstance(record["value"], str):
+        return state, text_of(record, "value").strip()  # a table's cell that looks like a number
+    if wanted is not None and kind != wanted:
+        raise Refusal("other_kind_of_value", metric=metric, kind=kind, wanted=wanted, value=_short(value))
+    return state, value
+
+
+def _short(value: Value) -> str:
+    return json.dumps(value, ensure_ascii=False)[:60]
+
+
+def _why(record: Record) -> tuple[str, str]:
+    """A code and words, from a reason as an export writes it, or as somebody else does."""
+    text = text_of(record, "reason").strip()
+    if not text:
+        return NOT_GIVEN, ""
+    known = _REASON.fullmatch(text)
+    return (known[1], known[2] or "") if known else (ELSEWHERE, text)

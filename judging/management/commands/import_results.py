@@ -1,0 +1,137 @@
+"""manage.py import_results: verdicts from elsewhere as a run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from datasets.models import Dataset, Version
+from evalsite.accounts.models import Project
+from evalsite.storage import data_dir
+from evalsite.tasks import workers
+from judging.core.results_file.records import Refused
+from judging.evaluation import PROJECT, CannotStart, upload
+from judging.runs.models import Run
+from judging.runs.results_import.messages import file_problem, refused_sentence
+from judging.runs.results_import.models import ResultsImport, ResultsImportState
+from judging.runs.results_import.services import import_begin, import_confirm, import_discard, work
+from judging.runs.results_import.storing import people_counted
+
+_SHOWN = 20
+
+
+class Command(BaseCommand):
+    help = "Import the verdicts of a results file as a run over a data set."
+
+    requires_system_checks = ()  # checking loads every page: a third of a second
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("dataset", metavar="DATASET", help="a data set file, or a data set's name")
+        parser.add_argument("results", type=Path, metavar="RESULTS", help="a results file")
+        parser.add_argument("--name", required=True, metavar="RUN", help="the run's name")
+        parser.add_argument("--strict", action="store_true", help="import all lines or none")
+        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+    def handle(self, *, dataset: str, results: Path, name: str, **options: Any) -> None:
+        data_dir.prepare()
+        refused: list[Refused] = []
+        try:
+            with results.open("rb") as file:
+                version = version_of(dataset, name)
+                taken = import_begin(
+                    version=version, name=name, file=file, file_name=results.name, by=None, wait=True
+                )
+            run = imported(taken, refused, strict=options["strict"])
+        except CannotStart as refusal:
+            raise CommandError(str(refusal), returncode=1) from None
+        except ValidationError as error:
+            raise CommandError("\n".join(error.messages), returncode=1) from None
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}", returncode=2) from None
+        told = document(run, refused)
+        self.stdout.write(
+            json.dumps(told, ensure_ascii=False, allow_nan=False) if options["json"] else in_words(told, name)
+        )
+        if run is None:
+            raise CommandError("Nothing was imported.", returncode=1)
+
+
+def version_of(dataset: str, run_name: str) -> Version:
+    """The version that DATASET names. Raises CannotStart, and CommandError where there is none."""
+    path = Path(dataset)
+    if path.exists():
+        return version_of_file(path)
+    known = Version.objects.filter(dataset__name=dataset, dataset__archived_at=None, number__gt=0)
+    extended = known.filter(runs__name=run_name).order_by("-pk").first()
+    versions = [one for one in known.order_by("-pk") if one.usable]
+    if extended is not None or versions:
+        return extended or versions[0]
+    if Dataset.objects.filter(name=dataset).exists():
+        raise CannotStart(f"The data set {dataset} has no version that a run can use.")
+    raise CommandError(f"There is no file and no data set called {dataset}.", returncode=2)
+
+
+def version_of_file(path: Path) -> Version:
+    """The version of this file: the one that is there, or a new upload."""
+    project, _made = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Command line"})
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    known = Version.objects.filter(dataset__project=project, sha256=digest, number__gt=0).order_by("-pk")
+    return next((one for one in known if one.usable), None) or upload(project, path, "")
+
+
+def imported(taken: ResultsImport, refused: list[Refused], *, strict: bool) -> Run | None:
+    """The run with the verdicts of a file, or None where nothing was imported. Raises CannotStart."""
+    work(taken.pk, workers.owner(), on_refused=refused.append)
+    taken.refresh_from_db()
+    refuse_failed(taken)
+    if (strict and refused) or not (taken.new or taken.same):
+        import_discard(taken)
+        return None
+    refused.clear()
+    import_confirm(taken, wait=True)
+    work(taken.pk, workers.owner(), on_refused=refused.append)
+    taken.refresh_from_db()
+    refuse_failed(taken)
+    return taken.run
+
+
+def refuse_failed(taken: ResultsImport) -> None:
+    if taken.state == ResultsImportState.FAILED:
+        raise CannotStart(f"{taken.file_name}: {file_problem(taken.problem, taken.problem_params)}")
+
+
+def document(run: Run | None, refused: list[Refused]) -> dict[str, Any]:
+    """spec: results, `import_results --json`."""
+    return {
+        "run": run.pk if run else None,
+        "judgements": run.total if run else 0,
+        "scored": run.scored if run else 0,
+        "no_score": run.no_score if run else 0,
+        "unparsed": run.unparsed if run else 0,
+        "errors": run.errors if run else 0,
+        "not_run": run.not_run if run else 0,
+        "people": people_counted(run) if run else 0,
+        "refused": [
+            {"line": one.line, "code": one.code, "message": refused_sentence(one)} for one in refused
+        ],
+    }
+
+
+def in_words(told: dict[str, Any], name: str) -> str:
+    """A few lines for people."""
+    lines = [
+        f"Run {told['run']} ({name}): {told['judgements']} judgements ({told['people']} by people), "
+        f"{told['scored']} scored, {told['no_score']} without a score, {told['unparsed']} unparsed, "
+        f"{told['errors']} errors, {told['not_run']} not run."
+    ]
+    if told["run"] is None:
+        lines = []
+    lines += [f"  line {one['line']}: {one['message']} ({one['code']})" for one in told["refused"][:_SHOWN]]
+    more = len(told["refused"]) - _SHOWN
+    return "\n".join([*lines, *([f"  and {more} more refused lines"] if more > 0 else [])])

@@ -1,0 +1,99 @@
+"""Where raters differ, and what somebody decides about it. Decisions stand beside the ratings and change none."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import transaction
+from django.utils.text import Truncator
+
+from evalsite.accounts.models import User
+from evalsite.audit import Action, record
+from judging.core.people.criteria import accepted
+from judging.core.people.differences import difference
+from judging.core.values import Value
+from judging.people.judgements import figures_change
+from judging.people.labels import values_of
+from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
+from judging.people.progress import rated
+from judging.people.selectors import criteria_of
+from judging.runs.export.records import data_of
+from judging.runs.json_storage import storable
+from judging.runs.models import Run
+
+_BEGINNING = 120  # characters of a question in a list
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """An item on which raters differ: how much (0…1), over how many ratings, and whether it has been decided."""
+
+    number: int
+    difference: float
+    ratings: int
+    decided: bool
+    question: str = ""
+
+
+def differing(evaluation: Evaluation) -> list[Differing]:
+    """Items rated by two or more who differ, the widest difference first."""
+    said = {item: list(by.values()) for item, by in rated(evaluation).items() if len(by) > 1}
+    criteria = criteria_of(evaluation)
+    apart = {item: difference(criteria, values) for item, values in said.items()}
+    decided = set(Adjudication.objects.filter(item__evaluation=evaluation).values_list("item", flat=True))
+    numbers = dict(Item.objects.filter(evaluation=evaluation).values_list("pk", "number"))
+    found = [
+        Differing(numbers[item], much, len(said[item]), item in decided)
+        for item, much in apart.items()
+        if much
+    ]
+    return sorted(found, key=lambda one: (-one.difference, one.number))
+
+
+def with_questions(evaluation: Evaluation, found: Sequence[Differing]) -> list[Differing]:
+    """The same, each with the beginning of what was asked."""
+    items = Item.objects.filter(evaluation=evaluation, number__in=[one.number for one in found])
+    raws = dict(items.values_list("number", "row__raw"))
+    fmt = evaluation.run.version.format
+    asked = {number: str(data_of(raw, fmt)["question"] or "") for number, raw in raws.items()}
+    return [replace(one, question=Truncator(asked[one.number]).chars(_BEGINNING)) for one in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one of the raters said, without who."""
+
+    values: dict[int, Value]
+    comment: str
+
+
+def verdicts(item: Item) -> list[Verdict]:
+    """All verdicts that count on an item, in an order that tells nothing of the raters."""
+    found = Assignment.objects.filter(item=item, state=AssignmentState.GIVEN, rating__isnull=False)
+    said = [
+        Verdict(values_of(values), comment)
+        for values, comment in found.order_by("pk").values_list("rating__values", "rating__comment")
+    ]
+    random.Random(f"adjudicate:{item.pk}").shuffle(said)
+    return said
+
+
+@transaction.atomic
+def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) -> Adjudication:
+    """Decide what holds of an item; `values` canonical, as the page shows them. Raises ValuesRefused."""
+    evaluation = item.evaluation
+    decided = accepted(criteria_of(evaluation), values)
+    made = Adjudication.objects.create(
+        item=item,
+        values=storable(json.dumps(decided, ensure_ascii=False)) or "",
+        reason=storable(reason) or "",
+        by=by,
+    )
+    figures_change(evaluation)
+    run = Run.objects.select_related("project").get(pk=evaluation.run_id)
+    record(Action.ADJUDICATED, project=run.project, thing=run, by=by, item=item.number)
+    return made

@@ -1,0 +1,314 @@
+"""Who holds which item: leases, their end, what a rater gets next; raters come and go, items change hands.
+
+Seats are counted on the item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Count, F, Q, QuerySet, Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
+from judging.core.people.assignment import (
+    Open,
+    Shares,
+    Twin,
+    fair_share,
+    in_order,
+    mixed,
+    most_held,
+    starting_rank,
+)
+from judging.core.people.pairs import side_for
+from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
+from judging.people.selectors import pace
+
+_SHOWN = ("item__row", "item__response", "item__other_response", "rater")
+
+
+def locked(evaluation: Evaluation | int) -> Evaluation:
+    """The evaluation as it is now, held until the transaction ends."""
+    pk = evaluation if isinstance(evaluation, int) else evaluation.pk
+    return Evaluation.objects.select_for_update(of=("self",)).select_related("run").get(pk=pk)
+
+
+@transaction.atomic
+def claim(
+    *,
+    evaluation: Evaluation,
+    user: User,
+    count: int = 2,
+    known: Collection[int] = (),
+    given: Collection[int] = (),
+) -> list[Assignment]:
+    """The next items of a rater, at most `count`: those held already come first, and all leases are renewed.
+
+    `known`: items (ids of assignments) that the page has, which are not returned again. `given`: those whose verdicts
+    are on their way. What is held beyond a fair share of the rest goes back to the others. Empty if the evaluation is
+    closed, the user does not rate in it, or there is nothing more for now. With item, row, responses.
+    """
+    evaluation = locked(evaluation)
+    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
+    if rater is None or not evaluation.open:
+        return []
+    free_expired(evaluation, spare=rater)
+    limit = _most_held(evaluation, rater)
+    _release_excess(rater, limit, given)
+    held = _renewed(evaluation, rater)
+    on_page = _take_back(evaluation, rater, limit - len(held), of=known)
+    fresh = len([pk for pk in held if pk not in {*known, *given}])
+    wanted = min(limit - len(held) - on_page, count - fresh)
+    wanted -= _take_back(evaluation, rater, wanted)
+    for item in _next_items(evaluation, rater, wanted) if wanted > 0 else []:
+        assign(evaluation, rater, item)
+    found = list(_leased(rater).exclude(pk__in=[*known, *given]).select_related(*_SHOWN)[:count])
+    for one in found:
+        one.evaluation = evaluation
+    return found
+
+
+def held_by(*, evaluation: Evaluation, user: User) -> dict[int, datetime]:
+    """What a rater holds now: {id of the assignment: end of its lease}."""
+    held = Assignment.objects.filter(
+        rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED
+    )
+    return dict(held.values_list("pk", "lease_until"))
+
+
+@transaction.atomic
+def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], until: datetime) -> int:
+    """A page was closed: release those of `items` (ids of assignments) that nothing was typed for. How many.
+
+    `until`: the latest end of a lease that the page knew of. What was renewed since is on another page, and stays.
+    """
+    locked(evaluation)
+    held = Assignment.objects.filter(
+        rater__evaluation=evaluation, rater__user=user, state=AssignmentState.LEASED, pk__in=items
+    )
+    return release(list(held.filter(lease_until__lte=until, draft="")))
+
+
+def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
+    """How many items this rater may hold now."""
+    usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
+    free = usual.aggregate(free=Sum("free", default=0))["free"]
+    waiting = Assignment.objects.filter(
+        evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0, extra=False
+    )
+    over = (AssignmentState.GIVEN, AssignmentState.SKIPPED, AssignmentState.TAKEN_AWAY)
+    had = Count("assignments", filter=Q(assignments__item__needed__gt=0, assignments__state__in=over))
+    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None).annotate(had=had)
+    could = {one.pk: max(0, evaluation.items_count - one.had) for one in raters}
+    mine = could.pop(rater.pk)
+    return most_held(pace(rater), fair_share(free + waiting.count(), mine, list(could.values())))
+
+
+def _release_excess(rater: EvaluationRater, limit: int, given: Collection[int]) -> None:
+    """Others have joined, or less is left: what comes last goes back, unless something was typed for it."""
+    excess = list(_leased(rater)[limit:])
+    release([one for one in excess if not one.draft and one.pk not in given])
+
+
+def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(rater=rater, state=AssignmentState.LEASED).order_by("place")
+
+
+def lease_end(evaluation: Evaluation) -> datetime:
+    """When a lease that begins now ends."""
+    return timezone.now() + timedelta(minutes=evaluation.lease_minutes)
+
+
+def free_expired(evaluation: Evaluation, spare: EvaluationRater | None = None) -> int:
+    """Give back what others hold beyond their lease. How many. A rater who is here again keeps what is still free."""
+    expired = Assignment.objects.filter(
+        evaluation=evaluation, state=AssignmentState.LEASED, lease_until__lt=timezone.now()
+    )
+    return release(list(expired.exclude(rater=spare) if spare else expired))
+
+
+def release(assignments: list[Assignment]) -> int:
+    """Give items back: their seats are free, drafts stay. Call with the evaluation locked."""
+    for one in assignments:
+        Assignment.objects.filter(pk=one.pk).update(state=AssignmentState.RELEASED)
+        free_seat(one)
+    return len(assignments)
+
+
+def free_seat(assignment: Assignment) -> None:
+    """The item's seat is free again; one held beyond what the item needs, or of gold or a repeat, had none."""
+    if not assignment.extra:
+        Item.objects.filter(pk=assignment.item_id, needed__gt=0).update(free=F("free") + 1)
+
+
+def take_seat(assignment: Assignment) -> bool:
+    """Hold a seat of the item; False, and the assignment is an extra one, if all are held. Gold has no seats."""
+    item = Item.objects.get(pk=assignment.item_id)
+    taken = not item.needed or bool(Item.objects.filter(pk=item.pk, free__gt=0).update(free=F("free") - 1))
+    assignment.extra = not taken
+    Assignment.objects.filter(pk=assignment.pk).update(extra=not taken)
+    return taken
+
+
+def _renewed(evaluation: Evaluation, rater: EvaluationRater) -> list[int]:
+    held = list(_leased(rater).values_list("pk", flat=True))
+    Assignment.objects.filter(pk__in=held).update(lease_until=lease_end(evaluation))
+    return held
+
+
+def _take_back(
+    evaluation: Evaluation, rater: EvaluationRater, count: int, of: Collection[int] | None = None
+) -> int:
+    """What this rater held once (`of` these) and nobody else has taken since comes first: there may be a draft.
+    How many."""
+    if count <= 0:
+        return 0
+    there = Q(item__free__gt=0) | Q(item__needed=0)  # gold and repeats have no seats that others could take
+    left = Assignment.objects.filter(there, rater=rater, state=AssignmentState.RELEASED)
+    if of is not None:
+        left = left.filter(pk__in=of)
+    taken = [one.pk for one in left.order_by("place")[:count] if take_seat(one)]
+    Assignment.objects.filter(pk__in=taken).update(
+        state=AssignmentState.LEASED, lease_until=lease_end(evaluation)
+    )
+    return len(taken)
+
+
+def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[Item]:
+    chosen = mixed(
+        _usual(evaluation, rater, count),
+        _gold(evaluation, rater, count),
+        _twins(evaluation, rater),
+        count=count,
+        place=rater.place,
+        shares=Shares(evaluation.gold_share, evaluation.repeat_share),
+        seed=evaluation.seed,
+        rater=rater.pk,
+    )
+    found = Item.objects.in_bulk(chosen)
+    return [found[pk] for pk in chosen]
+
+
+def _usual(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
+    """Items with a free seat that this rater never had, in the order of giving."""
+    unseen = Item.objects.filter(evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
+    start = starting_rank(evaluation.seed, rater.pk, evaluation.items_count)
+    if evaluation.order == Order.NEED:
+        most = unseen.order_by("-free").values_list("free", flat=True).first()
+        unseen = unseen.filter(free=most) if most else unseen
+    later = unseen.filter(rank__gte=start).order_by("rank")[:count]
+    found = list(later) or []
+    if len(found) < count:
+        found += list(unseen.filter(rank__lt=start).order_by("rank")[: count - len(found)])
+    opened = [Open(item.pk, item.rank, item.free) for item in found]
+    return [one.pk for one in in_order(opened, evaluation.order, start)]
+
+
+def _gold(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
+    if not evaluation.gold_share:
+        return []
+    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None)
+    return list(gold.exclude(assignments__rater=rater).order_by("rank").values_list("pk", flat=True)[:count])
+
+
+def _twins(evaluation: Evaluation, rater: EvaluationRater) -> list[Twin]:
+    """Repeats of what this rater gave a verdict on, longest ago first, with how many items ago that was."""
+    if not evaluation.repeat_share:
+        return []
+    given = Assignment.objects.filter(rater=rater, state=AssignmentState.GIVEN)
+    places = dict(given.filter(item__repeats__isnull=False).values_list("item", "place"))
+    twins = Item.objects.filter(repeat_of__in=places).exclude(assignments__rater=rater)
+    found = [Twin(pk, rater.place - places[of]) for pk, of in twins.values_list("pk", "repeat_of") if of]
+    return sorted(found, key=lambda twin: (-twin.ago, twin.pk))
+
+
+def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assignment:
+    """Lease an item to a rater who has not had it. Call with the evaluation locked."""
+    rater.place += 1
+    rater.save(update_fields=["place"])
+    side = side_for(item.first_side, item.dealt) if item.first_side else None
+    if item.repeat_of_id:  # the other way round, or the hand would remember
+        side = _other_side(item.repeat_of_id, rater) or side
+    made = Assignment.objects.create(
+        evaluation=evaluation,
+        item=item,
+        rater=rater,
+        place=rater.place,
+        shown_first=side,
+        lease_until=lease_end(evaluation),
+    )
+    Item.objects.filter(pk=item.pk).update(dealt=F("dealt") + 1)
+    take_seat(made)
+    return made
+
+
+def _other_side(item_id: int, rater: EvaluationRater) -> int | None:
+    side = Assignment.objects.filter(item=item_id, rater=rater).values_list("shown_first", flat=True).first()
+    return 3 - side if side else None
+
+
+@transaction.atomic
+def rater_add(*, evaluation: Evaluation, user: User, by: User | None = None) -> EvaluationRater:
+    """Somebody rates from now on, or again."""
+    evaluation = locked(evaluation)
+    known = EvaluationRater.objects.filter(evaluation=evaluation)
+    rater, made = known.get_or_create(
+        evaluation=evaluation, user=user, defaults={"pseudonym": f"R{known.count() + 1}"}
+    )
+    if rater.left_at is not None:
+        rater.left_at, made = None, True
+        rater.save(update_fields=["left_at"])
+    if made:
+        audit(Action.RATER_ADDED, evaluation, by, rater=user.username)
+    return rater
+
+
+@transaction.atomic
+def rater_leave(*, rater: EvaluationRater, by: User) -> None:
+    """Somebody rates no more: what they hold is given back, what they gave stays."""
+    evaluation = locked(rater.evaluation_id)
+    if not EvaluationRater.objects.filter(pk=rater.pk, left_at=None).update(left_at=timezone.now()):
+        return
+    release(list(Assignment.objects.filter(rater=rater, state=AssignmentState.LEASED)))
+    audit(Action.RATER_LEFT, evaluation, by, rater=rater.user.username)
+
+
+@transaction.atomic
+def item_reassign(*, assignment: Assignment, to: EvaluationRater | None, by: User) -> Assignment | None:
+    """Take an item that waits in one rater's hands, and give it to another, or (None) to whoever comes.
+
+    Its first rater does not get it again; a verdict that comes from there all the same is kept. Raises ValidationError
+    where it has been rated meanwhile or the other one has had it.
+    """
+    evaluation = locked(assignment.evaluation_id)
+    now = Assignment.objects.select_related("item", "rater").get(pk=assignment.pk)
+    if now.state != AssignmentState.LEASED:
+        raise ValidationError(_("That rater no longer holds this item."))
+    if to is not None and Assignment.objects.filter(item=now.item, rater=to).exists():
+        raise ValidationError(_("%(rater)s has already been assigned this item.") % {"rater": to.pseudonym})
+    Assignment.objects.filter(pk=now.pk).update(state=AssignmentState.TAKEN_AWAY)
+    free_seat(now)
+    made = assign(evaluation, to, Item.objects.get(pk=now.item_id)) if to else None
+    to_whom = to.user.username if to else ""
+    audit(
+        Action.ITEM_REASSIGNED,
+        evaluation,
+        by,
+        item=now.item.number,
+        of=now.rater.user.username,
+        to=to_whom,
+    )
+    return made
+
+
+def audit(action: Action, evaluation: Evaluation, by: User | None, **detail: Any) -> None:
+    """Write an organiser's action into the log."""
+    project = Project.objects.get(pk=evaluation.run.project_id)
+    record(action, project=project, thing=evaluation.run, by=by, **detail)

@@ -1,0 +1,270 @@
+"""What a rater sees of an item: the conversation and one answer, or two sides; no name, no number, no score.
+
+Whatever else a response or a row holds (a model's name, finish reasons, fields) stays out: it cannot get into a page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any, TypeAlias
+
+from django.utils.safestring import SafeString
+
+from datasets.core.formats import FORMATS
+from datasets.core.text_diff import Piece, pieces
+from datasets.core.variables import conversation_for, messages_of, response_data
+from datasets.models import Response, Row
+from datasets.versions.references import reference_of
+from judging.core.people.criteria import Criterion, canonical
+from judging.core.values import Value
+from judging.markdown import Budget, html_of
+from judging.people.labels import value_name
+from judging.people.models import Assignment, AssignmentState, Evaluation, Item
+from judging.runs.export.records import data_of
+
+Message: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer's text, its reasoning (None where there is none) and its tool calls as JSON text ('' where none).
+
+    `before`: what of the conversation before it is this side's alone (two versions answer the first turn differently).
+    """
+
+    content: str
+    reasoning: str | None = None
+    tool_calls: str = ""
+    before: Sequence[Message] = ()
+    budget: Budget = field(default_factory=Budget, compare=False)  # of the page
+
+    @property
+    def html(self) -> SafeString:
+        """The text as Markdown made safe."""
+        return html_of(self.content, self.budget)
+
+    @property
+    def turns(self) -> list[tuple[str, SafeString]]:
+        """`before`: who speaks, and what, as Markdown made safe."""
+        return turns_of(self.before, self.budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """`messages`: {role, content} of the conversation so far. `right` is None where one answer is scored.
+
+    `reference`: the expected answer, if raters are to see it beside the answer.
+    """
+
+    messages: Sequence[Message]
+    left: Answer
+    right: Answer | None = None
+    reference: str | None = None
+    budget: Budget = field(default_factory=Budget, compare=False)
+
+    @property
+    def turns(self) -> list[tuple[str, SafeString]]:
+        """Who speaks, and what, as Markdown made safe."""
+        return turns_of(self.messages, self.budget)
+
+    @property
+    def reference_html(self) -> SafeString:
+        return html_of(self.reference or "", self.budget)
+
+
+def turns_of(messages: Sequence[Message], budget: Budget) -> list[tuple[str, SafeString]]:
+    """Who speaks, and what, as Markdown made safe."""
+    return [(one["role"], html_of(str(one["content"] or ""), budget)) for one in messages]
+
+
+def shown_to(assignment: Assignment) -> Shown:
+    """What the rater of an assignment sees, the sides as they are stored with it."""
+    evaluation = assignment.evaluation
+    return shown_in(
+        evaluation, assignment.item, assignment.shown_first, with_reference=evaluation.shows_reference
+    )
+
+
+def shown_in(
+    evaluation: Evaluation, item: Item, shown_first: int | None, *, with_reference: bool = False
+) -> Shown:
+    """An item of an evaluation as seen with `shown_first` (1 the response, 2 the other one) on the left."""
+    messages, reference = conversation_of(item.row, evaluation.run.version.format)
+    return shown(item, messages, shown_first, reference if with_reference else None, evaluation.hidden_roles)
+
+
+def shown(
+    item: Item,
+    messages: list[Message],
+    shown_first: int | None,
+    reference: str | None = None,
+    hides: Sequence[str] = (),
+) -> Shown:
+    """The same, of an item that need not be stored; `messages` of its row.
+
+    Each answer belongs to its own conversation. What these have in common, from their beginning, is shown once; the
+    rest with each answer. Turns of the roles that the evaluation `hides` are left out.
+    """
+    there = [one for one in (item.response, item.other_response) if one is not None]
+    whole = (conversation_for(messages, response_data(one.raw)) for one in there)
+    conversations = [[one for one in each if one["role"] not in hides] for each in whole]
+    common = _in_common(conversations)
+    budget = Budget()
+    sides = [
+        replace(answer_of(response), before=conversation[common:], budget=budget)
+        for response, conversation in zip(there, conversations, strict=False)
+    ]
+    if shown_first == 2:
+        sides.reverse()
+    right = sides[1] if len(sides) > 1 else None
+    return Shown(conversations[0][:common], sides[0], right, reference, budget)
+
+
+def conversation_of(row: Row, fmt: str) -> tuple[list[Message], str | None]:
+    """What was said at a row before its answer, {role, content} each, and the expected answer, if it has one."""
+    messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
+    if messages and messages[-1]["role"] == "assistant":
+        messages = messages[:-1]
+    return [{"role": one["role"], "content": one["content"]} for one in messages], reference_of(row, fmt)
+
+
+def _in_common(conversations: Sequence[Sequence[Message]]) -> int:
+    """With how many messages both begin."""
+    alike = takewhile(lambda pair: all(one == pair[0] for one in pair), zip(*conversations, strict=False))
+    return sum(1 for _ in alike)
+
+
+def answer_of(response: Response) -> Answer:
+    """What is to be read of a response."""
+    given = response_data(response.raw)
+    reasoning, calls = given["reasoning_content"], given["tool_calls"]
+    return Answer(
+        str(given["content"]),
+        reasoning if isinstance(reasoning, str) and reasoning.strip() else None,
+        json.dumps(_plain_calls(calls), ensure_ascii=False, indent=2) if calls else "",
+    )
+
+
+def _plain_calls(calls: Any) -> Any:
+    """What is called with what. The rest stays out: the ids alone tell which provider made them."""
+    if isinstance(calls, list):
+        return [_plain_calls(one) for one in calls]
+    if not isinstance(calls, dict):
+        return calls
+    called = {name: calls[name] for name in ("name", "arguments", "input") if name in calls}
+    return called | ({"function": _plain_calls(calls["function"])} if "function" in calls else {})
+
+
+LONGEST_COMPARED = 40_000  # characters; of longer answers the beginnings are compared
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One answer: `letter` is '' where there is but one."""
+
+    letter: str
+    html: SafeString
+    reasoning: str
+    calls: str
+    empty: bool
+    turns: list[tuple[str, SafeString]]
+
+
+@dataclass(frozen=True, slots=True)
+class OnDesk:
+    """An item on the desk. `values` and `comment`: the draft, or the verdict that is being changed."""
+
+    assignment: Assignment
+    turns: list[tuple[str, SafeString]]
+    reference: SafeString | None
+    sides: list[Side]
+    values: dict[int, Value]
+    places_json: str
+    comment: str
+    attempt: int
+
+    @property
+    def given(self) -> bool:
+        """Was a verdict given already, so that submitting changes it?"""
+        return self.assignment.state == AssignmentState.GIVEN
+
+
+def on_desk(assignment: Assignment, criteria: dict[int, Criterion]) -> OnDesk:
+    """Everything that the desk shows of one item."""
+    seen = shown_to(assignment)
+    values, comment = _kept(assignment, criteria)
+    both = [("A", seen.left), ("B", seen.right)] if seen.right else [("", seen.left)]
+    return OnDesk(
+        assignment=assignment,
+        turns=seen.turns,
+        reference=seen.reference_html if seen.reference else None,
+        sides=[_side(letter, answer) for letter, answer in both if answer],
+        values=values,
+        places_json=json.dumps(places_of(values, criteria), ensure_ascii=False),
+        comment=comment,
+        attempt=assignment.rating.attempt if assignment.rating else 0,
+    )
+
+
+def _side(letter: str, answer: Answer) -> Side:
+    content = answer.content
+    return Side(
+        letter, answer.html, answer.reasoning or "", answer.tool_calls, not content.strip(), answer.turns
+    )
+
+
+def differences(assignment: Assignment) -> tuple[list[Piece], list[Piece]]:
+    """Both answers as pieces, left and right: `removed` stands only left, `added` only right. Empty for one answer."""
+    seen = shown_to(assignment)
+    if seen.right is None:
+        return [], []
+    found = pieces(seen.left.content[:LONGEST_COMPARED], seen.right.content[:LONGEST_COMPARED])
+    return [one for one in found if one.kind != "added"], [one for one in found if one.kind != "removed"]
+
+
+def _kept(assignment: Assignment, criteria: dict[int, Criterion]) -> tuple[dict[int, Value], str]:
+    """Values as seen, and the comment: of the verdict given, else of the draft."""
+    if assignment.state == AssignmentState.GIVEN and assignment.rating:
+        return canonical(
+            criteria, _numbered(assignment.rating.values), assignment.shown_first
+        ), assignment.rating.comment
+    draft = json.loads(assignment.draft) if assignment.draft else {}
+    return _numbered(json.dumps(draft.get("values", {}))), draft.get("comment", "")
+
+
+def _numbered(text: str) -> dict[int, Value]:
+    return {int(number): value for number, value in json.loads(text or "{}").items()}
+
+
+def places_of(values: dict[int, Value], criteria: dict[int, Criterion]) -> dict[int, int | str]:
+    """Values as the form holds them: places among a criterion's choices, or texts."""
+    places: dict[int, int | str] = {}
+    for number, value in values.items():
+        choices = criteria[number].choices if number in criteria else ()
+        if number in criteria and criteria[number].scale == "text":
+            places[number] = str(value)
+        elif value in choices:
+            places[number] = choices.index(value)
+    return places
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """An own earlier item in the list of them: what was asked, and what was said."""
+
+    assignment: Assignment
+    question: str
+    said: str
+
+
+def earlier(assignment: Assignment, criteria: dict[int, Criterion]) -> Earlier:
+    """An item as the list shows it."""
+    question = data_of(assignment.item.row.raw, assignment.evaluation.run.version.format)["question"] or ""
+    given = _kept(assignment, criteria)[0] if assignment.state == AssignmentState.GIVEN else {}
+    said = " · ".join(
+        value_name(criteria[number], value)[:40] for number, value in given.items() if number in criteria
+    )
+    return Earlier(assignment, question[:300], said)

@@ -1,0 +1,134 @@
+"""A rating as judgements of its run, and the run's counters with them. Call with the evaluation locked."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+from django.db.models import F
+
+from datasets.core.variables import response_data
+from judging.core.candidates import flags_of
+from judging.core.people.criteria import Criterion, outcome_of
+from judging.core.values import NO_SCORE, SCORED, Value
+from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Rating
+from judging.people.selectors import criteria_of
+from judging.runs.json_storage import storable
+from judging.runs.models import Judgement, Run
+from judging.runs.overrides import carry_over, metrics_lock
+
+
+def judgements_add(
+    evaluation: Evaluation, assignment: Assignment, rating: Rating, values: Mapping[int, Value]
+) -> None:
+    """One judgement a criterion. Gold and silent repeats have none: they tell of the rater, not of the answer."""
+    if not assignment.item.counts:
+        return
+    metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
+    made = judgements_made(evaluation, criteria_of(evaluation), metrics, assignment, rating, values)
+    if rating.attempt > 1:
+        metrics_lock(evaluation.run_id)
+    Judgement.objects.bulk_create(made)
+    if rating.attempt > 1:
+        carry_over(evaluation.run_id, Judgement.objects.filter(pk__in=[one.pk for one in made]))
+    evaluation.next_position += len(made)
+    evaluation.save(update_fields=["next_position"])
+    count(evaluation, Counter(one.state for one in made), 1, extra=rating.extra)
+
+
+def judgements_made(
+    evaluation: Evaluation,
+    criteria: Mapping[int, Criterion],
+    metrics: Mapping[int, int],
+    assignment: Assignment,
+    rating: Rating,
+    values: Mapping[int, Value],
+) -> list[Judgement]:
+    """The judgements of a rating, from `evaluation.next_position` on; `metrics` {criterion number: its RunMetric}."""
+    item = assignment.item
+    answers = [one for one in (item.response, item.other_response) if one is not None]
+    flags = dict.fromkeys(flag for one in answers for flag in flags_of(response_data(one.raw)))
+    made = []
+    for place, number in enumerate(sorted(criteria)):
+        outcome = outcome_of(criteria[number], values.get(number))
+        made.append(
+            Judgement(
+                run_id=evaluation.run_id,
+                position=evaluation.next_position + place,
+                run_metric_id=metrics[number],
+                row_id=item.row_id,
+                candidate_id=item.response.candidate_id,
+                response_id=item.response_id,
+                other_response_id=item.other_response_id,
+                rater_id=assignment.rater.user_id,
+                rating=rating,
+                shown_first=assignment.shown_first,
+                drawn_with=item.drawn_with,
+                attempt=rating.attempt,
+                state=outcome.state,
+                value=storable(outcome.value_json),
+                score=outcome.score,
+                reason=outcome.reason,
+                detail=storable(outcome.detail) or "",
+                flags=",".join(flags),
+                seconds=rating.seconds,
+                finished_at=time.time(),
+            )
+        )
+    return made
+
+
+def judgements_withdraw(evaluation: Evaluation, rating: Rating) -> None:
+    """A verdict counts no more; its judgements stay as history."""
+    _mark(evaluation, rating, current=False)
+
+
+def judgements_restore(evaluation: Evaluation, rating: Rating) -> None:
+    """An earlier verdict counts again."""
+    _mark(evaluation, rating, current=True)
+
+
+def _mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
+    found = rating.judgements.all()
+    if not found.exists():
+        return
+    metrics_lock(evaluation.run_id)
+    states = Counter(found.values_list("state", flat=True))
+    found.update(current=current)
+    carry_over(evaluation.run_id, found)
+    count(evaluation, states, 1 if current else -1, extra=rating.extra)
+
+
+def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
+    """The run's counters. What nobody had asked for adds to what was asked for, or the run would be overfull."""
+    Run.objects.filter(pk=evaluation.run_id).update(
+        scored=F("scored") + sign * states[SCORED],
+        no_score=F("no_score") + sign * states[NO_SCORE],
+        total=F("total") + (sign * states.total() if extra else 0),
+    )
+    figures_change(evaluation)
+
+
+def figures_change(evaluation: Evaluation) -> None:
+    """The reports with what people said are to be worked out anew: this one, and that of the run it is about."""
+    concerned = [pk for pk in (evaluation.run_id, evaluation.about_run_id) if pk is not None]
+    Run.objects.filter(pk__in=concerned).update(revision=F("revision") + 1)
+
+
+def rating_forget(evaluation: Evaluation, rating: Rating) -> None:
+    """A verdict of a file that is not taken in after all: it goes, with its judgements and with what it counted for."""
+    assignment, item = rating.assignment, rating.assignment.item
+    judgements_withdraw(evaluation, rating)
+    rating.judgements.all().delete()
+    freed = 0 if assignment.extra or not item.needed else 1
+    changes = {"given": F("given") - 1, "free": F("free") + freed}
+    if assignment.ratings.count() == 1 and not assignment.draft:
+        changes["dealt"] = F("dealt") - 1
+        assignment.delete()
+    else:
+        rating.delete()
+        assignment.state, assignment.rating, assignment.extra = AssignmentState.RELEASED, None, False
+        assignment.given_at = None
+        assignment.save()
+    Item.objects.filter(pk=item.pk).update(**changes)

@@ -1,0 +1,182 @@
+"""Scales, values, choices, refusals and problems of ratings, in the reader's language."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+
+from judging.core.people.criteria import BOTH_BAD, Criterion
+from judging.core.people.rating_lines import BadLine
+from judging.core.values import Value
+from judging.people.models import Rating
+
+SCALES: dict[str, str | Promise] = {
+    "five": gettext_lazy("1 to 5"),
+    "ten": gettext_lazy("1 to 10"),
+    "yes_no": gettext_lazy("yes or no"),
+    "categories": gettext_lazy("categories"),
+    "text": gettext_lazy("free text"),
+    "steps": gettext_lazy("which is better, in five steps"),
+    "gsb": gettext_lazy("good, same or bad (GSB)"),
+}
+
+
+def problems_of(codes: Mapping[int, str]) -> dict[int, str]:
+    """{criterion number: what is wrong with its value}."""
+    return {number: value_problem(code) for number, code in codes.items()}
+
+
+def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -> str:
+    """A value as people read it; a comparison's two answers are called by `names`, else A and B."""
+    if criterion.compares and len(names) > 1 and str(value) in _NAMED:
+        return str(_NAMED[str(value)]) % {"a": names[0], "b": names[1]}
+    return value_name(criterion, value)
+
+
+_NAMED: dict[str, str | Promise] = {
+    "A>>B": gettext_lazy("%(a)s much better"),
+    "A>B": gettext_lazy("%(a)s better"),
+    "B>A": gettext_lazy("%(b)s better"),
+    "B>>A": gettext_lazy("%(b)s much better"),
+}
+
+
+def values_of(text: str) -> dict[int, Any]:
+    """A rating's values from their JSON text, by criterion number."""
+    return {int(number): value for number, value in json.loads(text or "{}").items()}
+
+
+_BAD_LINES: dict[str, str | Promise] = {
+    "not_json": gettext_lazy("This line is not JSON."),
+    "not_object": gettext_lazy("This line is not a JSON object."),
+    "not_csv": gettext_lazy("Invalid CSV from here on: unclosed quotation mark."),
+    "too_many_cells": gettext_lazy("This line has more cells than the header."),
+    "values": gettext_lazy(
+        "“values” must be an object that maps criteria to a number, a string, true or false."
+    ),
+    "rater": gettext_lazy("“rater” is missing."),
+    "key": gettext_lazy("“key” is not a UUID; omit it if you have none."),
+    "number": gettext_lazy("“%(name)s” must be a positive integer."),
+    "text": gettext_lazy("“%(name)s” must be a string."),
+    "moment": gettext_lazy("“at” is not a valid time such as 2026-05-31T12:00:00+08:00."),
+    "no_rater": gettext_lazy("There is no rater called “%(name)s”. Add the person as a rater first."),
+    "no_item": gettext_lazy("The rated item is missing: add item, or row and candidate."),
+    "no_such_item": gettext_lazy("The evaluation has no such item."),
+    "no_criterion": gettext_lazy("There is no criterion called “%(name)s”."),
+    "value_missing": gettext_lazy("The criterion “%(name)s” is required."),
+    "value_not_on_scale": gettext_lazy("The value of “%(name)s” is not on its scale."),
+    "value_too_long": gettext_lazy("The text of “%(name)s” is too long."),
+    "side": gettext_lazy("“shown_first” must be 1 (candidate on the left), 2 (other on the left), or empty."),
+    "rated_already": gettext_lazy("This rater has rated this item already; the earlier verdict stays."),
+}
+
+
+def bad_line_sentence(bad: BadLine) -> str:
+    """What is wrong with a line of a file of ratings."""
+    return str(_BAD_LINES[bad.code]) % dict(bad.params)
+
+
+_IMPORT_PROBLEMS: dict[str, str | Promise] = {
+    "unexpected": gettext_lazy(
+        "The import failed because of a server error. Details are in the server log; contact an administrator."
+    ),
+    "gone": gettext_lazy("The stored file is missing. Upload it again."),
+    "away": gettext_lazy("The file storage did not respond. Upload the file again later."),
+    "stopped": gettext_lazy("The import was cancelled."),
+}
+
+
+def import_problem(code: str) -> str:
+    """Why a file of ratings was not taken in; '' where there is no problem."""
+    return str(_IMPORT_PROBLEMS.get(code, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice of a criterion: its place among them, the value as text, what is written on it, and the key for it."""
+
+    place: int
+    value: Value
+    label: str
+    key: str
+
+
+def choices_of(criterion: Criterion) -> list[Choice]:
+    """What a criterion offers, in order. Numbers have themselves for a key (ten: 0), others their place."""
+    return [
+        Choice(place, value, value_name(criterion, value), _key(place, value, criterion))
+        for place, value in enumerate(criterion.choices)
+    ]
+
+
+def _key(place: int, value: Value, criterion: Criterion) -> str:
+    if value == BOTH_BAD and criterion.compares:
+        return "0"
+    if criterion.scale == "ten":
+        return str(int(value) % 10)
+    return str(place + 1) if place < 9 else ""
+
+
+def value_name(criterion: Criterion, value: Value) -> str:
+    """A value as people read it."""
+    if isinstance(value, bool):
+        return pgettext("verdict", "Yes") if value else pgettext("verdict", "No")
+    return _compared().get(str(value), str(value)) if criterion.compares else str(value)
+
+
+def _compared() -> dict[str, str]:
+    return {
+        "A>>B": pgettext("verdict", "A much better"),
+        "A>B": pgettext("verdict", "A better"),
+        "A=B": pgettext("verdict", "Equal"),
+        "B>A": pgettext("verdict", "B better"),
+        "B>>A": pgettext("verdict", "B much better"),
+        BOTH_BAD: pgettext("verdict", "Both bad"),
+    }
+
+
+def refusal_sentence(code: str) -> str:
+    """Why the desk could not do it, what was kept, what to do."""
+    sentences = {
+        "closed": _("This evaluation was closed. Anything not submitted is kept as a draft."),
+        "left": _("You are no longer a rater here. Your input is kept as a draft; contact the organiser."),
+        "nothing_to_undo": _("Nothing to undo."),
+        "key_used": _("This submission ID was already used. Reload the page and rate again."),
+        "sides_differ": _("The answers were shown on different sides. Reload the page and rate again."),
+        "not_yet_rated": _("There is no rating to change yet. Reload the page."),
+        "outdated": _("You changed this rating in another tab. Reload the page to see it."),
+    }
+    return sentences.get(code) or _("Something went wrong. Reload the page and try again.")
+
+
+def value_problem(code: str) -> str:
+    """Why a value was not taken."""
+    sentences = {
+        "missing": _("Please choose."),
+        "not_on_scale": _("This value is not on the scale. Choose again."),
+        "too_long": _("This is too long; at most 20,000 characters."),
+    }
+    return sentences.get(code) or _("Unknown criterion.")
+
+
+def saved_sentence(rating: Rating, key: UUID) -> str:
+    """What is worth saying of what was stored for what was sent under `key`; '' for the usual."""
+    if rating.kind == "undo":
+        return _("Undone.")
+    if rating.repeated and rating.key != key and rating.kind != "skip":
+        return _(
+            "You already rated this item, for example in another tab; that rating counts. To change "
+            "it, open “My earlier ratings”."
+        )
+    if rating.extra and not rating.repeated:
+        return _(
+            "Saved. The time limit for this item had passed and someone else rated it too; both ratings are kept."
+        )
+    return ""

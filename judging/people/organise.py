@@ -1,0 +1,279 @@
+"""Making a human evaluation; closing, reopening, archiving it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
+from judging.core.people.criteria import Criterion
+from judging.core.people.pairs import first_sides
+from judging.core.people.sampling import shuffled
+from judging.core.values import Value
+from judging.people.assignments import audit, locked, rater_add, release
+from judging.people.blindness import HIDEABLE, checked_names, proposed_names
+from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
+from judging.people.sampling import Choice, Gathered, Thing, gather
+from judging.runs.models import PEOPLE, Run, RunCandidate, RunMetric, RunState
+from judging.runs.services import free_name
+
+MOST_ITEMS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A thing whose right answers are known: {criterion number: value}, `A` being the response."""
+
+    thing: Thing
+    values: Mapping[int, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How an evaluation is rated: how many raters an item, in which order, what is mixed in."""
+
+    overlap: int = 1
+    order: str = Order.RANDOM
+    lease_minutes: int = 30
+    gold_share: float = 0.0
+    repeat_share: float = 0.0
+    shows_reference: bool = False
+    hidden_roles: Sequence[str] = ()
+    guideline: str = ""
+
+
+@transaction.atomic
+def evaluation_create(
+    *,
+    project: Project,
+    name: str,
+    choice: Choice,
+    criteria: Sequence[Criterion],
+    raters: Sequence[User],
+    user: User | None,
+    terms: Terms | None = None,
+    gold: Sequence[Gold] = (),
+) -> Evaluation:
+    """An open evaluation with its items drawn. Raises ValidationError with a sentence if it cannot be."""
+    terms, choice = terms or Terms(), _with_names(choice)
+    _refuse_impossible(choice, criteria, terms)
+    gathered = gather(choice)
+    if not gathered.things:
+        raise ValidationError(_("Nothing to rate: none of the selected rows has the required answers."))
+    if len(gathered.things) * max(1, terms.overlap) > MOST_ITEMS:
+        raise ValidationError(_("That is too many items to rate. Choose a smaller sample size."))
+    run = _run(project, name, choice, gathered, len(criteria), user, terms)
+    evaluation = Evaluation.objects.create(
+        run=run,
+        about_run=choice.about,
+        opens_as=OpensAs.SIDE_BY_SIDE if choice.scheme else OpensAs.SINGLE,
+        scheme=choice.scheme,
+        pairs_per_item=choice.pairs_per_item if choice.scheme == Scheme.BALANCED else None,
+        baseline=choice.baseline,
+        other_version=choice.other_version,
+        guideline=terms.guideline,
+        shows_reference=terms.shows_reference,
+        hidden_roles=list(terms.hidden_roles),
+        overlap=terms.overlap,
+        order=terms.order,
+        seed=choice.seed,
+        stratify_by=choice.stratify_by,
+        gold_share=terms.gold_share,
+        repeat_share=terms.repeat_share,
+        lease_minutes=terms.lease_minutes,
+        items_count=len(gathered.things),
+    )
+    for number, criterion in enumerate(criteria):
+        RunMetric.objects.create(run=run, number=number, name=criterion.name, definition=criterion.to_json())
+    record(Action.EVALUATION_CREATED, project=project, thing=run, by=user, items=len(gathered.things))
+    items = _items_add(evaluation, gathered.things)
+    _gold_add(evaluation, gold, len(items))
+    _repeats_add(evaluation, items, len(items) + len(gold))
+    for one in raters:
+        rater_add(evaluation=evaluation, user=one, by=user)
+    return evaluation
+
+
+def _with_names(choice: Choice) -> Choice:
+    """Of two files each side has a name: as chosen, else proposed from the file."""
+    if choice.scheme != Scheme.VERSIONS or choice.other_version is None:
+        return replace(choice, side_names=("", ""))
+    proposed = proposed_names(choice.version, choice.other_version)
+    here, there = (name.strip() or known for name, known in zip(choice.side_names, proposed, strict=True))
+    return replace(choice, side_names=checked_names(here, there))
+
+
+def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion], terms: Terms) -> None:
+    if not choice.version.usable:
+        raise ValidationError(
+            _(
+                "This version has invalid rows, or its file was not read completely. Fix them, or choose to exclude "
+                "them on the version's page."
+            )
+        )
+    if any(role not in HIDEABLE for role in terms.hidden_roles):
+        raise ValidationError(_("These turns cannot be hidden from raters."))
+    if any(candidate.version_id != choice.version.pk for candidate in choice.candidates):
+        raise ValidationError(_("A candidate belongs to another version."))
+    rated = choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates
+    if rated and terms.shows_reference:
+        raise ValidationError(
+            _("The reference is one of the rated answers, so showing it would reveal which one it is.")
+        )
+    names = [criterion.name for criterion in criteria]
+    if not names or len(set(names)) < len(names):
+        raise ValidationError(_("Add at least one criterion; names must be unique."))
+    compares = any(criterion.compares for criterion in criteria)
+    if not choice.scheme and compares:
+        raise ValidationError(_("A comparison needs two answers side by side."))
+    if choice.scheme and not compares:
+        raise ValidationError(_("Side by side, at least one criterion must say which answer is better."))
+
+
+def _run(
+    project: Project,
+    name: str,
+    choice: Choice,
+    gathered: Gathered,
+    criteria: int,
+    user: User | None,
+    terms: Terms,
+) -> Run:
+    run = Run.objects.create(
+        project=project,
+        name=name or free_name(project, choice.version.dataset.name),
+        version=choice.version,
+        kind=PEOPLE,
+        state=RunState.RUNNING,
+        sample_size=gathered.rows if choice.about else choice.sample_size,
+        seed=choice.seed,
+        bad_rows_left_out=choice.version.bad_rows,
+        rows=len({thing.row for thing in gathered.things}),
+        total=len(gathered.things) * terms.overlap * criteria,
+        created_by=user,
+        started_at=timezone.now(),
+    )
+    RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate_id=pk) for pk in gathered.candidates])
+    return run
+
+
+def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
+    ranks = shuffled(len(things), evaluation.seed)
+    sides = first_sides([thing.candidates for thing in things], evaluation.seed)
+    items = [
+        Item(
+            evaluation=evaluation,
+            number=number,
+            rank=rank,
+            row_id=thing.row,
+            response_id=thing.response,
+            other_response_id=thing.other,
+            stratum=thing.stratum,
+            drawn_with=thing.drawn_with,
+            first_side=side if thing.other else None,
+            needed=evaluation.overlap,
+            free=evaluation.overlap,
+        )
+        for number, (thing, rank, side) in enumerate(zip(things, ranks, sides, strict=True), 1)
+    ]
+    return Item.objects.bulk_create(items, batch_size=500)
+
+
+def _gold_add(evaluation: Evaluation, gold: Sequence[Gold], after: int) -> None:
+    ranks = shuffled(len(gold), evaluation.seed + 1)
+    sides = first_sides([()] * len(gold), evaluation.seed + 1)
+    Item.objects.bulk_create(
+        [
+            Item(
+                evaluation=evaluation,
+                number=after + place + 1,
+                rank=ranks[place],
+                row_id=one.thing.row,
+                response_id=one.thing.response,
+                other_response_id=one.thing.other,
+                first_side=sides[place] if one.thing.other else None,
+                gold=json.dumps(dict(one.values), ensure_ascii=False),
+                needed=0,
+                free=0,
+            )
+            for place, one in enumerate(gold)
+        ],
+        batch_size=500,
+    )
+
+
+def _repeats_add(evaluation: Evaluation, items: Sequence[Item], after: int) -> None:
+    """Twins of some items, drawn by the seed: whoever rates the item may get it once more."""
+    order = random.Random(f"repeats:{evaluation.seed}")
+    count = round(len(items) * evaluation.repeat_share)
+    if evaluation.repeat_share and not count:
+        count = 1
+    Item.objects.bulk_create(
+        [
+            Item(
+                evaluation=evaluation,
+                number=after + place + 1,
+                rank=item.rank,
+                row_id=item.row_id,
+                response_id=item.response_id,
+                other_response_id=item.other_response_id,
+                first_side=item.first_side,
+                repeat_of=item,
+                needed=0,
+                free=0,
+            )
+            for place, item in enumerate(order.sample(list(items), min(count, len(items))))
+        ],
+        batch_size=500,
+    )
+
+
+@transaction.atomic
+def evaluation_close(*, evaluation: Evaluation, by: User) -> bool:
+    """Nobody rates any more; what is held is given back, drafts stay. False if it was closed."""
+    evaluation = locked(evaluation)
+    if not evaluation.open:
+        return False
+    evaluation.closed_at = timezone.now()
+    evaluation.save(update_fields=["closed_at"])
+    release(list(Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED)))
+    Run.objects.filter(pk=evaluation.run_id).update(state=RunState.FINISHED, finished_at=timezone.now())
+    audit(Action.EVALUATION_CLOSED, evaluation, by)
+    return True
+
+
+@transaction.atomic
+def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
+    """Raters may go on. False if it was open."""
+    evaluation = locked(evaluation)
+    if evaluation.open:
+        return False
+    evaluation.closed_at = None
+    evaluation.save(update_fields=["closed_at"])
+    Run.objects.filter(pk=evaluation.run_id).update(state=RunState.RUNNING, finished_at=None)
+    audit(Action.EVALUATION_REOPENED, evaluation, by)
+    return True
+
+
+@transaction.atomic
+def evaluation_archive(*, evaluation: Evaluation, by: User) -> None:
+    """Out of sight and closed; nothing is deleted."""
+    evaluation_close(evaluation=evaluation, by=by)
+    if Run.objects.filter(pk=evaluation.run_id, archived_at=None).update(archived_at=timezone.now()):
+        audit(Action.RUN_ARCHIVED, evaluation, by)
+
+
+@transaction.atomic
+def evaluation_restore(*, evaluation: Evaluation, by: User) -> None:
+    """In the lists again, still closed."""
+    archived = Run.objects.filter(pk=evaluation.run_id, archived_at__isnull=False)
+    if archived.update(archived_at=None):
+        audit(Action.RUN_RESTORED, evaluation, by)

@@ -1,0 +1,235 @@
+"""Which ways of rating a version offers, the one proposed first, and a preview of what a rater will see.
+
+What is offered follows from the rows, not from the format that the version is stored in. A version that began as
+legacy opens side by side, every other one with one answer at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from datasets.models import Candidate, Response, Row, Version
+from datasets.selectors import began_as_legacy, legacy_versions, usable_versions
+from datasets.versions.references import reference_of, reference_response
+from judging.core.metric_definition import MetricDefinition
+from judging.core.people.criteria import MOST_CATEGORIES, Criterion, Scale
+from judging.core.values import SCORED
+from judging.people.item_view import Shown, conversation_of, shown
+from judging.people.models import Item, Scheme
+from judging.people.sampling import prompt_of
+from judging.runs.models import Judgement, Run, RunMetric
+from judging.runs.rerun.reparse import definition_now
+
+SINGLE, AS_IT_STANDS = "single", "as_it_stands"
+_LOOKED_AT = 200
+_OTHERS_LOOKED_AT = 20
+_LOOKED_AT_FOR_REFERENCES = 1000
+_VALUES_LOOKED_AT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A way of rating: its code (a Scheme, or one of the two above), its name, and what it means."""
+
+    code: str
+    name: str | Promise
+    help: str | Promise
+
+    @property
+    def compares(self) -> bool:
+        return self.code not in (SINGLE, AS_IT_STANDS)
+
+
+_OFFERS = {
+    offer.code: offer
+    for offer in (
+        Offer(SINGLE, _("Score each answer"), _("Rate answers one at a time.")),
+        Offer(
+            AS_IT_STANDS, _("Score the references"), _("The reference of each row is scored as an answer.")
+        ),
+        Offer(
+            Scheme.REFERENCE,
+            _("Reference vs. answer"),
+            _("The reference is compared with each candidate's answer."),
+        ),
+        Offer(
+            Scheme.VERSIONS,
+            _("Two legacy files side by side"),
+            _("The answers of this file are compared with those of another file with the same prompts."),
+        ),
+        Offer(
+            Scheme.EVERY_PAIR,
+            _("All pairs of candidates"),
+            _("Every two candidates are compared on each row."),
+        ),
+        Offer(
+            Scheme.BALANCED,
+            _("Some pairs of candidates"),
+            _("A few pairs on each row. Every candidate comes up equally often."),
+        ),
+        Offer(
+            Scheme.BASELINE,
+            _("Candidates vs. a baseline"),
+            _("Each candidate is compared with the baseline."),
+        ),
+    )
+}
+
+
+def offer_of_run() -> list[Offer]:
+    """What a sample of a run's answers can be: scored one at a time."""
+    return [_OFFERS[SINGLE]]
+
+
+def offers(version: Version) -> list[Offer]:
+    """The ways that this version can be rated, the proposed one first."""
+    candidates = candidates_of(version).count()
+    referred, legacy = has_references(version), began_as_legacy(version)
+    possible = {
+        Scheme.REFERENCE: bool(candidates and referred),
+        SINGLE: bool(candidates),
+        Scheme.EVERY_PAIR: candidates > 1,
+        Scheme.BALANCED: candidates > 2,
+        Scheme.BASELINE: candidates > 1,
+        Scheme.VERSIONS: legacy and referred and others(version).exists(),
+        AS_IT_STANDS: referred,
+    }
+    codes = [code for code, there in possible.items() if there]
+    if Scheme.VERSIONS in codes and not candidates and twin_of(version) is None:
+        codes.sort(key=lambda code: code == Scheme.VERSIONS)
+    else:
+        codes.sort(key=lambda code: _OFFERS[code].compares != legacy)
+    return [_OFFERS[code] for code in codes]
+
+
+def criteria_of_run(run: Run) -> list[Criterion]:
+    """Criteria by which people can rate what a run's metrics rated, on the same scales; what they have no scale for
+    is left out."""
+    found = [(metric, definition_now(metric)) for metric in run.metrics.order_by("number")]
+    scored = [(metric, scale_of(metric, one)) for metric, one in found if not _compares(one)]
+    return [
+        Criterion(name=metric.name, scale=scale, categories=categories if scale == "categories" else ())
+        for metric, (scale, categories) in scored
+        if scale
+    ]
+
+
+def _compares(definition: MetricDefinition) -> bool:
+    """Does it compare answers with the reference instead of scoring them?"""
+    return any(judge.parse == "comparison" for judge in definition.judges)
+
+
+def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | None, tuple[str, ...]]:
+    """The scale on which people say what a metric's values say, and its categories."""
+    judged = Judgement.objects.filter(
+        run=metric.run_id, run_metric=metric, current=True, state_in_force=SCORED
+    )
+    texts = judged.values_list("value_in_force", flat=True)[:_VALUES_LOOKED_AT]
+    values = [json.loads(text) for text in texts]
+    if values and all(isinstance(value, str) for value in values):
+        names = tuple(sorted(set(values)))
+        return ("categories", names) if 1 < len(names) <= MOST_CATEGORIES else (None, ())
+    if values and all(isinstance(value, bool) for value in values):
+        return "yes_no", ()
+    return _SCALES.get((definition.min_score, definition.max_score)), ()
+
+
+_SCALES: dict[tuple[float, float], Scale] = {(1, 5): "five", (1, 10): "ten", (0, 1): "yes_no"}
+
+
+def has_references(version: Version) -> bool:
+    """Does one of the first thousand rows carry a reference?"""
+    rows = _first_rows(version, _LOOKED_AT_FOR_REFERENCES)
+    return any(reference_of(row, version.format) for row in rows.iterator(_LOOKED_AT))
+
+
+def candidates_of(version: Version) -> QuerySet[Candidate]:
+    """The models whose answers the version holds, by name."""
+    return Candidate.uploaded.filter(version=version, responses__gt=0).order_by("name")
+
+
+def others(version: Version) -> QuerySet[Version]:
+    """Legacy files, and what was made of them, whose answers may be compared with this one's; newest first."""
+    known = legacy_versions(version.dataset.project)
+    began = known.get(version.pk)
+    wanted = [pk for pk, of in known.items() if of != began]
+    return usable_versions(version.dataset.project).filter(pk__in=wanted)
+
+
+def twin_of(version: Version) -> Version | None:
+    """The newest of the others that asks what this version's first rows ask."""
+    asked = set(_prompts(version))
+    return next(
+        (one for one in others(version)[:_OTHERS_LOOKED_AT] if not asked.isdisjoint(_prompts(one))), None
+    )
+
+
+def look(
+    version: Version,
+    code: str,
+    candidates: Sequence[Candidate],
+    *,
+    baseline: Candidate | None = None,
+    other: Version | None = None,
+    with_reference: bool = False,
+    hides: Sequence[str] = (),
+) -> Shown | None:
+    """The first item as a rater would see it; None where none of the first rows has what it takes. Stores nothing."""
+    theirs = _prompts(other) if other and code == Scheme.VERSIONS else {}
+    for row in _first_rows(version):
+        beside = theirs.get(prompt_of(row, version.format)) if theirs else None
+        sides = _sides(version, row, code, candidates, baseline, beside)
+        if sides:
+            messages, reference = conversation_of(row, version.format)
+            item = Item(row=row, response=sides[0], other_response=sides[1] if len(sides) > 1 else None)
+            return shown(item, messages, 1, reference if with_reference else None, hides)
+    return None
+
+
+def _sides(
+    version: Version,
+    row: Row,
+    code: str,
+    candidates: Sequence[Candidate],
+    baseline: Candidate | None,
+    beside: Row | None,
+) -> list[Response]:
+    """The answers that would be shown at a row; none where it lacks one."""
+    reference = reference_response(row, version.format)
+    if code == AS_IT_STANDS:
+        return [_as_response(reference)] if reference else []
+    if code == Scheme.VERSIONS:
+        theirs = reference_response(beside, beside.version.format) if beside else None
+        return [_as_response(reference), _as_response(theirs)] if reference and theirs else []
+    wanted = [one for one in candidates if one != baseline]
+    answers = _first_answers(row, wanted)
+    if code == Scheme.REFERENCE:
+        return [answers[0], _as_response(reference)] if answers and reference else []
+    if code == Scheme.BASELINE:
+        answers = answers[:1] + (_first_answers(row, [baseline]) if baseline else [])
+    return answers[:1] if code == SINGLE else answers[:2] if len(answers) > 1 else []
+
+
+def _first_answers(row: Row, candidates: Sequence[Candidate]) -> list[Response]:
+    found = Response.objects.filter(row=row, candidate__in=candidates, number=1)
+    return list(found.order_by("candidate__name"))
+
+
+def _as_response(reference: dict[str, Any]) -> Response:
+    return Response(raw=json.dumps(reference))
+
+
+def _first_rows(version: Version, count: int = _LOOKED_AT) -> QuerySet[Row]:
+    return Row.objects.filter(version=version, valid=True).order_by("line")[:count]
+
+
+def _prompts(version: Version) -> dict[str, Row]:
+    """{prompt: row} of the first rows."""
+    return {prompt_of(row, version.format): row for row in _first_rows(version).select_related("version")}

@@ -1,0 +1,178 @@
+"""What an organiser sees of an evaluation under way: how far, how fast, what is left."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
+from django.utils import timezone
+
+from judging.core.values import Value
+from judging.people.labels import values_of
+from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
+from judging.people.selectors import criteria_of
+
+Rated = dict[int, dict[int, dict[int, Value]]]  # item → rater → criterion number → value
+_RECENT = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """How many of how many were right, or the same as before."""
+
+    hit: int = 0
+    of: int = 0
+
+    @property
+    def share(self) -> float | None:
+        return self.hit / self.of if self.of else None
+
+
+@dataclass(frozen=True, slots=True)
+class RaterLine:
+    """One rater's part. `seconds_each`: active time on an item; gold: right answers; repeats: same verdict again."""
+
+    rater: EvaluationRater
+    given: int
+    skipped: int
+    held: int
+    extra: int
+    seconds_each: float | None
+    last_at: datetime | None
+    gold: Hits
+    repeats: Hits
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """All seats: ratings `given` of `needed`; `seconds_left` by the pace of the last hour, None while nobody rates.
+
+    `stuck`: items with a free seat that every rater has had already.
+    """
+
+    items: int
+    given: int
+    needed: int
+    held: int
+    free: int
+    stuck: int
+    an_hour: int
+    seconds_left: float | None
+
+    @property
+    def left(self) -> int:
+        return max(0, self.needed - self.given)
+
+
+def overall(evaluation: Evaluation) -> Overall:
+    """The evaluation as a whole; gold and repeats do not count."""
+    usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
+    sums = usual.aggregate(given=Sum("given"), needed=Sum("needed"), free=Sum("free"), items=Count("pk"))
+    given, needed, free = (sums[name] or 0 for name in ("given", "needed", "free"))
+    since = timezone.now() - _RECENT
+    held = Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0)
+    recent = Assignment.objects.filter(
+        rater__evaluation=evaluation, state=AssignmentState.GIVEN, item__needed__gt=0, given_at__gte=since
+    ).count()
+    left = max(0, needed - given)
+    return Overall(
+        items=sums["items"],
+        given=given,
+        needed=needed,
+        held=held.filter(extra=False).count(),
+        free=free,
+        stuck=_stuck(evaluation),
+        an_hour=recent,
+        seconds_left=left * _RECENT.total_seconds() / recent if recent and left else None,
+    )
+
+
+def _stuck(evaluation: Evaluation) -> int:
+    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
+    gone = (AssignmentState.GIVEN, AssignmentState.SKIPPED, AssignmentState.TAKEN_AWAY)
+    had = Count("assignments", filter=Q(assignments__rater__left_at=None, assignments__state__in=gone))
+    opened = Item.objects.filter(evaluation=evaluation, free__gt=0).annotate(had=had)
+    return opened.filter(had__gte=raters.count()).count()
+
+
+def rater_lines(evaluation: Evaluation) -> list[RaterLine]:
+    """Every rater's part, those who have left last."""
+    counted = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user")
+    counted = counted.annotate(
+        given_count=_of_state(AssignmentState.GIVEN),
+        skipped_count=_of_state(AssignmentState.SKIPPED),
+        held_count=_of_state(AssignmentState.LEASED),
+        extra_count=Count("assignments", filter=Q(assignments__state="given", assignments__extra=True)),
+        seconds_mean=Avg("assignments__seconds", filter=Q(assignments__seconds__gt=0)),
+        last_given=Max("assignments__given_at"),
+    )
+    gold, repeats = gold_hits(evaluation), repeat_hits(evaluation)
+    return [
+        RaterLine(
+            rater,
+            rater.given_count,
+            rater.skipped_count,
+            rater.held_count,
+            rater.extra_count,
+            rater.seconds_mean,
+            rater.last_given,
+            gold.get(rater.pk, Hits()),
+            repeats.get(rater.pk, Hits()),
+        )
+        for rater in sorted(counted, key=lambda one: (one.left_at is not None, one.pk))
+    ]
+
+
+def _of_state(state: str) -> Count:
+    return Count("assignments", filter=Q(assignments__state=state))
+
+
+def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
+    """{rater: how many of the known answers of gold items were given}; each criterion of an item counts."""
+    found = _given(evaluation).exclude(item__gold="")
+    hits: dict[int, Hits] = defaultdict(Hits)
+    for rater, known, given in found.values_list("rater", "item__gold", "rating__values"):
+        hits[rater] = _with(hits[rater], values_of(known), values_of(given))
+    return dict(hits)
+
+
+def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
+    """{rater: how often a silent repeat got the verdict that the item had got from the same rater}."""
+    texts = {number for number, one in criteria_of(evaluation).items() if one.scale == "text"}
+    again = _given(evaluation).filter(item__repeat_of__isnull=False)
+    wanted = list(again.values_list("rater", "item__repeat_of", "rating__values"))
+    first = _given(evaluation).filter(item__in=[of for _, of, _ in wanted])
+    before = {
+        (rater, item): text for rater, item, text in first.values_list("rater", "item", "rating__values")
+    }
+    hits: dict[int, Hits] = defaultdict(Hits)
+    for rater, of, text in wanted:
+        if of is not None and (rater, of) in before:
+            known = {n: v for n, v in values_of(before[rater, of]).items() if n not in texts}
+            hits[rater] = _with(hits[rater], known, values_of(text))
+    return dict(hits)
+
+
+def _with(hits: Hits, known: Mapping[int, Value], given: Mapping[int, Value]) -> Hits:
+    right = sum(given.get(number) == value for number, value in known.items())
+    return Hits(hits.hit + right, hits.of + len(known))
+
+
+def _given(evaluation: Evaluation) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(
+        rater__evaluation=evaluation, state=AssignmentState.GIVEN, rating__isnull=False
+    )
+
+
+def rated(evaluation: Evaluation, items: Sequence[int] | None = None) -> Rated:
+    """Every verdict that counts on what the evaluation is about, canonical."""
+    found = _given(evaluation).filter(item__needed__gt=0)
+    if items is not None:
+        found = found.filter(item__in=items)
+    said: Rated = defaultdict(dict)
+    for item, rater, text in found.order_by("item", "rater").values_list("item", "rater", "rating__values"):
+        said[item][rater] = values_of(text)
+    return said

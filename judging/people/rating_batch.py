@@ -1,0 +1,315 @@
+"""Ratings of a file, many lines at a time: each is taken once, however often its file is sent, or told what is wrong.
+
+A batch asks for everything it needs in a few queries, decides in memory, and writes in a few more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID, uuid5
+
+from django.db.models import F, OuterRef, Q, Subquery
+from django.utils import timezone
+
+from datasets.models import Response, Row
+from judging.core.people.criteria import ValuesRefused, accepted, canonical
+from judging.core.people.rating_lines import BadLine, RatingLine
+from judging.core.values import Value
+from judging.people.judgements import count, judgements_made
+from judging.people.models import (
+    Assignment,
+    AssignmentState,
+    Evaluation,
+    EvaluationRater,
+    Item,
+    Rating,
+    RatingKind,
+    RatingsImport,
+)
+from judging.people.selectors import criteria_of
+from judging.runs.json_storage import storable
+from judging.runs.models import Judgement
+from judging.runs.overrides import carry_over, metrics_lock
+
+_NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # where keys of lines without one come from
+
+
+class Wrong(Exception):
+    """A line that cannot be taken, by its code."""
+
+    def __init__(self, code: str, **params: str) -> None:
+        super().__init__(code)
+        self.code, self.params = code, params
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a line is about; `turned`: it tells the two answers the other way round."""
+
+    item: Item
+    turned: bool = False
+
+
+@dataclass(slots=True)
+class _Made:
+    """What a batch writes."""
+
+    assignments: list[Assignment] = field(default_factory=list)
+    held: list[Assignment] = field(default_factory=list)
+    ratings: list[Rating] = field(default_factory=list)
+    judgements: list[Judgement] = field(default_factory=list)
+    states: dict[bool, Counter[str]] = field(default_factory=lambda: {False: Counter(), True: Counter()})
+
+
+class Batch:
+    """Some lines that are taken into an evaluation, which is locked meanwhile."""
+
+    def __init__(
+        self, evaluation: Evaluation, lines: Sequence[RatingLine], came_with: RatingsImport | None
+    ) -> None:
+        self.evaluation, self.lines, self.came_with = evaluation, lines, came_with
+        self.criteria = criteria_of(evaluation)
+        self.numbers = {one.name: number for number, one in self.criteria.items()}
+        self.metrics = dict(evaluation.run.metrics.values_list("number", "pk"))
+        self.raters = self._raters()
+        self.items = self._items()
+        self.by_row: dict[int, list[Item]] = defaultdict(list)
+        for item in sorted(self.items.values(), key=lambda one: one.number):
+            self.by_row[item.row.line].append(item)
+        self.before = {item.pk: (item.given, item.free, item.dealt) for item in self.items.values()}
+        self.places = {rater.pk: rater.place for rater in self.raters.values()}
+        self.assignments = self._assignments()
+        self.keys = self._keys()
+        self.made = _Made()
+
+    def take(self) -> tuple[int, int, list[BadLine]]:
+        """How many are new, how many were there, and those that are wrong."""
+        there, wrong = 0, []
+        for line in self.lines:
+            try:
+                there += not self._take(line)
+            except Wrong as refused:
+                wrong.append(BadLine(line.line, refused.code, refused.params))
+        self._write()
+        return len(self.made.ratings), there, wrong
+
+    # —— what is there
+
+    def _raters(self) -> dict[str, EvaluationRater]:
+        known = list(EvaluationRater.objects.filter(evaluation=self.evaluation).select_related("user"))
+        return {rater.user.username: rater for rater in known} | {rater.pseudonym: rater for rater in known}
+
+    def _items(self) -> dict[int, Item]:
+        """{number: item} of all that the lines may be about."""
+        numbers = {line.item for line in self.lines if line.item is not None}
+        parts = ("row", "response__candidate", "other_response__candidate")
+        known = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer("row__raw")
+        answers = self._answers()
+        named = known.filter(Q(response__in=answers) | Q(other_response__in=answers))
+        return {item.number: item for item in [*known.filter(number__in=numbers), *named]}
+
+    def _answers(self) -> list[int]:
+        """The answers to the rows that lines name: items are found by them (they have no index by their rows)."""
+        lines = {line.row for line in self.lines if line.row is not None and line.candidate}
+        version = self.evaluation.run.version
+        rows = Row.objects.filter(version=version, line__in=lines).values("pk")
+        of_references = Q(version__dataset=version.dataset_id, version__number=0, line__in=rows)
+        own = Row.objects.filter(Q(pk__in=rows) | of_references).values("pk")
+        return list(Response.objects.filter(row__in=own).values_list("pk", flat=True))
+
+    def _assignments(self) -> dict[tuple[int, int], Assignment]:
+        items = {item.pk: item for item in self.items.values()}
+        raters = {rater.pk: rater for rater in self.raters.values()}
+        found = Assignment.objects.filter(evaluation=self.evaluation, item__in=items)
+        for one in found:
+            one.item, one.rater = items[one.item_id], raters[one.rater_id]
+        return {(one.item_id, one.rater_id): one for one in found}
+
+    def _keys(self) -> dict[UUID, int]:
+        """{key: evaluation} of the ratings that are there under a key that a line might get."""
+        wanted: set[UUID] = set()
+        for line in self.lines:
+            if line.key is not None:
+                wanted |= {line.key, self._own_key(line.key)}
+            elif rater := self.raters.get(line.rater):
+                wanted |= {self._made_key(item, rater) for item in self._meant(line)}
+        found = Rating.objects.filter(key__in=wanted)
+        return dict(found.values_list("key", "rater__evaluation"))
+
+    def _meant(self, line: RatingLine) -> list[Item]:
+        try:
+            return [self._item(line).item]
+        except Wrong:
+            return []
+
+    def _made_key(self, item: Item, rater: EvaluationRater) -> UUID:
+        return uuid5(_NAMES, f"{self.evaluation.pk}:{item.pk}:{rater.pk}")
+
+    def _own_key(self, key: UUID) -> UUID:
+        """The key here of a verdict that another evaluation holds under its own."""
+        return uuid5(_NAMES, f"{self.evaluation.pk}:{key}")
+
+    # —— one line
+
+    def _take(self, line: RatingLine) -> bool:
+        """False if it is there already; raises Wrong."""
+        rater = self.raters.get(line.rater)
+        if rater is None:
+            raise Wrong("no_rater", name=line.rater)
+        if line.key and self.keys.get(line.key) == self.evaluation.pk:
+            return False  # whatever its answers are called now
+        found = self._item(line)
+        key = line.key or self._made_key(found.item, rater)
+        if self.keys.get(key) == self.evaluation.pk:
+            return False
+        values = self._values(line, found)
+        if key in self.keys:  # of another evaluation: the same verdict, kept here too
+            key = self._own_key(key)
+            if key in self.keys:
+                return False
+        self._keep(line, found, rater, key, values)
+        self.keys[key] = self.evaluation.pk
+        return True
+
+    def _item(self, line: RatingLine) -> _Found:
+        if line.row is not None and line.candidate:
+            return self._by_names(line)
+        if line.item is None:
+            raise Wrong("no_item")
+        if line.item not in self.items:
+            raise Wrong("no_such_item")
+        return _Found(self.items[line.item])
+
+    def _by_names(self, line: RatingLine) -> _Found:
+        wanted = [(line.candidate, line.answer)] + ([(line.other, line.other_answer)] if line.other else [])
+        there = self.by_row.get(line.row or 0, [])
+        by_number = [item for item in there if item.number == line.item]
+        for item in by_number + [item for item in there if item.repeat_of_id is None]:
+            sides = [(one.candidate.name, one.number) for one in (item.response, item.other_response) if one]
+            if sides == wanted:
+                return _Found(item)
+            if len(sides) == 2 and sides[::-1] == wanted:
+                return _Found(item, turned=True)
+        raise Wrong("no_such_item")
+
+    def _values(self, line: RatingLine, found: _Found) -> dict[int, Value]:
+        strange = [name for name in line.values if name not in self.numbers]
+        if strange:
+            raise Wrong("no_criterion", name=strange[0])
+        given = {self.numbers[name]: value for name, value in line.values.items()}
+        try:
+            values = accepted(self.criteria, given)
+        except ValuesRefused as refused:
+            number, code = next(iter(refused.codes.items()))
+            raise Wrong(f"value_{code}", name=self.criteria[number].name) from None
+        return canonical(self.criteria, values, 2 if found.turned else 1)
+
+    def _keep(
+        self, line: RatingLine, found: _Found, rater: EvaluationRater, key: UUID, values: dict[int, Value]
+    ) -> None:
+        item, side, at = found.item, _side(line, found), line.at or timezone.now()
+        assignment = self._assignment(item, rater, side, at)
+        assignment.attempt += 1
+        rating = Rating(
+            assignment=assignment,
+            rater=rater,
+            kind=RatingKind.VERDICT,
+            attempt=assignment.attempt,
+            key=key,
+            values=storable(json.dumps(values, ensure_ascii=False)) or "",
+            comment=storable(line.comment[:20_000]) or "",
+            seconds=line.seconds,
+            extra=assignment.extra,
+            imported=True,
+            came_with=self.came_with,
+            at=at,
+        )
+        item.given += 1
+        assignment.state, assignment.given_at = AssignmentState.GIVEN, at
+        assignment.shown_first, assignment.seconds = side, line.seconds
+        self.made.ratings.append(rating)
+        if item.counts:
+            self._judge(assignment, rating, values)
+
+    def _assignment(self, item: Item, rater: EvaluationRater, side: int | None, at: datetime) -> Assignment:
+        held = self.assignments.get((item.pk, rater.pk))
+        if held is not None and held.state == AssignmentState.GIVEN:
+            raise Wrong("rated_already")
+        if held is not None:
+            self.made.held.append(held)
+        else:
+            rater.place += 1
+            held = Assignment(
+                evaluation=self.evaluation,
+                item=item,
+                rater=rater,
+                state=AssignmentState.RELEASED,
+                place=rater.place,
+                lease_until=at,
+                shown_first=side,
+            )
+            item.dealt += 1
+            self.made.assignments.append(held)
+            self.assignments[item.pk, rater.pk] = held
+        if held.state != AssignmentState.LEASED:
+            held.extra = bool(item.needed) and not item.free
+            item.free -= bool(item.needed and item.free)
+        return held
+
+    def _judge(self, assignment: Assignment, rating: Rating, values: dict[int, Value]) -> None:
+        made = judgements_made(self.evaluation, self.criteria, self.metrics, assignment, rating, values)
+        self.evaluation.next_position += len(made)
+        self.made.judgements += made
+        self.made.states[rating.extra].update(one.state for one in made)
+
+    # —— writing
+
+    def _write(self) -> None:
+        made = self.made
+        if not made.ratings:
+            return
+        Assignment.objects.bulk_create(made.assignments)
+        for held in made.held:
+            held.save()
+        Rating.objects.bulk_create(made.ratings)
+        ratings = Rating.objects.filter(
+            assignment=OuterRef("pk"), attempt=OuterRef("attempt"), kind=RatingKind.VERDICT
+        )
+        touched = [one.assignment_id for one in made.ratings]
+        Assignment.objects.filter(pk__in=touched).update(rating=Subquery(ratings.values("pk")[:1]))
+        metrics_lock(self.evaluation.run_id)
+        Judgement.objects.bulk_create(made.judgements)
+        again = [one.pk for one in made.judgements if one.attempt > 1]
+        carry_over(self.evaluation.run_id, Judgement.objects.filter(pk__in=again))
+        self.evaluation.save(update_fields=["next_position"])
+        for extra, states in made.states.items():
+            if states:
+                count(self.evaluation, states, 1, extra=extra)
+        self._write_counters()
+
+    def _write_counters(self) -> None:
+        """Items by what changes on them: nearly always the same for all."""
+        changes: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for item in self.items.values():
+            given, free, dealt = self.before[item.pk]
+            changes[item.given - given, item.free - free, item.dealt - dealt].append(item.pk)
+        changes.pop((0, 0, 0), None)
+        for (given, free, dealt), found in changes.items():
+            Item.objects.filter(pk__in=found).update(
+                given=F("given") + given, free=F("free") + free, dealt=F("dealt") + dealt
+            )
+        for rater in self.raters.values():
+            if rater.place != self.places[rater.pk]:
+                EvaluationRater.objects.filter(pk=rater.pk).update(place=rater.place)
+
+
+def _side(line: RatingLine, found: _Found) -> int | None:
+    if found.item.other_response_id is None:
+        return None
+    if line.shown_first not in (None, 1, 2):
+        raise Wrong("side")
+    return 3 - line.shown_first if found.turned and line.shown_first else line.shown_first

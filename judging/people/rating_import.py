@@ -1,0 +1,253 @@
+"""A file of ratings: kept, then taken in by a worker in small transactions, so that raters and pages go on meanwhile.
+
+What ends a worker in the middle ends no import: the next one goes on after the last line that was dealt with. What
+fails, or is stopped by somebody, is taken back as it came, so that nothing stays half taken in.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from django.db import transaction
+from django.utils import timezone
+from django_tasks import task
+
+from datasets import uploads
+from datasets.services import store
+from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
+from evalsite.storage import files
+from evalsite.tasks import workers
+from judging.core.people.rating_lines import BadLine, RatingLine, read_lines
+from judging.people.assignments import locked
+from judging.people.judgements import rating_forget
+from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
+from judging.people.rating_batch import Batch
+from judging.people.selectors import criteria_of
+from judging.runs.json_storage import storable
+
+log = logging.getLogger("judging.people")
+
+MOST_BYTES = 50_000_000
+AT_ONCE = 100_000  # bytes that a page may wait for
+TOLD = 1_000  # wrong lines that are listed; of all of them there is the number
+_BATCH = 100  # lines: nobody else can write to SQLite meanwhile
+_PAUSE = 0.01  # seconds between two batches, for those who wait
+_OPEN = (ImportState.WAITING, ImportState.READING, ImportState.UNDOING)
+UNEXPECTED, GONE, AWAY, STOPPED = "unexpected", "gone", "away", "stopped"
+
+
+class _Stopped(Exception):
+    """The worker is to end, or the import is not its own any more."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What came of lines: new verdicts, lines that were there already or do not count, lines that are wrong."""
+
+    new: int = 0
+    there: int = 0
+    not_current: int = 0
+    wrong: list[BadLine] = field(default_factory=list)
+
+
+def import_begin(
+    *, evaluation: Evaluation, file: uploads.Incoming, file_name: str, by: User
+) -> RatingsImport:
+    """Keep a file and have its ratings taken in: a small one at once. Raises ValidationError if it cannot be kept."""
+    stored = store(file)
+    with transaction.atomic():
+        made = RatingsImport.objects.create(
+            evaluation=evaluation,
+            file_name=uploads.shown_name(file_name),
+            stored_as=stored.stored_as,
+            size=stored.size,
+            created_by=by,
+        )
+        if stored.size > AT_ONCE:
+            workers.wake(take_in_ratings, import_id=made.pk)
+    if stored.size <= AT_ONCE:
+        work(made.pk, workers.owner())
+        made.refresh_from_db()
+    return made
+
+
+def import_stop(*, taken: RatingsImport) -> bool:
+    """Take back what has been taken in so far. False if it has ended."""
+    under_way = RatingsImport.objects.filter(
+        pk=taken.pk, state__in=(ImportState.WAITING, ImportState.READING)
+    )
+    with transaction.atomic():
+        if not under_way.update(state=ImportState.UNDOING, problem=STOPPED, owner=""):
+            return False
+        workers.wake(take_in_ratings, import_id=taken.pk)
+    return True
+
+
+@workers.works_on(RatingsImport)
+def work(import_id: int, owner: str, stop: threading.Event | None = None) -> None:
+    """Take a file in, go on with it, or take it back, unless somebody else does."""
+    if not RatingsImport.objects.filter(pk=import_id, state__in=_OPEN, owner="").update(owner=owner):
+        return
+    parts = ("evaluation__run", "created_by")
+    mine = _Mine(RatingsImport.objects.select_related(*parts).get(pk=import_id), owner, stop)
+    try:
+        if mine.taken.state != ImportState.UNDOING:
+            _read(mine)
+        else:
+            _undo(mine)
+    except _Stopped:
+        pass
+    except Exception as error:  # whatever it was, it must not stay half taken in
+        _failed(mine, error)
+    finally:
+        mine.rows.update(owner="")
+
+
+class _Mine:
+    """An import that this process is at."""
+
+    def __init__(self, taken: RatingsImport, owner: str, stop: threading.Event | None) -> None:
+        self.taken, self.stop = taken, stop or threading.Event()
+        self.rows = RatingsImport.objects.filter(pk=taken.pk, owner=owner)
+
+    def note(self, **changes: object) -> None:
+        """Write down how far it is, in the transaction of what was done; raises _Stopped if it is nobody's task now."""
+        if not self.rows.filter(state=self.taken.state).update(**changes):
+            raise _Stopped
+        for name, value in changes.items():
+            setattr(self.taken, name, value)
+
+    def rest(self) -> None:
+        """Between two batches: others may write; whoever ends the worker is heard."""
+        if self.stop.wait(_PAUSE):
+            raise _Stopped
+
+
+def _read(mine: _Mine) -> None:
+    taken = mine.taken
+    text = files.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
+    mine.note(lines=text.count("\n") + (not text.endswith("\n")))
+    mine.note(state=ImportState.READING)
+
+    def note(line: int, told: Imported) -> None:
+        codes = [_plain(one) for one in told.wrong[: TOLD - len(taken.told)]]
+        mine.note(
+            line=line,
+            new=taken.new + told.new,
+            there=taken.there + told.there,
+            not_current=taken.not_current + told.not_current,
+            wrong=taken.wrong + len(told.wrong),
+            told=[*taken.told, *codes],
+        )
+
+    take(taken.evaluation, text, came_with=taken, after=taken.line, note=note, rest=mine.rest)
+    with transaction.atomic():
+        mine.note(state=ImportState.DONE, line=taken.lines, ended_at=timezone.now())
+        if taken.new:
+            run = taken.evaluation.run
+            project = Project.objects.get(pk=run.project_id)
+            record(
+                Action.RATINGS_IMPORTED, project=project, thing=run, by=taken.created_by, ratings=taken.new
+            )
+    files.delete(taken.stored_as)
+
+
+def _plain(bad: BadLine) -> list[object]:
+    """A wrong line as it is kept: what it quotes may be long, and hold what no database takes."""
+    return [bad.line, bad.code, {name: storable(text[:200]) for name, text in bad.params.items()}]
+
+
+def take(
+    evaluation: Evaluation,
+    text: str,
+    *,
+    came_with: RatingsImport | None = None,
+    after: int = 0,
+    note: Callable[[int, Imported], None],
+    rest: Callable[[], None],
+) -> None:
+    """Take in the verdicts of a text from its line `after` + 1 on. `note` hears of each batch in its transaction;
+    `rest` is called between batches."""
+    lines = read_lines(text, list(criteria_of(evaluation).values()))
+    for batch in _batches(line for line in lines if line.line > after):
+        with transaction.atomic():
+            told = _take_batch(locked(evaluation), batch, came_with)
+            note(batch[-1].line, told)
+        rest()
+
+
+def _batches(lines: Iterator[RatingLine | BadLine]) -> Iterator[list[RatingLine | BadLine]]:
+    while batch := list(islice(lines, _BATCH)):
+        yield batch
+
+
+def _take_batch(
+    evaluation: Evaluation, lines: list[RatingLine | BadLine], came_with: RatingsImport | None
+) -> Imported:
+    bad = [line for line in lines if isinstance(line, BadLine)]
+    good = [line for line in lines if isinstance(line, RatingLine)]
+    current = [line for line in good if line.current]
+    new, there, wrong = Batch(evaluation, current, came_with).take()
+    wrong = sorted([*bad, *wrong], key=lambda one: one.line)
+    return Imported(new, there, len(good) - len(current), wrong)
+
+
+def _failed(mine: _Mine, error: Exception) -> None:
+    """Note why, and take back what had been taken in."""
+    problem = UNEXPECTED
+    if isinstance(error, FileNotFoundError):
+        problem = GONE
+    elif isinstance(error, files.Unreachable):
+        problem = AWAY
+    else:
+        log.error("The ratings %s could not be taken in.", mine.taken.pk, exc_info=error)
+    try:
+        if mine.taken.state != ImportState.UNDOING:
+            mine.note(state=ImportState.UNDOING, problem=problem)
+            _undo(mine)
+    except _Stopped:
+        pass  # somebody takes it up again
+    except Exception:
+        log.exception("The ratings %s could not be taken back yet; that is tried again.", mine.taken.pk)
+
+
+def _undo(mine: _Mine) -> None:
+    """Take back what came with the file and still counts as it came. What its rater changed since stays."""
+    parts = ("assignment__item", "rater")
+    came = mine.taken.ratings.select_related(*parts).order_by("-pk")
+    while True:
+        with transaction.atomic():
+            evaluation = locked(mine.taken.evaluation)
+            batch = list(came[:_BATCH])
+            for rating in batch:
+                if rating.assignment.rating_id == rating.pk:
+                    rating_forget(evaluation, rating)
+                else:
+                    Rating.objects.filter(pk=rating.pk).update(came_with=None)
+            mine.note(new=max(0, mine.taken.new - len(batch)))
+        if not batch:
+            break
+        mine.rest()
+    mine.note(state=ImportState.UNDONE, ended_at=timezone.now())
+    files.delete(mine.taken.stored_as)
+
+
+def reconcile() -> None:
+    """Give back what a dead worker held, and wake for all that waits."""
+    waiting = RatingsImport.objects.filter(state__in=_OPEN)
+    for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
+        if not workers.is_held(owner, RatingsImport, pk):
+            RatingsImport.objects.filter(pk=pk, owner=owner).update(owner="")
+    for pk in waiting.filter(owner="").values_list("pk", flat=True):
+        workers.wake(take_in_ratings, import_id=pk)
+
+
+@task(queue_name=workers.DATA)
+def take_in_ratings(import_id: int) -> None:
+    """Take in a file of ratings, or take it back, unless somebody else does."""
+    work(import_id, workers.owner(), stop=workers.stopping)

@@ -1,0 +1,322 @@
+"""Verdicts: given, changed, skipped, undone, left as a draft. Every one is an appended Rating; what counts is kept in
+Judgements like any judge's, in the same transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from evalsite.accounts.models import User
+from judging.core.people.criteria import accepted, active_seconds, canonical
+from judging.core.values import Value
+from judging.people.assignments import free_seat, lease_end, locked, take_seat
+from judging.people.judgements import judgements_add, judgements_restore, judgements_withdraw
+from judging.people.models import (
+    Assignment,
+    AssignmentState,
+    Evaluation,
+    Item,
+    Rating,
+    RatingKind,
+    SkipReason,
+)
+from judging.people.selectors import criteria_of
+from judging.runs.json_storage import storable
+
+
+class DeskRefused(Exception):
+    """Nothing was stored but, where it says so, a draft."""
+
+    code = "refused"
+
+
+class EvaluationClosed(DeskRefused):
+    code = "closed"
+
+
+class RaterLeft(DeskRefused):
+    code = "left"
+
+
+class NothingToUndo(DeskRefused):
+    code = "nothing_to_undo"
+
+
+class KeyUsed(DeskRefused):
+    code = "key_used"
+
+
+class SidesDiffer(DeskRefused):
+    code = "sides_differ"
+
+
+class NotYetRated(DeskRefused):
+    code = "not_yet_rated"
+
+
+class Outdated(DeskRefused):
+    code = "outdated"
+
+
+LONGEST_COMMENT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An assignment and its evaluation, both as they are now and locked."""
+
+    evaluation: Evaluation
+    assignment: Assignment
+
+
+def _hold(assignment: Assignment) -> _Held:
+    evaluation = locked(assignment.evaluation_id)
+    return _Held(evaluation, Assignment.objects.select_related("item", "rater").get(pk=assignment.pk))
+
+
+def _seen_before(key: UUID, assignment: Assignment, *kinds: str) -> Rating | None:
+    found = Rating.objects.filter(key=key).first()
+    if found is None:
+        return None
+    if found.assignment_id != assignment.pk or found.kind not in kinds:
+        raise KeyUsed
+    found.repeated = True
+    return found
+
+
+def submit(
+    *,
+    assignment: Assignment,
+    values: Mapping[int, Any],
+    comment: str = "",
+    seconds: Any = 0,
+    key: UUID,
+    shown: int | None,
+) -> Rating:
+    """The verdict of an assignment's rater; `values` {criterion number: value} as seen, `shown` the left side.
+
+    Sent again (same key, or another tab), the first one is returned with `repeated`. One that comes after its lease
+    was taken over is kept; if all seats are taken by then it is `extra`. Raises ValuesRefused, or a DeskRefused: where
+    the evaluation is closed or the rater has left, what was given stays as a draft.
+    """
+    try:
+        with transaction.atomic():
+            return _submitted(assignment, values, comment, seconds, key, shown)
+    except (EvaluationClosed, RaterLeft):
+        draft_save(assignment=assignment, values=values, comment=comment)
+        raise
+
+
+def _submitted(
+    assignment: Assignment,
+    values: Mapping[int, Any],
+    comment: str,
+    seconds: Any,
+    key: UUID,
+    shown: int | None,
+) -> Rating:
+    held = _hold(assignment)
+    before = _seen_before(key, held.assignment, RatingKind.VERDICT) or _counting(held.assignment)
+    if before is not None:
+        return before
+    _check_open(held)
+    given = _canonical(held, values, shown)
+    if held.assignment.state != AssignmentState.LEASED:
+        take_seat(held.assignment)
+    return _keep(held, RatingKind.VERDICT, given, comment, seconds, key)
+
+
+def _counting(assignment: Assignment) -> Rating | None:
+    """The verdict that this assignment has already."""
+    if assignment.state != AssignmentState.GIVEN or assignment.rating is None:
+        return None
+    assignment.rating.repeated = True
+    return assignment.rating
+
+
+def _check_open(held: _Held) -> None:
+    if not held.evaluation.open:
+        raise EvaluationClosed
+    if held.assignment.rater.left_at is not None:
+        raise RaterLeft
+
+
+def _canonical(held: _Held, values: Mapping[int, Any], shown: int | None) -> dict[int, Value]:
+    if shown != held.assignment.shown_first:
+        raise SidesDiffer
+    criteria = criteria_of(held.evaluation)
+    return canonical(criteria, accepted(criteria, values), shown)
+
+
+def _keep(
+    held: _Held, kind: RatingKind, values: dict[int, Value], comment: str, seconds: Any, key: UUID
+) -> Rating:
+    assignment = held.assignment
+    assignment.attempt += 1
+    rating = Rating.objects.create(
+        assignment=assignment,
+        rater=assignment.rater,
+        kind=kind,
+        attempt=assignment.attempt,
+        key=key,
+        values=storable(json.dumps(values, ensure_ascii=False)) or "",
+        comment=storable(comment[:LONGEST_COMMENT]) or "",
+        seconds=active_seconds(seconds),
+        extra=assignment.extra,
+    )
+    judgements_add(held.evaluation, assignment, rating, values)
+    if assignment.state != AssignmentState.GIVEN:
+        _count_given(assignment, 1)
+    assignment.state, assignment.rating, assignment.draft = AssignmentState.GIVEN, rating, ""
+    assignment.given_at, assignment.seconds = timezone.now(), assignment.seconds + rating.seconds
+    assignment.save()
+    return rating
+
+
+def _count_given(assignment: Assignment, by: int) -> None:
+    item = Item.objects.get(pk=assignment.item_id)
+    item.given += by
+    item.save(update_fields=["given"])
+
+
+@transaction.atomic
+def change(
+    *,
+    assignment: Assignment,
+    values: Mapping[int, Any],
+    comment: str = "",
+    seconds: Any = 0,
+    key: UUID,
+    shown: int | None,
+    attempt: int | None = None,
+) -> Rating:
+    """Another verdict in place of an earlier one of one's own; the earlier one stays in the history.
+
+    `attempt`: the verdict that the rater saw and changes; Outdated if another tab has changed it since.
+    """
+    held = _hold(assignment)
+    before = _seen_before(key, held.assignment, RatingKind.CHANGE)
+    if before is not None:
+        return before
+    _check_open(held)
+    if held.assignment.state != AssignmentState.GIVEN or held.assignment.rating is None:
+        raise NotYetRated
+    if attempt is not None and attempt != held.assignment.rating.attempt:
+        raise Outdated
+    given = _canonical(held, values, shown)
+    judgements_withdraw(held.evaluation, held.assignment.rating)
+    return _keep(held, RatingKind.CHANGE, given, comment, seconds, key)
+
+
+@transaction.atomic
+def skip(*, assignment: Assignment, reason: str, comment: str = "", key: UUID, seconds: Any = 0) -> Rating:
+    """Give an item back for others, with a reason (a SkipReason); its rater does not get it again."""
+    held = _hold(assignment)
+    before = _seen_before(key, held.assignment, RatingKind.SKIP) or _counting(held.assignment)
+    if before is not None:
+        return before
+    _check_open(held)
+    if held.assignment.state == AssignmentState.SKIPPED:
+        return _repeated(held.assignment.ratings.filter(kind=RatingKind.SKIP).latest("pk"))
+    made = Rating.objects.create(
+        assignment=held.assignment,
+        rater=held.assignment.rater,
+        kind=RatingKind.SKIP,
+        attempt=0,
+        key=key,
+        reason=reason if reason in SkipReason else SkipReason.OTHER,
+        comment=storable(comment[:LONGEST_COMMENT]) or "",
+        seconds=active_seconds(seconds),
+    )
+    if held.assignment.state == AssignmentState.LEASED:
+        free_seat(held.assignment)
+    _update(held.assignment, state=AssignmentState.SKIPPED, extra=False)
+    return made
+
+
+def _repeated(rating: Rating) -> Rating:
+    rating.repeated = True
+    return rating
+
+
+@transaction.atomic
+def undo(*, evaluation: Evaluation, user: User, key: UUID) -> Rating:
+    """Take back one's last verdict, change or skip that stands; again, the one before it.
+
+    The item is held again, what was given is its draft. Raises NothingToUndo.
+    """
+    evaluation = locked(evaluation)
+    mine = Rating.objects.filter(rater__evaluation=evaluation, rater__user=user)
+    done = mine.filter(key=key, kind=RatingKind.UNDO).first()
+    if done is not None:
+        return _repeated(done)
+    if Rating.objects.filter(key=key).exists():
+        raise KeyUsed
+    last = mine.exclude(kind=RatingKind.UNDO).filter(undone_by=None, imported=False).order_by("-pk").first()
+    if last is None:
+        raise NothingToUndo
+    held = _hold(last.assignment)
+    _check_open(held)
+    _take_back(held, last)
+    return Rating.objects.create(
+        assignment=held.assignment, rater=last.rater, kind=RatingKind.UNDO, attempt=0, key=key, of=last
+    )
+
+
+def _take_back(held: _Held, last: Rating) -> None:
+    assignment = held.assignment
+    if last.kind == RatingKind.CHANGE:
+        before = _verdict_before(last)
+        judgements_withdraw(held.evaluation, last)
+        judgements_restore(held.evaluation, before)
+        _update(assignment, rating=before)
+        return
+    if last.kind == RatingKind.VERDICT:
+        judgements_withdraw(held.evaluation, last)
+        _count_given(assignment, -1)
+        _update(assignment, rating=None, given_at=None, draft=_as_draft(held, last))
+    else:
+        take_seat(assignment)
+    _update(assignment, state=AssignmentState.LEASED, lease_until=lease_end(held.evaluation))
+
+
+def _verdict_before(last: Rating) -> Rating:
+    """What counted before a change."""
+    given = (RatingKind.VERDICT, RatingKind.CHANGE)
+    earlier = Rating.objects.filter(assignment=last.assignment_id, kind__in=given, attempt__lt=last.attempt)
+    return earlier.filter(undone_by=None).latest("attempt")
+
+
+def _as_draft(held: _Held, rating: Rating) -> str:
+    """A verdict as its rater saw and gave it."""
+    values = {int(number): value for number, value in json.loads(rating.values).items()}
+    shown = canonical(criteria_of(held.evaluation), values, held.assignment.shown_first)
+    return json.dumps({"values": shown, "comment": rating.comment}, ensure_ascii=False)
+
+
+@transaction.atomic
+def draft_save(*, assignment: Assignment, values: Mapping[int, Any], comment: str = "") -> None:
+    """Keep what is not given yet, as seen; the lease is renewed if it is still held. A given item has no draft."""
+    held = _hold(assignment)
+    if held.assignment.state == AssignmentState.GIVEN:
+        return
+    kept = {
+        str(number): value for number, value in values.items() if isinstance(value, bool | int | float | str)
+    }
+    draft = json.dumps({"values": kept, "comment": comment[:LONGEST_COMMENT]}, ensure_ascii=False)
+    _update(held.assignment, draft=storable(draft) or "")
+    if held.assignment.state == AssignmentState.LEASED and held.evaluation.open:
+        _update(held.assignment, lease_until=lease_end(held.evaluation))
+
+
+def _update(assignment: Assignment, **fields: Any) -> None:
+    for name, value in fields.items():
+        setattr(assignment, name, value)
+    assignment.save(update_fields=list(fields))

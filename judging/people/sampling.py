@@ -1,0 +1,212 @@
+"""What an evaluation is made of: the rows that are drawn, their answers, and the pairs that meet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from datasets.core.formats import FORMATS
+from datasets.core.variables import messages_of
+from datasets.models import Candidate, Response, Row, Version
+from datasets.versions.references import references_made
+from judging.core.people.pairs import Pair, against, balanced, every_pair
+from judging.core.people.sampling import Drawn, draw
+from judging.core.values import NOT_RUN
+from judging.people.models import Scheme
+from judging.runs.models import Judgement, Run
+
+_BATCH = 500
+_AT_ONCE = 20_000  # judgements fetched at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """One thing to rate: a row with the number of an answer, or of two."""
+
+    row: int
+    response: int
+    other: int | None = None
+    candidates: tuple[int, ...] = ()
+    stratum: str = ""
+    drawn_with: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an organiser has chosen to be rated. `candidates` empty: the references as they stand.
+
+    `about`: the answers that a run judged are drawn themselves, `sample_size` of them, an equal share of each
+    candidate's; `stratify_by` then names one of its metrics, and every range of its scores gets its share too.
+    """
+
+    version: Version
+    candidates: Sequence[Candidate] = ()
+    scheme: str = Scheme.NONE
+    baseline: Candidate | None = None
+    other_version: Version | None = None
+    side_names: tuple[str, str] = (
+        "",
+        "",
+    )  # of this version's answers and the other's, where two files are compared
+    pairs_per_item: int = 1
+    sample_size: int | None = None
+    stratify_by: str = ""
+    about: Run | None = None
+    seed: int = 0
+    without: frozenset[int] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The things to rate, the candidates that take part, and how many drawn rows had nothing to rate."""
+
+    things: list[Thing]
+    candidates: list[int]
+    rows: int
+    rows_without: int
+
+
+Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers in their order
+
+
+def gather(choice: Choice) -> Gathered:
+    """Draw the rows and set up what is rated on each. `without`: rows left out of the draw (gold)."""
+    if choice.about is not None:
+        return _gather_answers(choice, choice.about)
+    known = Row.objects.filter(version=choice.version, valid=True).order_by("line")
+    rows = [row for row in known.only("pk", "line", "raw") if row.pk not in choice.without]
+    strata = [stratum_of(row, choice.stratify_by) if choice.stratify_by else "" for row in rows]
+    drawn = draw(strata, choice.sample_size, choice.seed, stratified=bool(choice.stratify_by))
+    chosen = [rows[one.place] for one in drawn]
+    answers, taking_part = _answers(choice, chosen)
+    things = _things(choice, chosen, drawn, answers)
+    used = len({thing.row for thing in things})
+    return Gathered(things, taking_part, len(chosen), len(chosen) - used)
+
+
+def _gather_answers(choice: Choice, about: Run) -> Gathered:
+    """Draw from the answers that a run judged, each with a known probability."""
+    judged = _judged(choice, about)
+    strata = _strata(judged["candidate"], judged["score"] if choice.stratify_by else None)
+    drawn = draw(strata, choice.sample_size, choice.seed, stratified=True)
+    found = Response.objects.only("row", "candidate").in_bulk(
+        [int(judged["response"][one.place]) for one in drawn]
+    )
+    things = []
+    for one in drawn:
+        response = found[int(judged["response"][one.place])]
+        of = (response.candidate_id,)
+        things.append(Thing(response.row_id, response.pk, None, of, one.stratum, one.probability))
+    return Gathered(things, [one.pk for one in choice.candidates], len({thing.row for thing in things}), 0)
+
+
+def _judged(choice: Choice, about: Run) -> Any:
+    """Every answer that the run has judged: its response, candidate and score (NaN: none), by response."""
+    metrics = about.metrics.order_by("number")
+    metric = metrics.filter(name=choice.stratify_by).first() or metrics.first()
+    known = Judgement.objects.filter(
+        run=about, run_metric=metric, current=True, candidate__in=choice.candidates
+    )
+    known = (
+        known.filter(rater=None, other_response=None)
+        .exclude(state_in_force=NOT_RUN)
+        .exclude(response__raw="")
+    )
+    told = known.order_by("position").values_list("response_id", "candidate_id", "score_in_force")
+    tuples = ((pk, of, np.nan if score is None else score) for pk, of, score in told.iterator(_AT_ONCE))
+    table = np.fromiter(tuples, dtype=[("response", "i8"), ("candidate", "i8"), ("score", "f8")])
+    return table[np.unique(table["response"], return_index=True)[1]]
+
+
+def _strata(candidates: Any, scores: Any | None) -> list[str]:
+    """A stratum for each answer: its candidate, and where scores are given the fifth of them that its own is in."""
+    if scores is None:
+        return [str(one) for one in candidates]
+    known = scores[~np.isnan(scores)]
+    ends = np.unique(np.quantile(known, (0.2, 0.4, 0.6, 0.8))) if len(known) else known
+    fifths = np.where(np.isnan(scores), -1, np.searchsorted(ends, scores, side="right"))
+    return [f"{one}:{fifth}" for one, fifth in zip(candidates, fifths, strict=True)]
+
+
+def stratum_of(row: Row, field: str) -> str:
+    """A row's value in the field that strata are made by; '' if it has none."""
+    value = json.loads(row.raw).get(field)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "" if value is None else text[:200]
+
+
+def _answers(choice: Choice, rows: Sequence[Row]) -> tuple[Answers, list[int]]:
+    answers: Answers = {row.pk: {} for row in rows}
+    taking_part = [candidate.pk for candidate in choice.candidates]
+    for at in range(0, len(rows), _BATCH):
+        part = [row.pk for row in rows[at : at + _BATCH]]
+        found = Response.objects.filter(row__in=part, candidate__in=taking_part).order_by("number")
+        for pk, row, candidate in found.values_list("pk", "row_id", "candidate_id"):
+            answers[row].setdefault(candidate, []).append(pk)
+    if choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates:
+        taking_part.append(_add_references(answers, choice.version, rows, choice.side_names[0]))
+    if choice.scheme == Scheme.VERSIONS and choice.other_version is not None:
+        taking_part.append(_add_other_references(answers, choice, choice.other_version, rows))
+    return answers, taking_part
+
+
+def _add_references(answers: Answers, version: Version, rows: Sequence[Row], name: str) -> int:
+    candidate, made = references_made(version, rows, name)
+    for row, response in made.items():
+        answers[row][candidate.pk] = [response]
+    return candidate.pk
+
+
+def _add_other_references(answers: Answers, choice: Choice, other: Version, rows: Sequence[Row]) -> int:
+    """The other version's references, at the rows with the same prompts."""
+    by_prompt = {prompt_of(row, choice.version.format): row.pk for row in rows}
+    alike: dict[int, int] = {}
+    found: list[Row] = []
+    for row in Row.objects.filter(version=other, valid=True).order_by("line").iterator(_BATCH):
+        here = by_prompt.pop(prompt_of(row, other.format), None)
+        if here is not None:
+            alike[row.pk] = here
+            found.append(row)
+    candidate, made = references_made(other, found, choice.side_names[1])
+    for there, response in made.items():
+        answers[alike[there]][candidate.pk] = [response]
+    return candidate.pk
+
+
+def prompt_of(row: Row, fmt: str) -> str:
+    """What rows are matched by: all that was asked, in its order; not what was answered on the way, which differs."""
+    messages = messages_of(json.loads(row.raw), next(one for one in FORMATS if one == fmt))
+    asked = [[one["role"], one["content"]] for one in messages if one["role"] != "assistant"]
+    return json.dumps(asked, ensure_ascii=False)
+
+
+def _things(choice: Choice, rows: Sequence[Row], drawn: Sequence[Drawn], answers: Answers) -> list[Thing]:
+    if choice.scheme == Scheme.NONE:
+        return [
+            Thing(row.pk, response, None, (candidate,), one.stratum, one.probability)
+            for row, one in zip(rows, drawn, strict=True)
+            for candidate, there in sorted(answers[row.pk].items())
+            for response in there
+        ]
+    pairs = _pairs(choice, [sorted(answers[row.pk]) for row in rows])
+    return [
+        Thing(row.pk, answers[row.pk][a][0], answers[row.pk][b][0], (a, b), one.stratum, one.probability)
+        for row, one, met in zip(rows, drawn, pairs, strict=True)
+        for a, b in met
+    ]
+
+
+def _pairs(choice: Choice, there: list[list[int]]) -> list[list[Pair]]:
+    """Which candidates meet at each row. A reference's candidate is the newest: made last, after all models'."""
+    if choice.scheme == Scheme.BALANCED:
+        return balanced(there, choice.pairs_per_item, choice.seed)
+    if choice.scheme == Scheme.BASELINE and choice.baseline is not None:
+        return [against(choice.baseline.pk, row) for row in there]
+    if choice.scheme == Scheme.REFERENCE:
+        models = {candidate.pk for candidate in choice.candidates}
+        return [[pair for one in row if one not in models for pair in against(one, row)] for row in there]
+    return [every_pair(row) for row in there]

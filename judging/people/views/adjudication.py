@@ -1,0 +1,149 @@
+"""The disagreement inbox: items where raters differ, all that was said of one without who said it, a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from evalsite import access
+from evalsite.access import May
+from judging.core.people.criteria import Criterion, ValuesRefused
+from judging.people.access import get_evaluation, get_item
+from judging.people.adjudication import adjudicate, differing, verdicts, with_questions
+from judging.people.item_view import shown_in
+from judging.people.labels import Choice, choices_of, problems_of, value_label, values_of
+from judging.people.models import Evaluation, Item
+from judging.people.selectors import criteria_of
+
+SHOWN = 200
+
+
+class DecisionForm(forms.Form):
+    """What holds, criterion by criterion, and why."""
+
+    def __init__(self, data: Any, criteria: dict[int, Criterion]) -> None:
+        super().__init__(data)
+        self.criteria = criteria
+        for number, one in criteria.items():
+            self.fields[f"value_{number}"] = _field(one)
+        self.fields["reason"] = forms.CharField(
+            label=gettext_lazy("Reason"),
+            max_length=20_000,
+            widget=forms.Textarea(
+                attrs={
+                    "rows": 1,
+                    "class": "input",
+                    "placeholder": gettext_lazy("Reason (C)"),
+                    "aria-label": gettext_lazy("Reason"),
+                }
+            ),
+        )
+
+    def rows(self) -> Iterator[tuple[int, Criterion, forms.BoundField, list[tuple[Choice, bool]]]]:
+        """Each criterion with its number, its field, and its choices, with whether each is chosen."""
+        for number, one in self.criteria.items():
+            field = self[f"value_{number}"]
+            chosen = str(field.value() or "")
+            yield number, one, field, [(choice, str(choice.place) == chosen) for choice in choices_of(one)]
+
+    def values(self) -> dict[int, Any]:
+        """{criterion number: value}, after is_valid."""
+        return {
+            number: _value(one, self.cleaned_data[f"value_{number}"]) for number, one in self.criteria.items()
+        }
+
+
+def _field(criterion: Criterion) -> forms.Field:
+    if criterion.scale == "text":
+        area = forms.Textarea(attrs={"rows": 2})
+        return forms.CharField(label=criterion.name, required=criterion.required, widget=area)
+    choices = [(str(place), value_label(criterion, value)) for place, value in enumerate(criterion.choices)]
+    return forms.ChoiceField(
+        label=criterion.name,
+        choices=choices if criterion.required else [("", "–"), *choices],
+        required=criterion.required,
+        widget=forms.RadioSelect,
+    )
+
+
+def _value(criterion: Criterion, sent: str) -> Any:
+    if criterion.scale == "text":
+        return sent
+    return criterion.choices[int(sent)] if sent else None
+
+
+@login_required
+def inbox(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Where raters differ, the widest difference first."""
+    evaluation = get_evaluation(request, slug, pk, May.REVIEW)
+    found = differing(evaluation)
+    waiting = [one for one in found if not one.decided]
+    decided = [one for one in found if one.decided]
+    context = {"evaluation": evaluation, "waiting": with_questions(evaluation, waiting[:SHOWN])}
+    context["decided"] = with_questions(evaluation, decided[:SHOWN])
+    context |= {"waiting_count": len(waiting), "decided_count": len(decided)}
+    return render(request, "people/inbox.html", context)
+
+
+@login_required
+def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """One item with all verdicts and comments, blind, and the form of the decision."""
+    evaluation = get_evaluation(request, slug, pk, May.REVIEW)
+    found = get_item(evaluation, number)
+    criteria = criteria_of(evaluation)
+    form = DecisionForm(request.POST or None, criteria)
+    if request.method == "POST" and form.is_valid() and _decide(request, found, form):
+        messages.success(request, _("Decided. The original ratings are unchanged."))
+        return redirect(_following(evaluation, slug, number))
+    said = [(_told(criteria, one.values), one.comment) for one in verdicts(found)]
+    before = found.adjudications.select_related("by").order_by("-pk")
+    earlier = [(_told(criteria, values_of(one.values)), one) for one in before]
+    context = {
+        "evaluation": evaluation,
+        "item": found,
+        "shown": shown_in(evaluation, found, 1, with_reference=evaluation.shows_reference),
+        "said": said,
+        "earlier": earlier,
+        "form": form,
+        "later_url": _following(evaluation, slug, number),
+    }
+    return render(request, "people/adjudicate.html", context, status=422 if form.errors else 200)
+
+
+def _following(evaluation: Evaluation, slug: str, number: int) -> str:
+    """Where the next item that waits is decided: behind this one, else from the beginning; else the inbox."""
+    waiting = [one.number for one in differing(evaluation) if not one.decided or one.number == number]
+    at = waiting.index(number) if number in waiting else -1
+    others = [one for one in (*waiting[at + 1 :], *waiting[: max(at, 0)]) if one != number]
+    if not others:
+        return reverse("people:inbox", args=(slug, evaluation.run_id))
+    return reverse("people:adjudicate", args=(slug, evaluation.run_id, others[0]))
+
+
+def _told(criteria: dict[int, Criterion], values: dict[int, Any]) -> list[tuple[str, str]]:
+    return [
+        (criteria[number].name, value_label(criteria[number], value))
+        for number, value in sorted(values.items())
+        if number in criteria
+    ]
+
+
+def _decide(request: HttpRequest, found: Item, form: DecisionForm) -> bool:
+    try:
+        adjudicate(
+            item=found, values=form.values(), reason=form.cleaned_data["reason"], by=access.signed_in(request)
+        )
+    except ValuesRefused as refused:
+        for number, why in problems_of(refused.codes).items():
+            form.add_error(f"value_{number}", why)
+        return False
+    return True

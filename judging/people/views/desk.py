@@ -1,0 +1,338 @@
+"""The desk: one page on which a rater works through the own queue. Its script asks for JSON; without it forms do.
+
+Every answer to the script says how far the rater is and brings a fresh CSRF token: after signing in again the page's
+own would be refused, and what waits to be sent with it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.middleware.csrf import get_token
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_aware
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsite.access import May, signed_in
+from evalsite.web.numbers import whole
+from judging.core.people.criteria import Criterion, ValuesRefused, is_empty
+from judging.markdown import html_of
+from judging.people import assignments, ratings, selectors
+from judging.people.access import get_evaluation, get_own_assignment
+from judging.people.item_view import differences, earlier, on_desk, places_of
+from judging.people.labels import (
+    choices_of,
+    refusal_sentence,
+    saved_sentence,
+    value_problem,
+)
+from judging.people.models import Assignment, Evaluation, Rating, SkipReason
+
+AT_ONCE = 3
+"""Items that come with the page: the one that is looked at, and those that follow at once."""
+BATCH = 5
+"""Items in an answer to the script, which asks until there are no more for now: a page waits for none of it long."""
+
+
+@login_required
+@require_GET
+@never_cache
+def page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The queue's next items; the first is shown."""
+    evaluation = get_evaluation(request, slug, pk, May.RATE)
+    found = assignments.claim(evaluation=evaluation, user=signed_in(request), count=AT_ONCE)
+    return _page(request, evaluation, found)
+
+
+@login_required
+@require_GET
+@never_cache
+def item(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+    """One of the rater's own items, whatever became of it, to look at again or to change."""
+    evaluation, assignment = _own(request, slug, pk, assignment_pk)
+    if _wants_json(request):
+        return JsonResponse(
+            {"items": [_fragment(request, evaluation, assignment)], **_state(request, evaluation)}
+        )
+    return _page(request, evaluation, [assignment])
+
+
+@login_required
+@require_GET
+@never_cache
+def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The next items that the page does not have yet; renews all leases.
+
+    `have`: what the page shows or keeps for later; `given`: whose verdicts are on their way (comma-separated numbers).
+    The answer also says what the rater still holds, and until when at least.
+    """
+    evaluation = get_evaluation(request, slug, pk, May.RATE)
+    user = signed_in(request)
+    have, given = (_numbers(request.GET.get(name, "")) for name in ("have", "given"))
+    found = assignments.claim(evaluation=evaluation, user=user, count=BATCH, known=have, given=given)
+    held = assignments.held_by(evaluation=evaluation, user=user)
+    said = {
+        "items": [_fragment(request, evaluation, one) for one in found],
+        "more": len(found) == BATCH,
+        "held": list(held),
+        "until": max(held.values()).isoformat() if held else "",
+    }
+    return JsonResponse({**said, **_state(request, evaluation)})
+
+
+@login_required
+@require_POST
+def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The page was closed: what it kept for later goes back, unless another page has renewed it since `until`."""
+    evaluation = get_evaluation(request, slug, pk, May.RATE)
+    until = _moment(request.POST.get("until", ""))
+    if until is not None:
+        items = _numbers(request.POST.get("items", ""))
+        assignments.give_back(evaluation=evaluation, user=signed_in(request), items=items, until=until)
+    return HttpResponse(status=204)
+
+
+@login_required
+@require_GET
+@never_cache
+def mine(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The rater's earlier items, newest first, page by page."""
+    evaluation = get_evaluation(request, slug, pk, May.RATE)
+    before = whole(request.GET.get("before", ""))
+    found, more = selectors.mine(evaluation=evaluation, user=signed_in(request), before=before)
+    criteria = selectors.criteria_of(evaluation)
+    listed = [earlier(one, criteria) for one in found]
+    context = {"earlier": listed, "more": more, "project": evaluation.run.project, "run": evaluation.run}
+    return render(request, "people/_mine.html", context)
+
+
+@login_required
+@require_GET
+@never_cache
+def difference(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+    """Both answers with what only one of them says marked."""
+    _evaluation, assignment = _own(request, slug, pk, assignment_pk)
+    both = differences(assignment)
+    return JsonResponse({"sides": [render_to_string("people/_marked.html", {"pieces": one}) for one in both]})
+
+
+@login_required
+@require_POST
+def verdict(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+    """Give a verdict, or change the one given (`attempt` names it)."""
+    evaluation, assignment = _own(request, slug, pk, assignment_pk)
+    criteria = selectors.criteria_of(evaluation)
+    attempt = whole(request.POST.get("attempt", ""))
+    given: dict[str, Any] = {
+        "assignment": assignment,
+        "values": values_from(request, criteria),
+        "comment": request.POST.get("comment", ""),
+        "seconds": _number(request.POST.get("seconds", "")),
+        "shown": _side_seen(request),
+    }
+    if attempt:
+        return _done(
+            request, evaluation, assignment, lambda key: ratings.change(**given, key=key, attempt=attempt)
+        )
+    return _done(request, evaluation, assignment, lambda key: ratings.submit(**given, key=key))
+
+
+@login_required
+@require_POST
+def skip(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+    evaluation, assignment = _own(request, slug, pk, assignment_pk)
+    reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
+    seconds = _number(request.POST.get("seconds", ""))
+    return _done(
+        request,
+        evaluation,
+        assignment,
+        lambda key: ratings.skip(
+            assignment=assignment, reason=reason, comment=comment, key=key, seconds=seconds
+        ),
+    )
+
+
+@login_required
+@require_POST
+def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Take back the last verdict or skip; the item is on the desk again."""
+    evaluation = get_evaluation(request, slug, pk, May.RATE)
+    user = signed_in(request)
+    return _done(
+        request, evaluation, None, lambda key: ratings.undo(evaluation=evaluation, user=user, key=key)
+    )
+
+
+@login_required
+@require_POST
+def draft(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> HttpResponse:
+    """Keep what is not given yet."""
+    evaluation, assignment = _own(request, slug, pk, assignment_pk)
+    values = values_from(request, selectors.criteria_of(evaluation))
+    ratings.draft_save(assignment=assignment, values=values, comment=request.POST.get("comment", ""))
+    return JsonResponse(_state(request, evaluation))
+
+
+def _own(request: HttpRequest, slug: str, pk: int, assignment_pk: int) -> tuple[Evaluation, Assignment]:
+    """An own item and its evaluation; also of one that its rater has left, or what waits would be lost."""
+    assignment = get_own_assignment(request, slug, assignment_pk)
+    if assignment.evaluation.run_id != pk:
+        raise Http404
+    return assignment.evaluation, assignment
+
+
+def values_from(request: HttpRequest, criteria: dict[int, Criterion]) -> dict[int, Any]:
+    """What the form holds: `v0`, `v1` … are places in a criterion's choices, or a text. Nonsense stays as it came,
+    so that it is refused and not taken for nothing."""
+    values: dict[int, Any] = {}
+    for number, criterion in criteria.items():
+        text = request.POST.get(f"v{number}", "")
+        if is_empty(text):
+            continue
+        place = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else -1
+        chosen = criterion.choices
+        values[number] = (
+            text if criterion.scale == "text" else chosen[place] if 0 <= place < len(chosen) else text
+        )
+    return values
+
+
+def _done(
+    request: HttpRequest,
+    evaluation: Evaluation,
+    assignment: Assignment | None,
+    action: Callable[[uuid.UUID], Rating],
+) -> HttpResponse:
+    """Do it; say what came of it to the script as JSON, else by the page that follows."""
+    key = _key(request)
+    try:
+        rating = action(key)
+    except ValuesRefused as refused:
+        errors = {number: value_problem(code) for number, code in refused.codes.items()}
+        if _wants_json(request) or assignment is None:
+            return JsonResponse(
+                {"code": "values", "errors": errors, **_state(request, evaluation)}, status=422
+            )
+        posted = values_from(request, selectors.criteria_of(evaluation))
+        return _page(request, evaluation, [assignment], values=posted, errors=errors, status=422)
+    except ratings.DeskRefused as refused:
+        sentence = refusal_sentence(refused.code)
+        if _wants_json(request):
+            said = {"code": refused.code, "sentence": sentence, **_state(request, evaluation)}
+            return JsonResponse(said, status=409)
+        messages.error(request, sentence)
+        return redirect("desk:page", evaluation.run.project.slug, evaluation.run_id)
+    if _wants_json(request):
+        back = {"items": [_fragment(request, evaluation, rating.assignment)]} if rating.kind == "undo" else {}
+        return JsonResponse({"sentence": saved_sentence(rating, key), **back, **_state(request, evaluation)})
+    messages.success(request, saved_sentence(rating, key) or _("Saved."))
+    return redirect("desk:page", evaluation.run.project.slug, evaluation.run_id)
+
+
+def _page(
+    request: HttpRequest,
+    evaluation: Evaluation,
+    found: list[Assignment],
+    *,
+    values: dict[int, Any] | None = None,
+    errors: dict[int, str] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The whole page; `values` are those to begin with instead of the first item's own."""
+    criteria = selectors.criteria_of(evaluation)
+    shows = [on_desk(one, criteria) for one in found]
+    first = values if values is not None else shows[0].values if shows else {}
+    places = places_of(first, criteria)
+    context = {
+        "evaluation": evaluation,
+        "project": evaluation.run.project,
+        "run": evaluation.run,
+        "shows": shows,
+        "criteria": [
+            _criterion(number, one, places.get(number), (errors or {}).get(number, ""))
+            for number, one in criteria.items()
+        ],
+        "guideline": html_of(evaluation.guideline) if evaluation.guideline.strip() else "",
+        "progress": selectors.progress(evaluation=evaluation, user=signed_in(request)),
+        "skip_reasons": SkipReason.choices,
+        "key": uuid.uuid4(),
+        "compares": any(one.compares for one in criteria.values()),
+        "until": max(one.lease_until for one in found).isoformat() if found else "",
+    }
+    return render(request, "people/desk.html", context, status=status)
+
+
+def _criterion(number: int, criterion: Criterion, place: int | str | None, error: str) -> dict[str, Any]:
+    return {
+        "number": number,
+        "criterion": criterion,
+        "choices": [(choice, choice.place == place) for choice in choices_of(criterion)],
+        "text": place or "",
+        "guideline": html_of(criterion.guideline) if criterion.guideline.strip() else "",
+        "error": error,
+    }
+
+
+def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignment) -> dict[str, Any]:
+    """An item as the page takes it up."""
+    seen = on_desk(assignment, selectors.criteria_of(evaluation))
+    context = {
+        "show": seen,
+        "evaluation": evaluation,
+        "project": evaluation.run.project,
+        "run": evaluation.run,
+    }
+    return {"id": assignment.pk, "html": render_to_string("people/_item.html", context, request)}
+
+
+def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
+    progress = selectors.progress(evaluation=evaluation, user=signed_in(request))
+    bar = render_to_string("people/_desk_progress.html", {"progress": progress})
+    return {"progress": bar, "left": progress.left, "open": evaluation.open, "token": get_token(request)}
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    return request.headers.get("Accept", "").startswith("application/json")
+
+
+def _key(request: HttpRequest) -> uuid.UUID:
+    """The client's name for what it sends; one that has none gets one, and no protection against its own retries."""
+    try:
+        return uuid.UUID(request.POST.get("key", ""))
+    except ValueError:
+        return uuid.uuid4()
+
+
+def _side_seen(request: HttpRequest) -> int | None:
+    text = request.POST.get("shown", "")
+    return int(text) if text in ("1", "2") else None
+
+
+def _numbers(text: str) -> set[int]:
+    return {number for one in text.split(",") if (number := whole(one)) is not None}
+
+
+def _moment(text: str) -> datetime | None:
+    with suppress(ValueError):
+        moment = parse_datetime(text)
+        return moment if moment is not None and is_aware(moment) else None
+    return None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,247 @@
+"""Evaluations for those who organise them: the list, one under way, its items, and what steers it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from evalsite import access
+from evalsite.access import May
+from evalsite.accounts.models import Project
+from evalsite.web.numbers import whole
+from judging.core.people.criteria import Criterion
+from judging.people import assignments, organise, progress
+from judging.people.access import get_evaluation, get_item
+from judging.people.blindness import HIDEABLE, sides_of, sides_rename
+from judging.people.forms import SidesForm
+from judging.people.item_view import shown_in
+from judging.people.labels import SCALES, value_label, values_of
+from judging.people.models import (
+    Assignment,
+    AssignmentState,
+    Evaluation,
+    EvaluationRater,
+    Item,
+    Rating,
+    SkipReason,
+)
+from judging.people.selectors import WHICH, criteria_of, duties, evaluations_page, items_page, possible_raters
+from judging.people.views.gold import KnownForm
+
+SEE = May.READ_JUDGEMENTS
+
+
+@login_required
+def evaluations(request: HttpRequest, slug: str) -> HttpResponse:
+    """The project's human evaluations, newest first; with ?archived=1 those put away."""
+    project = access.get_project(request, slug, SEE)
+    archived, before = "archived" in request.GET, whole(request.GET.get("before", ""))
+    found, further = evaluations_page(project, archived=archived, before=before)
+    context = {"evaluations": found, "further": further, "before": before, "archived": archived}
+    return render(request, "people/list.html", context)
+
+
+@login_required
+def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """One evaluation: how far it is, who rates how, what is left; the results come as a fragment of their own."""
+    evaluation = get_evaluation(request, slug, pk, SEE)
+    context: dict[str, Any] = {
+        "evaluation": evaluation,
+        "run": evaluation.run,
+        "overall": progress.overall(evaluation),
+        "raters": progress.rater_lines(evaluation),
+        "criteria": [(one, SCALES[one.scale]) for one in criteria_of(evaluation).values()],
+        "sides": sides_of(evaluation),
+        "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],
+        "candidates": [one.candidate for one in evaluation.run.run_candidates.select_related("candidate")],
+        "gold": Item.objects.filter(evaluation=evaluation).exclude(gold="").count(),
+        "repeats": Item.objects.filter(evaluation=evaluation, repeat_of__isnull=False).count(),
+        "skipped": Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.SKIPPED).count(),
+    }
+    if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
+        return render(request, "people/_progress.html", context)
+    rows = evaluation.run.version.valid_rows
+    context["first_answers"] = evaluation.scheme and any(
+        one.responses > rows for one in context["candidates"]
+    )
+    there = evaluation.raters.filter(left_at=None).values("user")
+    context["possible"] = possible_raters(evaluation.run.project).exclude(pk__in=there)
+    return render(request, "people/detail.html", context)
+
+
+@login_required
+@require_POST
+def close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """End the rating for now."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    if organise.evaluation_close(evaluation=evaluation, by=access.signed_in(request)):
+        messages.success(request, _("Closed. All ratings are kept, and you can reopen it."))
+    return redirect("people:detail", slug, pk)
+
+
+@login_required
+@require_POST
+def reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Let raters go on."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    if organise.evaluation_reopen(evaluation=evaluation, by=access.signed_in(request)):
+        messages.success(request, _("Reopened. Raters can continue."))
+    return redirect("people:detail", slug, pk)
+
+
+@login_required
+@require_POST
+def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Out of sight."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    organise.evaluation_archive(evaluation=evaluation, by=access.signed_in(request))
+    messages.success(request, _("Archived and closed. You can restore it from the archive."))
+    return redirect("people:detail", slug, pk)
+
+
+@login_required
+@require_POST
+def restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Back in sight."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    organise.evaluation_restore(evaluation=evaluation, by=access.signed_in(request))
+    messages.success(request, _("Restored. The evaluation is still closed."))
+    return redirect("people:detail", slug, pk)
+
+
+@login_required
+def rename_sides(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Other names for the two files that are compared."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    sides = sides_of(evaluation)
+    if not sides:
+        raise Http404
+    form = SidesForm(request.POST or None, sides)
+    if request.method == "POST" and form.is_valid():
+        try:
+            sides_rename(evaluation=evaluation, **form.cleaned_data, by=access.signed_in(request))
+        except ValidationError as error:
+            form.add_error("there", error)
+        else:
+            messages.success(request, _("Names changed."))
+            return redirect("people:detail", slug, pk)
+    context = {"evaluation": evaluation, "form": form}
+    return render(request, "people/sides.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def add_raters(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Further raters, or ones who come back."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    wanted = [number for text in request.POST.getlist("user") if (number := whole(text)) is not None]
+    found = list(possible_raters(evaluation.run.project).filter(pk__in=wanted))
+    for user in found:
+        assignments.rater_add(evaluation=evaluation, user=user, by=access.signed_in(request))
+    if found:
+        names = ", ".join(user.username for user in found)
+        messages.success(request, _("Raters added: %(names)s") % {"names": names})
+    return redirect("people:detail", slug, pk)
+
+
+@login_required
+@require_POST
+def leave(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
+    """A rater rates no more."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    found = get_object_or_404(EvaluationRater.objects.select_related("user"), evaluation=evaluation, pk=rater)
+    assignments.rater_leave(rater=found, by=access.signed_in(request))
+    messages.success(
+        request,
+        _("%(name)s was removed. Submitted ratings are kept; reserved items are available to others again.")
+        % {"name": found.user.username},
+    )
+    return redirect("people:detail", slug, pk)
+
+
+@login_required
+def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The items and who has them."""
+    evaluation = get_evaluation(request, slug, pk, SEE)
+    which = request.GET.get("which", "all")
+    which = which if which in WHICH else "all"
+    after = whole(request.GET.get("after", "")) or 0
+    found, further = items_page(evaluation, which, after)
+    context = {"evaluation": evaluation, "which": which, "further": further, "after": after}
+    context["items"] = [(one, list(one.assignments.select_related("rater").order_by("pk"))) for one in found]
+    return render(request, "people/items.html", context)
+
+
+@login_required
+def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """One item: what it shows, who has it, and all that was said of it."""
+    evaluation = get_evaluation(request, slug, pk, SEE)
+    return render(request, "people/item.html", _item_shown(evaluation, get_item(evaluation, number)))
+
+
+def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
+    criteria = criteria_of(evaluation)
+    names = [one.candidate.name for one in (found.response, found.other_response) if one]
+    ratings = Rating.objects.filter(assignment__item=found).select_related("rater__user", "assignment")
+    skipped = dict(SkipReason.choices)
+    active = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
+    return {
+        "evaluation": evaluation,
+        "item": found,
+        "names": names,
+        "sides": sides_of(evaluation),
+        "shown": shown_in(evaluation, found, 1, with_reference=not found.rates_reference),
+        "assignments": found.assignments.select_related("rater__user").order_by("pk"),
+        "ratings": [
+            (one, told(criteria, one.values, names), skipped.get(one.reason))
+            for one in ratings.order_by("pk")
+        ],
+        "decisions": [
+            (one, told(criteria, one.values, names))
+            for one in found.adjudications.select_related("by").order_by("-pk")
+        ],
+        "gold": told(criteria, found.gold, names),
+        "known": KnownForm(None, criteria=criteria) if found.counts and not found.dealt else None,
+        "others": active.exclude(assignments__item=found).select_related("user"),
+    }
+
+
+def told(criteria: dict[int, Criterion], text: str, names: list[str]) -> list[tuple[str, str]]:
+    """A rating's values with their criteria, the answers called by their candidates' names."""
+    return [
+        (criteria[number].name, value_label(criteria[number], value, names))
+        for number, value in sorted(values_of(text).items())
+        if number in criteria
+    ]
+
+
+@login_required
+@require_POST
+def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """Take an item out of a rater's hands: for another one, or for whoever comes."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    found = get_item(evaluation, number)
+    held = get_object_or_404(found.assignments, pk=whole(request.POST.get("assignment", "")) or 0)
+    to = evaluation.raters.filter(pk=whole(request.POST.get("to", "")) or 0, left_at=None).first()
+    try:
+        assignments.item_reassign(assignment=held, to=to, by=access.signed_in(request))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, _("Item reassigned."))
+    return redirect("people:item", slug, pk, number)
+
+
+@login_required
+def queue(request: HttpRequest, slug: str) -> HttpResponse:
+    """A rater's evaluations in this project; without any model's name, as all that raters see."""
+    project = access.get_project(request, slug, May.RATE)
+    found = duties(access.signed_in(request), Project.objects.filter(pk=project.pk))
+    return render(request, "people/queue.html", {"duties": found})

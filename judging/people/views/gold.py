@@ -1,0 +1,190 @@
+"""Gold items of an evaluation: those there are, one more after a look at it, a file of them, an item made gold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.csrf import csrf_protect
+from django.views.decorators.http import require_POST
+
+from datasets.models import Candidate
+from evalsite import access
+from evalsite.access import May
+from evalsite.web.request_limits import allow, file_too_large, upload_page
+from judging.core.people.criteria import Criterion
+from judging.people.access import get_evaluation, get_item
+from judging.people.forms import OneCandidate
+from judging.people.gold import LONGEST_FILE, Wrong, gold_add, gold_of_item, gold_read, item_at
+from judging.people.item_view import shown_in
+from judging.people.labels import value_label, values_of
+from judging.people.models import Evaluation, Item
+from judging.people.organise import Gold
+from judging.people.selectors import criteria_of, items_page
+
+
+class GoldPlaceForm(forms.Form):
+    """The row, and whose answers to it; of one answer only `a`."""
+
+    row = forms.IntegerField(label=gettext_lazy("Row"), min_value=1, max_value=2**31 - 1)
+    a = OneCandidate(Candidate.objects.none(), label=gettext_lazy("Answer A of"), empty_label=None)
+    b = OneCandidate(Candidate.objects.none(), label=gettext_lazy("Answer B of"), empty_label=None)
+
+    def __init__(self, data: Any, *, candidates: QuerySet[Candidate], pair: bool) -> None:
+        super().__init__(data)
+        for field in ("a", "b"):
+            self.fields[field].queryset = candidates  # type: ignore[attr-defined]
+        if pair:
+            self.initial["b"] = candidates.values_list("pk", flat=True)[1:2].first()
+        else:
+            del self.fields["b"]
+            self.fields["a"].label = gettext_lazy("Answer of")
+
+    @property
+    def names(self) -> list[str]:
+        """Of the candidates, after is_valid; '' for none."""
+        return [self.cleaned_data[side].name if self.cleaned_data.get(side) else "" for side in ("a", "b")]
+
+
+class KnownForm(forms.Form):
+    """What is right, for each criterion that is no free text."""
+
+    def __init__(self, data: Any, *, criteria: dict[int, Criterion]) -> None:
+        super().__init__(data)
+        self.criteria = {f"value_{number}": one for number, one in criteria.items() if one.scale != "text"}
+        for name, one in self.criteria.items():
+            choices = [("", "–"), *((str(place), value_label(one, v)) for place, v in enumerate(one.choices))]
+            self.fields[name] = forms.ChoiceField(
+                label=one.name, choices=choices, required=len(self.criteria) == 1
+            )
+
+    def values(self) -> dict[str, Any]:
+        """{criterion's name: value} of what was chosen, after is_valid."""
+        chosen = {name: self.cleaned_data[name] for name in self.criteria if self.cleaned_data[name]}
+        return {self.criteria[name].name: self.criteria[name].choices[int(at)] for name, at in chosen.items()}
+
+
+class GoldFileForm(forms.Form):
+    """Gold from a file of lines."""
+
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        help_text=gettext_lazy(
+            'JSON Lines: {"row": 3, "a": "…", "b": "…", "values": {"…": "A>B"}}; A is the answer called a.'
+        ),
+    )
+
+
+@upload_page
+@login_required
+def gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The list. With a row in the address its answers are shown, to say what is right of them."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    allow(request, LONGEST_FILE, file_too_large(LONGEST_FILE))
+    return _gold(request, slug, evaluation)
+
+
+@csrf_protect
+def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpResponse:
+    criteria = criteria_of(evaluation)
+    sent = request.POST if request.method == "POST" else request.GET
+    taking_part = Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate"))
+    place = GoldPlaceForm(
+        sent if "row" in sent else None,
+        candidates=taking_part.order_by("pk"),  # as they stand in the items, A first
+        pair=bool(evaluation.scheme),
+    )
+    known = KnownForm(request.POST if "row" in request.POST else None, criteria=criteria)
+    file = GoldFileForm(request.POST, request.FILES) if "file" in request.FILES else GoldFileForm()
+    wrong: list[Wrong] = []
+    if file.is_bound:
+        wrong = _from_file(request, evaluation, file)
+    elif request.method == "POST" and place.is_valid() and known.is_valid():
+        _add_one(request, evaluation, place, known)
+    refused = bool(wrong or file.errors or known.errors or (request.method == "POST" and place.errors))
+    if request.method == "POST" and not refused:
+        return redirect("people:gold", slug, evaluation.run_id)
+    found, further = items_page(evaluation, "gold")
+    context: dict[str, Any] = {
+        "evaluation": evaluation,
+        "place": place,
+        "known": known,
+        "file_form": file,
+        "wrong": wrong,
+        "further": further,
+        "items": [(item, _told(criteria, item)) for item in found],
+        **_seen(evaluation, place),
+    }
+    return render(request, "people/gold.html", context, status=422 if refused else 200)
+
+
+def _seen(evaluation: Evaluation, place: GoldPlaceForm) -> dict[str, Any]:
+    """The item that the form names, as raters see it but with the names; nothing where it names none."""
+    if not place.is_bound or not place.is_valid():
+        return {}
+    try:
+        item = item_at(evaluation, place.cleaned_data["row"], *place.names)
+    except ValidationError as error:
+        place.add_error(None, error)
+        return {}
+    return {
+        "shown": shown_in(evaluation, item, 1, with_reference=True),
+        "names": [name for name in place.names if name],
+    }
+
+
+def _told(criteria: dict[int, Criterion], item: Item) -> list[tuple[str, str]]:
+    known = values_of(item.gold)
+    return [(criteria[number].name, value_label(criteria[number], value)) for number, value in known.items()]
+
+
+def _add_one(request: HttpRequest, evaluation: Evaluation, place: GoldPlaceForm, known: KnownForm) -> None:
+    try:
+        item = item_at(evaluation, place.cleaned_data["row"], *place.names)
+        _add(request, evaluation, [gold_of_item(evaluation, item, known.values())])
+    except ValidationError as error:
+        known.add_error(None, error)
+
+
+def _from_file(request: HttpRequest, evaluation: Evaluation, form: GoldFileForm) -> list[Wrong]:
+    """All or nothing, so that a corrected file can be sent again."""
+    if not form.is_valid():
+        return []
+    text = form.cleaned_data["file"].read(LONGEST_FILE).decode("utf-8-sig", "replace")
+    found, wrong = gold_read(evaluation, text)
+    if not wrong:
+        try:
+            _add(request, evaluation, found)
+        except ValidationError as error:
+            form.add_error(None, error)
+    return wrong
+
+
+def _add(request: HttpRequest, evaluation: Evaluation, found: list[Gold]) -> None:
+    count = gold_add(evaluation=evaluation, gold=found, by=access.signed_in(request))
+    text = ngettext("%(n)s gold item added.", "%(n)s gold items added.", count)
+    messages.success(request, text % {"n": count})
+
+
+@login_required
+@require_POST
+def use_as_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """Use an item as gold."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    item = get_item(evaluation, number)
+    known = KnownForm(request.POST, criteria=criteria_of(evaluation))
+    try:
+        if not known.is_valid():
+            raise ValidationError(_("Choose the right answers from the lists."))
+        _add(request, evaluation, [gold_of_item(evaluation, item, known.values())])
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    return redirect("people:item", slug, pk, number)

@@ -1,0 +1,195 @@
+"""A new human evaluation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from datasets.models import Candidate, Version
+from datasets.selectors import usable_versions
+from evalsite import access
+from evalsite.access import May
+from evalsite.accounts.models import Project
+from evalsite.web.numbers import whole
+from judging.people.blindness import HIDEABLE, Blindness, blindness
+from judging.people.forms import (
+    CriteriaForms,
+    EvaluationForm,
+    names_a_model,
+    names_in,
+    proposed_criteria,
+)
+from judging.people.models import Evaluation, Scheme
+from judging.people.organise import evaluation_create
+from judging.people.presets import candidates_of, criteria_of_run, look, offer_of_run, offers
+from judging.people.selectors import possible_raters
+from judging.runs.access import get_run
+from judging.runs.forms import create_once
+from judging.runs.models import Run
+from judging.runs.selectors import unusable_versions
+from judging.runs.services import free_name
+
+_PREFIX = "criteria"
+_PARTS = {"criteria": "_criteria_forms", "sides": "_side_names"}
+
+
+@login_required
+def new(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form of a new evaluation; a preview shows what a rater will see of what is chosen so far."""
+    project = access.get_project(request, slug, May.RUN)
+    versions = usable_versions(project)
+    about = _run_named(request, slug)
+    version = about.version if about else _chosen(request, project)
+    context: dict[str, Any] = {
+        "about": about,
+        "versions": versions,
+        "version": version,
+        "unusable": unusable_versions(project),
+    }
+    if version is None:
+        return render(request, "people/new.html", context)
+    if about and not criteria_of_run(about):
+        messages.error(request, _("People cannot rate on the scales of this run's metrics."))
+        return redirect("runs:detail", slug, about.pk)
+    version.dataset.project = project
+    form, criteria = _forms(request, project, version, about)
+    if form is None:
+        return render(request, "people/new.html", context)
+    context |= {"form": form, "criteria": criteria, "shown": _preview(form, version)}
+    context["blind"] = _blindness(form, version)
+    context["candidates"] = form.fields["candidates"].queryset  # type: ignore[attr-defined]
+    if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
+        part = _PARTS.get(request.GET["part"], "_preview")
+        return render(request, f"people/{part}.html", context)
+    sent = request.method == "POST" and "more" not in request.POST and "choose" not in request.POST
+    if sent and _valid(form, criteria):
+        made = _create(request, project, form, criteria)
+        if made is not None:
+            return redirect("people:detail", slug, made.run_id)
+    return render(request, "people/new.html", context, status=422 if sent else 200)
+
+
+def _run_named(request: HttpRequest, slug: str) -> Run | None:
+    """The run whose answers are to be drawn; None where the form begins with a data set."""
+    sent = request.POST if request.method == "POST" else request.GET
+    if not sent.get("run"):
+        return None
+    run = get_run(request, slug, whole(sent["run"]) or 0)
+    if run.by_people:
+        raise Http404
+    return run
+
+
+def _chosen(request: HttpRequest, project: Project) -> Version | None:
+    usable = usable_versions(project)
+    sent = request.POST if request.method == "POST" else request.GET
+    wanted = sent.get("version", "")
+    named = usable.filter(pk=int(wanted)).first() if wanted.isdecimal() and len(wanted) < 19 else None
+    return named or usable.first()
+
+
+def _forms(
+    request: HttpRequest, project: Project, version: Version, about: Run | None
+) -> tuple[EvaluationForm | None, Any]:
+    """The two forms; None where the version has nothing that could be rated."""
+    offered = offer_of_run() if about else offers(version)
+    if not offered:
+        return None, None
+    sent: QueryDict | None = request.POST if request.method == "POST" else None
+    if sent is None and "part" in request.GET:
+        sent = request.GET
+    form = EvaluationForm(
+        sent,
+        version=version,
+        offered=offered,
+        raters=possible_raters(project),
+        name=free_name(project, _("Rating")),
+        fields=sorted(version.fields_found),
+        about=about,
+    )
+    return form, _criteria(sent, form.compares, about)
+
+
+def _criteria(sent: QueryDict | None, compares: bool, about: Run | None) -> Any:
+    """The criteria as sent, with one more empty one where that was wanted."""
+    if sent is None or f"{_PREFIX}-TOTAL_FORMS" not in sent:
+        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares, about))
+    if sent.get("part") == "criteria" and _as_proposed(sent, not compares):
+        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares))
+    total = str(sent[f"{_PREFIX}-TOTAL_FORMS"])
+    if "more" in sent and total.isdecimal() and len(total) == 1:
+        sent = sent.copy()
+        sent[f"{_PREFIX}-TOTAL_FORMS"] = str(int(total) + 1)
+        sent[f"{_PREFIX}-{total}-required"] = "on"
+        sent[f"{_PREFIX}-{total}-scale"] = "steps" if compares else "five"
+    return CriteriaForms(sent, prefix=_PREFIX)
+
+
+def _as_proposed(sent: QueryDict, compares: bool) -> bool:
+    """Are the criteria still those that an empty form begins with?"""
+    (proposed,) = proposed_criteria(compares)
+    told = [sent.get(f"{_PREFIX}-{field}") for field in ("TOTAL_FORMS", "0-name", "0-scale", "0-guideline")]
+    return told == ["1", proposed["name"], proposed["scale"], ""]
+
+
+def _valid(form: EvaluationForm, criteria: Any) -> bool:
+    fine = form.is_valid() and criteria.is_valid()
+    if not fine:
+        return False
+    names = form.names()
+    for one in criteria:
+        for field in ("name", "guideline"):
+            if named := names_in(one.cleaned_data[field], names):
+                one.add_error(field, names_a_model(named))
+                fine = False
+    return fine
+
+
+def _preview(form: EvaluationForm, version: Version) -> Any:
+    """An item as a rater will see it; of what is proposed before anything is chosen."""
+    if form.is_bound:
+        form.is_valid()
+    sent = form.cleaned_data if form.is_bound else form.initial
+    chosen: list[Candidate] = list(sent.get("candidates") or candidates_of(version))
+    return look(
+        version,
+        form.chosen_kind,
+        chosen,
+        baseline=sent.get("baseline"),
+        other=sent.get("other_version"),
+        with_reference=bool(sent.get("shows_reference")),
+        hides=sent.get("hidden_roles") or (),
+    )
+
+
+def _blindness(form: EvaluationForm, version: Version) -> Blindness:
+    """What of the rows may tell raters which model they rate; the form offers to hide what occurs in them."""
+    sent = form.cleaned_data if form.is_bound else form.initial
+    other = sent.get("other_version") if form.chosen_kind == Scheme.VERSIONS else None
+    found = blindness([version, other] if other else [version], form.names(), sent.get("hidden_roles") or ())
+    form.fields["hidden_roles"].widget.choices = [(role, HIDEABLE[role]) for role in found.roles]
+    return found
+
+
+def _create(request: HttpRequest, project: Project, form: EvaluationForm, criteria: Any) -> Evaluation | None:
+    """The evaluation, or None with the reason on the form. The same form sent twice makes one."""
+    sent, user = form.cleaned_data, access.signed_in(request)
+    mine = Evaluation.objects.filter(run__project=project, run__name=sent["name"], run__created_by=user)
+    return create_once(
+        form,
+        lambda: evaluation_create(
+            project=project,
+            name=sent["name"],
+            choice=form.choice(),
+            criteria=[one.criterion() for one in criteria if one.cleaned_data["name"]],
+            raters=list(sent["raters"]),
+            user=user,
+            terms=form.terms(),
+        ),
+        lambda: mine.filter(seed=sent["seed"], run__version=form.version).first(),
+    )

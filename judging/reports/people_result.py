@@ -1,0 +1,213 @@
+"""What people say so far, on the page of a human evaluation: who leads, by how much, and how far raters agree.
+
+All figures are those of the report's document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+
+from evalsite import access
+from evalsite.access import May
+from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
+from judging.people.labels import value_label
+from judging.people.models import EvaluationRater
+from judging.people.selectors import evaluations_of
+from judging.reports.figures import for_page
+from judging.reports.services import report_document
+from judging.runs.access import get_run
+from judging.runs.models import Run
+
+BAR = 120  # units of width of the drawn bars
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a drawn distribution, its place and width; `tone` 1 … 5 from low, or A, to high, or B."""
+
+    label: str
+    count: int
+    share: float
+    x: float
+    width: float
+    tone: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A candidate: its mean, or win rate, with its interval, both also as places on a drawn bar; what it got."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    items: int
+    segments: list[Segment]
+    x: float | None = None
+    x_low: float | None = None
+    x_width: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionResult:
+    """One criterion. `lines`: the candidates, best first. `clear`: whether the first is better than the second; None
+    where there is no second. `share`: values are shares of 1. `steps`: how often two candidates got each verdict."""
+
+    criterion: Criterion
+    lines: list[Line]
+    clear: bool | None
+    share: bool
+    steps: list[Segment]
+    agreement: Mapping[str, Any] | None
+
+    @property
+    def scored(self) -> bool:
+        return any(line.items for line in self.lines)
+
+
+@login_required
+@never_cache
+def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The fragment; while people rate, the page asks for it again until there is nothing more to come."""
+    run = get_run(request, slug, pk)
+    context: dict[str, Any] = {"run": run, "live": run.by_people and not run.ended and run.not_run > 0}
+    if _rates_here(request, run):
+        return render(request, "reports/_people_result.html", {"run": run, "hidden": True})
+    if context["live"] and request.GET.get("seen") == str(run.revision):
+        return HttpResponse(status=204)  # nothing to swap in
+    kept = for_page(run)
+    if kept is not None:
+        context["results"] = results_of(run, report_document(run, kept.figures))
+    return render(request, "reports/_people_result.html", context)
+
+
+def _rates_here(request: HttpRequest, run: Run) -> bool:
+    """Whoever rates, and organises nothing, sees no results as long as there is something to rate."""
+    if run.ended or May.RUN in access.permissions(request, run.project):
+        return False
+    mine = EvaluationRater.objects.filter(user=access.signed_in(request), left_at=None)
+    return mine.filter(evaluation__in=evaluations_of(run)).exists()
+
+
+def results_of(run: Run, document: Document) -> list[CriterionResult]:
+    """Criterion by criterion; free texts have no figures."""
+    criteria = [
+        Criterion.from_json(text)
+        for text in run.metrics.order_by("number").values_list("definition", flat=True)
+    ]
+    agreement = {one["metric"]: one for one in document["raters"]}
+    compared = {one["metric"]: one for one in document["side_by_side"] if one["by"] == "people"}
+    found = []
+    for one in criteria:
+        if one.compares and one.name in compared:
+            found.append(_compared(one, compared[one.name], agreement.get(one.name)))
+        elif not one.compares and one.scale != "text":
+            found.append(_rated(one, document, agreement.get(one.name)))
+    return found
+
+
+def _rated(criterion: Criterion, document: Document, agreement: Document | None) -> CriterionResult:
+    cells = {
+        name: of[criterion.name] for name, of in document["people_candidates"].items() if criterion.name in of
+    }
+    low, high = _ends(criterion)
+    lines = [_line(name, cell, criterion, low, high) for name, cell in cells.items()]
+    lines.sort(key=lambda line: -(line.value if line.value is not None else -1e9))
+    pair = _pair(document["pairs"], [line.name for line in lines], criterion.name)
+    clear = None if pair is None else bool(pair["distinguishable"])
+    share = criterion.scale in ("yes_no", "categories")
+    return CriterionResult(criterion, lines, clear, share, [], agreement)
+
+
+def _ends(criterion: Criterion) -> tuple[float, float]:
+    numbers = [float(one) for one in criterion.choices if not isinstance(one, str)]
+    return (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
+
+
+def _line(name: str, cell: Document, criterion: Criterion, low: float, high: float) -> Line:
+    value, ci_low, ci_high = (cell[key] for key in ("mean", "ci_low", "ci_high"))
+    if criterion.scale == "yes_no":
+        value, ci_low, ci_high = (cell.get(key) for key in ("rate", "rate_ci_low", "rate_ci_high"))
+    segments = _segments(_counts(criterion, cell))
+    return Line(
+        name, value, ci_low, ci_high, cell["items"], segments, **_places(value, ci_low, ci_high, low, high)
+    )
+
+
+def _places(
+    value: float | None, low: float | None, high: float | None, least: float, most: float
+) -> dict[str, Any]:
+    """Where a value and its interval stand on a drawn bar of the scale."""
+    if value is None:
+        return {}
+
+    def place(number: float) -> float:
+        return round(BAR * (min(max(number, least), most) - least) / (most - least), 1)
+
+    begin, end = place(value if low is None else low), place(value if high is None else high)
+    return {"x": place(value), "x_low": begin, "x_width": round(end - begin, 1)}
+
+
+def _counts(criterion: Criterion, cell: Document) -> list[tuple[str, int]]:
+    """How often people's value of an answer was what, in the scale's order."""
+    if criterion.scale == "yes_no":
+        yes = round((cell.get("rate") or 0) * cell["items"])
+        return [(value_label(criterion, False), cell["items"] - yes), (value_label(criterion, True), yes)]
+    if criterion.scale == "categories":
+        known = cell.get("categories") or {}
+        return [(one, known.get(one, {}).get("count", 0)) for one in criterion.categories]
+    return [(f"{one['low']:g}–{one['high']:g}", one["count"]) for one in cell["distribution"]]
+
+
+def _segments(counts: Sequence[tuple[str, int]]) -> list[Segment]:
+    whole, made, x = sum(count for _, count in counts), [], 0.0
+    for place, (label, count) in enumerate(counts):
+        if count:
+            width = BAR * count / whole
+            tone = 1 + round(4 * place / max(1, len(counts) - 1))
+            made.append(Segment(label, count, count / whole, round(x, 1), round(width, 1), tone))
+            x += width
+    return made
+
+
+def _pair(pairs: Sequence[Document], names: Sequence[str], metric: str | None = None) -> Document | None:
+    """The first two of `names` as a pair, whichever way round it is kept."""
+    wanted = set(names[:2])
+    of_metric = (one for one in pairs if metric is None or one["metric"] == metric)
+    return next((one for one in of_metric if len(wanted) == 2 and {one["a"], one["b"]} == wanted), None)
+
+
+def _compared(criterion: Criterion, figures: Document, agreement: Document | None) -> CriterionResult:
+    lines = [
+        Line(
+            *(name, cell["win_rate"], cell["ci_low"], cell["ci_high"], cell["comparisons"]),
+            _segments([(_("Losses"), cell["losses"]), (_("Ties"), cell["ties"]), (_("Wins"), cell["wins"])]),
+            **_places(cell["win_rate"], cell["ci_low"], cell["ci_high"], 0, 1),
+        )
+        for name, cell in figures["candidates"].items()
+    ]
+    lines.sort(key=lambda line: -(line.value if line.value is not None else -1))
+    pair = _pair(figures["pairs"], [line.name for line in lines])
+    clear = None
+    if pair is not None and pair["ci_low"] is not None:
+        clear = pair["ci_low"] > 0.5 or pair["ci_high"] < 0.5
+    return CriterionResult(criterion, lines, clear, True, _steps(criterion, figures), agreement)
+
+
+def _steps(criterion: Criterion, figures: Document) -> list[Segment]:
+    """Of two candidates how often each verdict was given, from the first one's win to the other's."""
+    if len(figures["pairs"]) != 1:
+        return []
+    names, said = (figures["pairs"][0]["a"], figures["pairs"][0]["b"]), figures["steps"]
+    order = [one for one in STEPS if criterion.scale == "steps" or one in criterion.choices]
+    order.insert(order.index("A=B") + 1, BOTH_BAD)
+    return _segments([(value_label(criterion, one, names), said.get(one, 0)) for one in order])

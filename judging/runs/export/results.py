@@ -1,0 +1,208 @@
+"""A run's judgements as a results file (spec: results), which reads back to the same report.
+
+A line for each verdict: what each judge model said and, where there are several or a script came after them, what they
+come to together, said by `combined`; a reviewer's value, too, is said by `combined`, beside the judge's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results_file.verdicts import ADJUDICATOR
+from judging.core.values import ERROR, SCORED, UNPARSED
+from judging.runs.export import json_export
+from judging.runs.export.records import (
+    LoadedJudgement,
+    load,
+    model_name,
+    place_of,
+    verdicts_by_place,
+    why,
+)
+from judging.runs.filters import ANYTHING, Filters
+from judging.runs.models import Judgement, JudgeReply, Run, SourceKind
+
+LINE_BYTES = 8 * 2**20
+_ALWAYS = ("line", "model", "response", "metric", "value")
+Line = dict[str, Any]
+
+
+def results_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
+    """Strict JSON in UTF-8, one verdict a line."""
+    for line in results_of(run, filters):
+        known = {name: value for name, value in line.items() if value is not None or name in _ALWAYS}
+        yield json_export.dumps(known, LINE_BYTES) + b"\n"
+
+
+def results_of(run: Run, filters: Filters = ANYTHING) -> Iterator[Line]:
+    """Every verdict behind the judgements that are meant."""
+    for _question, found in groupby(load(run, filters), _question_of):
+        yield from _lines_of(run, list(found))
+
+
+def _question_of(one: LoadedJudgement) -> tuple[int, ...]:
+    """What several verdicts may be about: an answer, or two, and a metric."""
+    judgement = one.judgement
+    return judgement.response_id, judgement.other_response_id or 0, judgement.run_metric_id
+
+
+def _lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[Line]:
+    decided: Any = None
+    settled: list[Line] = []
+    for one in found:
+        if run.by_people:
+            yield _of_rater(one)
+            decided = (one.author or {}).get("adjudicated") if decided is None else decided
+            continue
+        lines = [_of_source(one)] if run.imported else list(_of_metric(one))
+        yield from lines
+        if one.judgement.overridden:
+            settled.append(_combined(one))
+    for repeat, line in enumerate(settled, 1):
+        yield line | {"repeat": repeat if repeat > 1 else None}
+    if decided is not None:
+        yield _about(found[0]) | {"value": decided, "rater": ADJUDICATOR, "role": ADJUDICATOR}
+
+
+def _about(one: LoadedJudgement) -> Line:
+    """What a verdict is about."""
+    judgement, other = one.judgement, one.judgement.other_response
+    compares = one.compares
+    scaled = one.metric.scale_declared and not compares
+    return {
+        "line": judgement.row.line,
+        "model": model_name(judgement.candidate),
+        "response": judgement.response.number,
+        "other_model": model_name(other.candidate) if other else None,
+        "other_response": other.number if other else None,
+        "metric": judgement.run_metric.name,
+        "compares": False if other and not compares else None,
+        "min_score": one.metric.min_score if scaled else None,
+        "max_score": one.metric.max_score if scaled else None,
+    }
+
+
+def _own(judgement: Judgement) -> Line:
+    """What the judgement itself says, whatever a reviewer put in its place."""
+    scored = judgement.state == SCORED
+    return {
+        "value": json_export.loads(judgement.value) if judgement.value else None,
+        "state": None if scored else judgement.state,
+        "reason": None if scored else why(judgement.reason, judgement.detail),
+    }
+
+
+def _in_force(judgement: Judgement) -> Line:
+    if not judgement.overridden:
+        return _own(judgement)
+    return {"value": json_export.loads(judgement.override_value or "null"), "state": None, "reason": None}
+
+
+def _circumstances(judgement: Judgement) -> Line:
+    return {
+        "shown_first": judgement.shown_first,
+        "drawn_with": judgement.drawn_with,
+        "repeat": judgement.repeat if judgement.repeat > 1 else None,
+        "at": _moment(judgement.finished_at),
+        "seconds": judgement.seconds,
+    }
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def _reply(reply: JudgeReply | None) -> Line:
+    if reply is None:
+        return {}
+    extra = json_export.loads(reply.extra) if reply.extra else {}
+    return {
+        "reasoning": reply.content,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "cost": extra.get("cost"),
+    }
+
+
+def _of_rater(one: LoadedJudgement) -> Line:
+    judgement, author = one.judgement, one.author or {}
+    comment = judgement.rating.comment if judgement.rating else ""
+    said = {"rater": author.get("rater") or f"rater {judgement.rater_id}", "reasoning": comment or None}
+    return _about(one) | _in_force(judgement) | said | _circumstances(judgement)
+
+
+def _of_source(one: LoadedJudgement) -> Line:
+    """An imported verdict as it came."""
+    judgement, source = one.judgement, one.judgement.source
+    assert source is not None
+    people = (SourceKind.RATER, SourceKind.ADJUDICATOR)
+    said = {"rater" if source.kind in people else "judge": source.name}
+    if source.kind == SourceKind.ADJUDICATOR:
+        said["role"] = ADJUDICATOR
+    reply = one.replies[0] if one.replies else None
+    return _about(one) | _own(judgement) | said | _reply(reply) | _circumstances(judgement)
+
+
+def _of_metric(one: LoadedJudgement) -> Iterator[Line]:
+    """What a run's own metric said: its one judge, or its judges and what they come to."""
+    judgement, metric = one.judgement, one.metric
+    author = _author(metric)
+    if author == "combined":
+        yield from _of_judges(one)
+        if not judgement.overridden:
+            yield _combined(one)
+        return
+    reply = one.replies[0] if one.replies and metric.votes == 1 and not metric.rules else None
+    yield _about(one) | _own(judgement) | {"judge": author} | _reply(reply) | _circumstances(judgement)
+
+
+def _author(metric: MetricDefinition) -> str:
+    if metric.rules:
+        return "script" if metric.postprocess else "rules"
+    if not metric.judges:
+        return "script"
+    return "combined" if metric.postprocess or metric.votes > 1 else metric.judges[0].name
+
+
+def _combined(one: LoadedJudgement) -> Line:
+    judgement = one.judgement
+    return (
+        _about(one)
+        | _in_force(judgement)
+        | {"judge": "combined", "at": _moment(judgement.finished_at), "seconds": judgement.seconds}
+    )
+
+
+def _of_judges(one: LoadedJudgement) -> Iterator[Line]:
+    """Each judge model's verdict each time; of what was asked in both orders, what both come to."""
+    verdicts = verdicts_by_place(one.judgement.verdicts)
+    for reply in one.replies:
+        if reply.swapped:
+            continue
+        judge, repeat, order = place_of(reply)
+        found = verdicts.get((judge, repeat, "both")) or verdicts.get((judge, repeat, order)) or {}
+        yield (
+            _about(one)
+            | _read(found, reply)
+            | {"judge": _name(one.metric, judge), "repeat": repeat + 1 if repeat else None}
+            | _reply(reply)
+            | {"seconds": reply.seconds}
+        )
+
+
+def _read(verdict: Line, reply: JudgeReply) -> Line:
+    if verdict.get("value") is not None:
+        return {"value": verdict["value"]}
+    if reply.error:
+        return {"value": None, "state": ERROR, "reason": why(reply.error, reply.detail)}
+    return {"value": None, "state": UNPARSED, "reason": verdict.get("reason") or None}
+
+
+def _name(metric: MetricDefinition, judge: int) -> str:
+    """A judge's name; of two of one name the later has its number behind it."""
+    names = [one.name for one in metric.judges]
+    return names[judge] if names.index(names[judge]) == judge else f"{names[judge]} #{judge + 1}"

@@ -1,0 +1,102 @@
+"""What of a results file fits a version, and a run's earlier verdicts: batch by batch, nothing is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results_file.ratings import expanded
+from judging.core.results_file.records import Refused, records
+from judging.core.results_file.seen import SeenVerdicts
+from judging.core.results_file.verdicts import Kind, Verdict, survey, verdicts
+from judging.runs.models import Run
+from judging.runs.results_import.answers import Answers, Found
+from judging.runs.results_import.storing import ImportedVerdicts, definition_of
+
+BATCH = 1_000  # lines
+
+
+@dataclass(slots=True)
+class Part:
+    """What came of some lines, up to `line`: new verdicts, how many said what is known, lines that are left out."""
+
+    line: int
+    new: list[Found] = field(default_factory=list)
+    same: int = 0
+    refused: list[Refused] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Summary:
+    """What new verdicts are about and whose they are, for the report before the import."""
+
+    metrics: Counter[str] = field(default_factory=Counter)
+    sources: Counter[tuple[str, str]] = field(default_factory=Counter)
+    models: Counter[str] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, part: Part) -> None:
+        for one in part.new:
+            verdict = one.verdict
+            self.metrics[verdict.metric] += 1
+            self.sources[verdict.source_kind, verdict.source] += 1
+            self.models[verdict.answer.model] += 1
+            if verdict.other:
+                self.models[verdict.other.model] += 1
+        self.codes.update(one.code for one in part.refused)
+
+
+def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
+    """The metrics of a file, those that the run has already as it has them. Raises NotResults."""
+    known = {one.name: MetricDefinition.from_json(one.definition) for one in run.metrics.all()} if run else {}
+    found = {
+        name: definition_of(name, one.kind, one.scale)
+        for name, one in survey(expanded(records(path))).items()
+    }
+    return found | known
+
+
+def parts(
+    path: Path, answers: Answers, run: Run | None, definitions: Mapping[str, MetricDefinition]
+) -> Iterator[Part]:
+    """The file's lines in their order, some at a time. Raises NotResults."""
+    kinds: dict[str, Kind | None] = {name: one.values or None for name, one in definitions.items()}
+    earlier, seen = ImportedVerdicts(run) if run else None, SeenVerdicts()
+    lines = verdicts(expanded(records(path)), kinds)
+    try:
+        while batch := list(islice(lines, BATCH)):
+            yield _part(batch, answers, earlier, seen)
+    finally:
+        seen.close()
+
+
+def _part(
+    batch: Sequence[Verdict | Refused],
+    answers: Answers,
+    earlier: ImportedVerdicts | None,
+    seen: SeenVerdicts,
+) -> Part:
+    part = Part(batch[-1].line)
+    part.refused += [one for one in batch if isinstance(one, Refused)]
+    about = answers.find([one for one in batch if isinstance(one, Verdict)])
+    part.refused += [one for one in about if isinstance(one, Refused)]
+    found = [one for one in about if isinstance(one, Found)]
+    said: Mapping[tuple[Any, ...], str] = earlier.said(found) if earlier else {}
+    for one in found:
+        verdict = one.verdict
+        agrees = seen.agrees(one.question, verdict.said)
+        if agrees is None and earlier and (known := said.get(earlier.question(one))) is not None:
+            agrees = known == verdict.said
+        if agrees is None:
+            part.new.append(one)
+        elif agrees:
+            part.same += 1
+        else:
+            part.refused.append(Refused(verdict.line, "contradicts", {"said": verdict.said[:60]}))
+    part.refused.sort(key=lambda one: one.line)
+    return part

@@ -1,0 +1,348 @@
+"""Importing results: a file is kept, checked, and, once somebody agrees, stored as verdicts of a run, batch by batch.
+
+What ends a worker in the middle ends no import: the next one goes on after the last batch that was stored. What fails
+is taken back, so that no half of a file stays.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django_tasks import task
+
+from datasets import uploads
+from datasets.models import Version
+from datasets.services import store
+from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
+from evalsite.storage import files
+from evalsite.tasks import workers
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results_file.records import NotResults, Refused
+from judging.runs.models import IMPORTED, JudgementState, Run, RunState
+from judging.runs.results_import.answers import Answers
+from judging.runs.results_import.checking import Part, Summary, definitions_of, parts
+from judging.runs.results_import.models import ResultsImport, ResultsImportState
+from judging.runs.results_import.storing import ImportedVerdicts, rows_counted
+from judging.runs.stopping import run_stopped
+
+log = logging.getLogger("judging.results_import")
+
+AT_ONCE = 200_000  # bytes that a page may wait for
+FEW_ROWS = 20_000
+LISTED = 1_000  # refused lines that are kept; of all of them there is the number
+_PAUSE = 0.01  # seconds between two batches, for those who wait
+UNEXPECTED, GONE, AWAY, NAME_TAKEN = "unexpected", "gone", "away", "name_taken"
+_OPEN = (ResultsImportState.CHECKING, ResultsImportState.IMPORTING)
+
+
+class _Stopped(Exception):
+    """The worker is to end, or the import is not its own any more."""
+
+
+def run_to_extend(project: Project, version: Version, name: str) -> Run | None:
+    """The imported run of this name, to which verdicts are added; None where the name is free. Raises ValidationError
+    where another run has it."""
+    found = Run.objects.filter(project=project, name=name).first()
+    if found is not None and (found.kind != IMPORTED or found.version_id != version.pk):
+        raise ValidationError(_("A run with this name already exists. Choose another name."))
+    return found
+
+
+def import_begin(
+    *,
+    version: Version,
+    name: str,
+    file: uploads.Incoming,
+    file_name: str,
+    by: User | None,
+    wait: bool = False,
+) -> ResultsImport:
+    """Keep a file and have it checked: a small one at once, and any with `wait`. Raises ValidationError."""
+    project = version.dataset.project
+    run_to_extend(project, version, name)
+    stored = store(file)
+    made = ResultsImport(
+        project=project,
+        version=version,
+        name=name,
+        file_name=uploads.shown_name(file_name),
+        stored_as=stored.stored_as,
+        size=stored.size,
+        created_by=by,
+        owner=workers.owner() if wait else "",
+    )
+    at_once = stored.size <= AT_ONCE and version.valid_rows <= FEW_ROWS
+    with transaction.atomic():
+        made.save()
+        if not wait and not at_once:
+            workers.wake(import_results, import_id=made.pk)
+    if at_once and not wait:
+        work(made.pk, workers.owner())
+        made.refresh_from_db()
+    return made
+
+
+def import_confirm(taken: ResultsImport, *, wait: bool = False) -> bool:
+    """Have a checked file imported: a small one at once. False if it was not waiting for that."""
+    checked = ResultsImport.objects.filter(pk=taken.pk, state=ResultsImportState.CHECKED)
+    changes = {"state": ResultsImportState.IMPORTING, "line": 0, "new": 0, "same": 0, "refused": 0}
+    at_once = taken.size <= AT_ONCE and taken.version.valid_rows <= FEW_ROWS
+    with transaction.atomic():
+        if not checked.update(**changes, codes={}, listed=[], owner=workers.owner() if wait else ""):
+            return False
+        if not wait and not at_once:
+            workers.wake(import_results, import_id=taken.pk)
+    if at_once and not wait:
+        work(taken.pk, workers.owner())
+    return True
+
+
+def import_discard(taken: ResultsImport) -> bool:
+    """Forget a checked file that is not to be imported. False if it is being worked on, or was imported."""
+    waits = Q(state=ResultsImportState.CHECKED) | Q(state=ResultsImportState.CHECKING, owner="")
+    if not ResultsImport.objects.filter(waits, pk=taken.pk).delete()[0]:
+        return False
+    files.delete(taken.stored_as)
+    return True
+
+
+def _nobody(_refused: Refused) -> None:
+    """Nobody wants to hear of it."""
+
+
+@workers.works_on(ResultsImport)
+def work(
+    import_id: int,
+    owner: str,
+    stop: threading.Event | None = None,
+    on_refused: Callable[[Refused], None] = _nobody,
+) -> None:
+    """Check a file, or import it, or go on with that, unless somebody else does."""
+    waiting = ResultsImport.objects.filter(pk=import_id, state__in=_OPEN, owner__in=("", owner))
+    if not waiting.update(owner=owner):
+        return
+    joined = ("project", "version__dataset", "run", "created_by")
+    mine = _Mine(ResultsImport.objects.select_related(*joined).get(pk=import_id), owner, stop, on_refused)
+    try:
+        if mine.taken.state == ResultsImportState.CHECKING:
+            _check(mine)
+        else:
+            _import(mine)
+    except _Stopped:
+        pass
+    except NotResults as wrong:
+        _end(mine, wrong.code, wrong.params)
+    except Exception as error:  # whatever it was, no half of a file may stay
+        _failed(mine, error)
+    finally:
+        mine.rows.update(owner="")
+
+
+@task(queue_name=workers.DATA)
+def import_results(import_id: int) -> None:
+    """Check or import a results file, unless somebody else does."""
+    work(import_id, workers.owner(), stop=workers.stopping)
+
+
+class _Mine:
+    """An import that this process works on."""
+
+    def __init__(
+        self,
+        taken: ResultsImport,
+        owner: str,
+        stop: threading.Event | None,
+        on_refused: Callable[[Refused], None],
+    ) -> None:
+        self.taken, self.stop, self.on_refused = taken, stop or threading.Event(), on_refused
+        self.rows = ResultsImport.objects.filter(pk=taken.pk, owner=owner)
+
+    @property
+    def path(self) -> Path:
+        return files.local(self.taken.stored_as)
+
+    def note(self, **changes: object) -> None:
+        """Write down how far it is, in the transaction of what was done; raises _Stopped if it is not its own now."""
+        if not self.rows.filter(state=self.taken.state).update(**changes):
+            raise _Stopped
+        for name, value in changes.items():
+            setattr(self.taken, name, value)
+
+    def note_part(self, part: Part) -> None:
+        taken = self.taken
+        for one in part.refused:
+            self.on_refused(one)
+        listed = [[one.line, one.code, one.params] for one in part.refused[: LISTED - len(taken.listed)]]
+        codes = dict(taken.codes)
+        for one in part.refused:
+            codes[one.code] = codes.get(one.code, 0) + 1
+        self.note(
+            line=part.line,
+            new=taken.new + len(part.new),
+            same=taken.same + part.same,
+            refused=taken.refused + len(part.refused),
+            codes=codes,
+            listed=taken.listed + listed,
+        )
+
+    def rest(self) -> None:
+        """Between two batches: others may write; whoever ends the worker is heard."""
+        if self.stop.wait(_PAUSE):
+            raise _Stopped
+
+
+def _check(mine: _Mine) -> None:
+    """From the beginning, also after a worker that died: it has written nothing."""
+    taken = mine.taken
+    mine.note(line=0, new=0, same=0, refused=0, codes={}, listed=[])
+    run = run_to_extend(taken.project, taken.version, taken.name)
+    definitions, summary = definitions_of(mine.path, run), Summary()
+    for part in parts(mine.path, Answers(taken.version), run, definitions):
+        summary.add(part)
+        mine.note_part(part)
+        mine.rest()
+    mine.note(
+        last_line=taken.line,
+        run=run,
+        metrics={name: _told(one, summary) for name, one in definitions.items()},
+        sources=[[kind, name, count] for (kind, name), count in summary.sources.most_common()],
+        models_found=dict(summary.models.most_common()),
+        state=ResultsImportState.CHECKED,
+    )
+
+
+def _told(one: MetricDefinition, summary: Summary) -> dict[str, object]:
+    scale = [one.min_score, one.max_score] if one.scale_declared else None
+    return {"kind": one.values, "scale": scale, "verdicts": summary.metrics[one.name]}
+
+
+def _import(mine: _Mine) -> None:
+    taken = mine.taken
+    before = ResultsImport.objects.filter(version=taken.version_id, name=taken.name, pk__lt=taken.pk)
+    if before.filter(state=ResultsImportState.IMPORTING).exists():
+        raise _Stopped  # one after the other: it is taken up again
+    run = taken.run or run_to_extend(taken.project, taken.version, taken.name)
+    definitions = definitions_of(mine.path, run)
+    answers, stored = Answers(taken.version), ImportedVerdicts(run) if run else None
+    for part in parts(mine.path, answers, run, definitions):
+        if part.line <= taken.line:
+            continue  # stored before another worker died
+        with transaction.atomic():
+            if part.new:
+                stored = stored or ImportedVerdicts(_run_made(mine))
+                _hold(mine, stored)
+                stored.add(answers.with_references(part.new), definitions)
+            mine.note_part(part)
+        mine.rest()
+    with transaction.atomic():
+        if taken.new and stored is not None:
+            _finish(mine, stored.run)
+        mine.note(state=ResultsImportState.DONE, last_line=taken.line, ended_at=timezone.now())
+    files.delete(taken.stored_as)
+
+
+def _run_made(mine: _Mine) -> Run:
+    taken = mine.taken
+    run = Run.objects.create(
+        project=taken.project,
+        name=taken.name,
+        version=taken.version,
+        kind=IMPORTED,
+        bad_rows_left_out=taken.version.bad_rows,
+        created_by=taken.created_by,
+        started_at=timezone.now(),
+    )
+    mine.note(run=run, first_position=0)
+    return run
+
+
+def _hold(mine: _Mine, stored: ImportedVerdicts) -> None:
+    """Lock the run, and remember where its new judgements begin."""
+    stored.run = Run.objects.select_for_update().get(pk=stored.run.pk)
+    if mine.taken.first_position is None:
+        mine.note(run=stored.run, first_position=stored.run.total)
+
+
+def _finish(mine: _Mine, run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(
+        state=RunState.FINISHED, finished_at=timezone.now(), rows=rows_counted(run)
+    )
+    record(
+        Action.RESULTS_IMPORTED,
+        project=mine.taken.project,
+        thing=run,
+        by=mine.taken.created_by,
+        file=mine.taken.file_name,
+        verdicts=mine.taken.new,
+    )
+    run_stopped(run.pk)
+
+
+def _failed(mine: _Mine, error: Exception) -> None:
+    """Note why, and take back what was stored."""
+    problem = UNEXPECTED
+    if isinstance(error, ValidationError):
+        problem = NAME_TAKEN
+    elif isinstance(error, FileNotFoundError):
+        problem = GONE
+    elif isinstance(error, files.Unreachable):
+        problem = AWAY
+    else:
+        log.error("The results %s could not be imported.", mine.taken.pk, exc_info=error)
+    try:
+        _end(mine, problem, {})
+    except Exception:
+        log.exception("The results %s could not be taken back yet; that is tried again.", mine.taken.pk)
+
+
+def _end(mine: _Mine, problem: str, params: dict[str, str]) -> None:
+    taken = mine.taken
+    with transaction.atomic():
+        if taken.run is not None and taken.first_position is not None:
+            _take_back(taken.run, taken.first_position)
+        mine.note(
+            state=ResultsImportState.FAILED,
+            problem=problem,
+            problem_params=params,
+            ended_at=timezone.now(),
+            new=0,
+        )
+    files.delete(taken.stored_as)
+
+
+def _take_back(run: Run, first: int) -> None:
+    run.judgements.filter(position__gte=first).delete()
+    if first == 0:
+        run.delete()
+        return
+    run.metrics.exclude(pk__in=run.judgements.values("run_metric")).delete()
+    states = dict.fromkeys(JudgementState.values, 0)
+    for state in JudgementState.values:
+        states[state] = run.judgements.filter(state=state).count()
+    Run.objects.filter(pk=run.pk).update(
+        total=first,
+        scored=states["scored"],
+        no_score=states["no_score"],
+        unparsed=states["unparsed"],
+        errors=states["error"],
+        revision=run.revision + 1,
+    )
+
+
+def reconcile() -> None:
+    """Give back what a dead worker held, and wake for all that waits."""
+    waiting = ResultsImport.objects.filter(state__in=_OPEN)
+    for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
+        if not workers.is_held(owner, ResultsImport, pk):
+            ResultsImport.objects.filter(pk=pk, owner=owner).update(owner="")
+    for pk in waiting.filter(owner="").values_list("pk", flat=True):
+        workers.wake(import_results, import_id=pk)

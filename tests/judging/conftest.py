@@ -1,0 +1,13 @@
+"""A second rater beside Rita."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.accounts.models import Project, Role, User
+from tests.conftest import member
+
+
+@pytest.fixture
+def ravi(project: Project) -> User:
+    return member("ravi", project, Role.RATER)

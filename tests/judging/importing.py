@@ -1,0 +1,47 @@
+"""Results files for tests, and the command that imports them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from django.core.management import CommandError, call_command
+
+from datasets.models import Version
+from judging.runs.models import Run
+
+
+def verdict(line: int = 1, model: str = "alpha", value: Any = 7, **more: Any) -> dict[str, Any]:
+    """A line that says something about an answer, by a judge unless somebody else is named."""
+    source = {} if "rater" in more else {"judge": "gpt"}
+    return {"line": line, "model": model, "value": value, **source, **more}
+
+
+def results_file(folder: Path, lines: Iterable[dict[str, Any] | str], name: str = "results.jsonl") -> Path:
+    path = folder / name
+    texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in lines]
+    path.write_text("".join(text + "\n" for text in texts), encoding="utf-8")
+    return path
+
+
+def imports(
+    dataset: str | Path | Version, results: Path, name: str = "elsewhere", *, strict: bool = False
+) -> tuple[dict[str, Any], int]:
+    """The document of `import_results --json`, and the exit status."""
+    out, status = StringIO(), 0
+    named = dataset.dataset.name if isinstance(dataset, Version) else str(dataset)
+    try:
+        call_command("import_results", named, results, name=name, strict=strict, json=True, stdout=out)
+    except CommandError as error:
+        status = error.returncode
+    return json.loads(out.getvalue() or "null"), status
+
+
+def imported(version: Version, folder: Path, *lines: dict[str, Any], name: str = "elsewhere") -> Run:
+    """The run that these verdicts make; none of them is refused."""
+    told, status = imports(version, results_file(folder, lines), name)
+    assert (status, told["refused"]) == (0, [])
+    return Run.objects.get(pk=told["run"])

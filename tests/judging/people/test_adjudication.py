@@ -1,0 +1,111 @@
+"""Where raters differ: found, decided without knowing who said what, kept beside the ratings."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.accounts.models import Project, Role, User
+from evalsite.models import AuditEntry
+from judging.core.people.criteria import ValuesRefused
+from judging.people import assignments
+from judging.people.adjudication import adjudicate, differing, verdicts
+from judging.people.models import Adjudication, Evaluation, Item
+from judging.runs.models import Judgement
+from tests.conftest import ClientOf, member
+from tests.judging.people.make import give, make_evaluation
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def differ(project: Project, rita: User) -> Evaluation:
+    """Of three items Rita and Ravi are wide apart on the second, near on the third, at one on the first."""
+    ravi = member("ravi", project, Role.RATER)
+    evaluation = make_evaluation(project, [rita, ravi], overlap=2, side_by_side=False, models=["alpha"])
+    said = {1: (3, 3), 2: (1, 5), 3: (2, 3)}
+    for place, user in enumerate((rita, ravi)):
+        for held in assignments.claim(evaluation=evaluation, user=user, count=3):
+            give(held, said[held.item.number][place], comment=f"comment {held.item.number}")
+    return evaluation
+
+
+def test_the_widest_difference_comes_first_and_agreement_not_at_all(differ: Evaluation) -> None:
+    assert [(one.number, one.difference) for one in differing(differ)] == [(2, 1.0), (3, 0.25)]
+
+
+def test_a_decision_stands_beside_the_ratings_and_changes_none(differ: Evaluation, bob: User) -> None:
+    item = differ.items.get(number=2)
+    adjudicate(item=item, values={0: 4}, reason="The second half is right.", by=bob)
+    assert [one.decided for one in differing(differ)] == [True, False]
+    assert Judgement.objects.filter(run=differ.run_id, current=True).count() == 6
+    assert AuditEntry.objects.filter(action="item.adjudicated").count() == 1
+
+
+def test_a_second_decision_leaves_the_first(differ: Evaluation, bob: User) -> None:
+    item = differ.items.get(number=2)
+    for value in (4, 2):
+        adjudicate(item=item, values={0: value}, reason="Because.", by=bob)
+    assert Adjudication.objects.filter(item=item).count() == 2
+
+
+def test_a_decision_must_be_on_the_scale(differ: Evaluation, bob: User) -> None:
+    with pytest.raises(ValuesRefused):
+        adjudicate(item=differ.items.get(number=2), values={0: 9}, reason="Because.", by=bob)
+
+
+def test_the_page_shows_all_that_was_said_and_nobody_who_said_it(
+    differ: Evaluation, bob: User, client_of: ClientOf
+) -> None:
+    page = client_of(bob).get(f"/p/physics/evaluations/{differ.run_id}/differences/2/").content.decode()
+    assert page.count("comment 2") == 2
+    assert not [name for name in ("rita", "ravi", "Rita", "Ravi", ">R1<", ">R2<") if name in page]
+
+
+def test_the_inbox_tells_each_item_by_its_question(
+    differ: Evaluation, bob: User, client_of: ClientOf
+) -> None:
+    page = client_of(bob).get(f"/p/physics/evaluations/{differ.run_id}/differences/").content.decode()
+    assert "question 2" in page
+
+
+def test_after_a_decision_the_next_difference_opens(
+    differ: Evaluation, bob: User, client_of: ClientOf
+) -> None:
+    address = f"/p/physics/evaluations/{differ.run_id}/differences/"
+    response = client_of(bob).post(f"{address}2/", {"value_0": "3", "reason": "Because."})
+    assert response["Location"] == f"{address}3/"
+    assert '"0": 4' in Adjudication.objects.get().values
+
+
+def test_a_decision_without_a_reason_is_refused(differ: Evaluation, bob: User, client_of: ClientOf) -> None:
+    address = f"/p/physics/evaluations/{differ.run_id}/differences/2/"
+    assert client_of(bob).post(address, {"value_0": "3", "reason": ""}).status_code == 422
+    assert not Adjudication.objects.exists()
+
+
+def test_the_order_of_the_verdicts_is_the_same_each_time(differ: Evaluation) -> None:
+    item = Item.objects.get(evaluation=differ, number=2)
+    assert verdicts(item) == verdicts(item)
+    assert sorted(one.values[0] for one in verdicts(item)) == [1, 5]
+
+
+def test_the_form_offers_each_choice_with_its_key(differ: Evaluation, bob: User, client_of: ClientOf) -> None:
+    page = client_of(bob).get(f"/p/physics/evaluations/{differ.run_id}/differences/2/").text
+    for place in range(5):
+        assert f'name="value_0" value="{place}" data-digit="{place + 1}"' in page
+
+
+def test_what_was_chosen_is_kept_where_the_reason_is_missing(
+    differ: Evaluation, bob: User, client_of: ClientOf
+) -> None:
+    address = f"/p/physics/evaluations/{differ.run_id}/differences/2/"
+    page = client_of(bob).post(address, {"value_0": "3", "reason": ""}).text
+    assert 'value="3" data-digit="4" checked' in page
+
+
+def test_later_leads_to_the_next_item_that_waits(differ: Evaluation, bob: User, client_of: ClientOf) -> None:
+    address, client = f"/p/physics/evaluations/{differ.run_id}/differences/", client_of(bob)
+    following = {number: client.get(f"{address}{number}/").context["later_url"] for number in (2, 3)}
+    assert following == {2: f"{address}3/", 3: f"{address}2/"}
+    client.post(f"{address}3/", {"value_0": "3", "reason": "Because."})
+    assert client.get(f"{address}2/").context["later_url"] == address

@@ -1,0 +1,158 @@
+"""Items that a page holds ahead, for a time without a connection: how many, shared fairly, given back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from evalsite.accounts.models import Project, User
+from judging.people import assignments, ratings, selectors
+from judging.people.assignments import rater_add
+from judging.people.models import Assignment, AssignmentState, Evaluation
+from tests.conftest import ClientOf
+from tests.judging.people.make import give, make_evaluation
+
+pytestmark = pytest.mark.django_db
+
+
+def held(user: User) -> list[int]:
+    own = Assignment.objects.filter(rater__user=user, state=AssignmentState.LEASED)
+    return list(own.order_by("place").values_list("pk", flat=True))
+
+
+def fill(evaluation: Evaluation, user: User, known: Collection[int] = ()) -> list[int]:
+    """As the page does: ask until there is no more for now."""
+    known = set(known)
+    while found := assignments.claim(evaluation=evaluation, user=user, count=5, known=known):
+        known |= {one.pk for one in found}
+    return held(user)
+
+
+def test_ten_items_are_held_before_the_pace_is_known(project: Project, rita: User) -> None:
+    assert len(fill(make_evaluation(project, [rita], rows=40), rita)) == 10
+
+
+def test_a_quick_rater_holds_ten_minutes_worth(project: Project, rita: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=40)
+    give(assignments.claim(evaluation=evaluation, user=rita)[0], "A>B", seconds=40)
+    assert len(fill(evaluation, rita)) == 15
+
+
+def test_raters_share_what_is_left(project: Project, rita: User, ravi: User) -> None:
+    evaluation = make_evaluation(project, [rita, ravi], rows=9)
+    assert [len(fill(evaluation, user)) for user in (rita, ravi)] == [5, 4]
+
+
+def test_who_joins_later_gets_a_share_of_what_another_holds(project: Project, rita: User, ravi: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=8)
+    before = fill(evaluation, rita)
+    rater_add(evaluation=evaluation, user=ravi)
+    assert fill(evaluation, rita, before) == before[:4]
+    assert len(fill(evaluation, ravi)) == 4
+
+
+def test_an_item_with_a_draft_is_not_taken_for_a_share(project: Project, rita: User, ravi: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=4)
+    last = Assignment.objects.get(pk=fill(evaluation, rita)[-1])
+    ratings.draft_save(assignment=last, values={}, comment="half a thought")
+    rater_add(evaluation=evaluation, user=ravi)
+    assert last.pk in fill(evaluation, rita)
+
+
+def until(user: User) -> str:
+    return Assignment.objects.filter(rater__user=user).latest("lease_until").lease_until.isoformat()
+
+
+def close_page(client: Client, evaluation: Evaluation, items: Collection[int], lease: str) -> int:
+    data = {"items": ",".join(map(str, items)), "until": lease}
+    return client.post(f"/p/physics/desk/{evaluation.run_id}/give-back/", data).status_code
+
+
+def test_a_closed_page_gives_back_what_was_not_touched(
+    project: Project, rita: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=4)
+    there = fill(evaluation, rita)
+    drafted = Assignment.objects.get(pk=there[1])
+    ratings.draft_save(assignment=drafted, values={}, comment="half a thought")
+    assert close_page(client_of(rita), evaluation, there, until(rita)) == 204
+    assert held(rita) == [drafted.pk]
+
+
+def test_what_another_page_has_renewed_since_is_not_given_back(
+    project: Project, rita: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=4)
+    there, lease = fill(evaluation, rita), until(rita)
+    assignments.claim(evaluation=evaluation, user=rita)
+    close_page(client_of(rita), evaluation, there, lease)
+    assert held(rita) == there
+
+
+def test_a_page_takes_up_again_all_that_another_one_gave_back(
+    project: Project, rita: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=12)
+    there = fill(evaluation, rita)
+    close_page(client_of(rita), evaluation, there, until(rita))
+    assert assignments.claim(evaluation=evaluation, user=rita, count=5, known=there) == []
+    assert held(rita) == there
+
+
+def test_nobody_gives_back_what_another_holds(
+    project: Project, rita: User, ravi: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita, ravi], rows=4)
+    there = fill(evaluation, rita)
+    close_page(client_of(ravi), evaluation, there, until(rita))
+    assert held(rita) == there
+
+
+@pytest.mark.parametrize("lease", ["", "yesterday", "2026-02-30T00:00:00Z", "2026-02-20T00:00:00"])
+def test_without_a_moment_nothing_is_given_back(
+    lease: str, project: Project, rita: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=2)
+    there = fill(evaluation, rita)
+    assert close_page(client_of(rita), evaluation, there, lease) == 204
+    assert held(rita) == there
+
+
+def test_gold_and_repeats_that_were_given_back_come_again(project: Project, rita: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=12, repeat_share=1.0)
+    given = 0
+    while found := assignments.claim(evaluation=evaluation, user=rita, count=1):
+        if found[0].item.repeat_of_id:
+            break
+        give(found[0], "A>B")
+        given += 1
+    before = selectors.progress(evaluation=evaluation, user=rita)
+    lease = found[0].lease_until + timedelta(seconds=1)
+    assert assignments.give_back(evaluation=evaluation, user=rita, items=[found[0].pk], until=lease) == 1
+    assert selectors.progress(evaluation=evaluation, user=rita).left == before.left
+    assert assignments.claim(evaluation=evaluation, user=rita, count=1) == found
+
+
+def test_a_verdict_for_an_item_that_was_given_back_is_kept(project: Project, rita: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=1)
+    one = assignments.claim(evaluation=evaluation, user=rita)[0]
+    assignments.give_back(evaluation=evaluation, user=rita, items=[one.pk], until=one.lease_until)
+    assert give(one, "A>B", key=uuid4()).extra is False
+
+
+def test_the_script_hears_what_is_still_held_and_until_when(
+    project: Project, rita: User, ravi: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=8)
+    client, address = client_of(rita), f"/p/physics/desk/{evaluation.run_id}/items/"
+    first = client.get(address).json()
+    assert (len(first["items"]), first["more"], first["until"]) == (5, True, until(rita))
+    have = ",".join(str(item["id"]) for item in first["items"])
+    second = client.get(address, {"have": have}).json()
+    assert (len(second["items"]), second["more"], sorted(second["held"])) == (3, False, held(rita))
+    rater_add(evaluation=evaluation, user=ravi)
+    assert len(client.get(address, {"have": have}).json()["held"]) == 4

@@ -1,0 +1,187 @@
+"""A file of ratings in a worker's hands: gone on with by the next one, taken back where it fails or is stopped."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from evalsite.accounts.models import Project, User
+from evalsite.models import AuditEntry
+from judging.people import rating_import
+from judging.people.models import Assignment, Evaluation, EvaluationRater, Item, Rating, RatingsImport
+from judging.people.rating_import import import_begin, import_stop, reconcile, work
+from judging.runs.models import Judgement, Run
+from tests.conftest import ClientOf
+from tests.judging.people.make import lines_of, make_evaluation
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LINES = 250
+
+
+@pytest.fixture
+def evaluation(project: Project, rita: User) -> Evaluation:
+    return make_evaluation(project, [rita], rows=LINES, side_by_side=False, models=["alpha"])
+
+
+@pytest.fixture
+def waiting(evaluation: Evaluation, alice: User, monkeypatch: pytest.MonkeyPatch) -> RatingsImport:
+    """A file of three batches that waits for a worker."""
+    monkeypatch.setattr(rating_import, "AT_ONCE", 0)
+    lines = [{"item": n, "rater": "R1", "values": {"quality": 1 + n % 5}} for n in range(1, LINES + 1)]
+    file = SimpleUploadedFile("r", "\n".join(map(json.dumps, lines)).encode())
+    made = import_begin(evaluation=evaluation, file=file, file_name="r.jsonl", by=alice)
+    assert (made.state, Rating.objects.count()) == ("waiting", 0)
+    return made
+
+
+class After(threading.Event):
+    """A worker that is told to end at its n-th rest."""
+
+    def __init__(self, rests: int) -> None:
+        super().__init__()
+        self.rests = rests
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.rests -= 1
+        return self.rests <= 0
+
+
+def state_of(taken: RatingsImport) -> tuple[str, int, int]:
+    taken.refresh_from_db()
+    return taken.state, taken.new, Rating.objects.count()
+
+
+def counted(evaluation: Evaluation) -> tuple[object, ...]:
+    """Everything that verdicts count up."""
+    run = Run.objects.get(pk=evaluation.run_id)
+    items = Item.objects.order_by("number").values_list("given", "free", "dealt").distinct()
+    current = Judgement.objects.filter(run=run, current=True).count()
+    return run.scored, run.no_score, run.total, set(items), current, Assignment.objects.count()
+
+
+def test_a_worker_takes_a_file_in(evaluation: Evaluation, waiting: RatingsImport) -> None:
+    work(waiting.pk, "somebody")
+    assert state_of(waiting) == ("done", LINES, LINES)
+    assert counted(evaluation) == (LINES, 0, LINES, {(1, 0, 1)}, LINES, LINES)
+    assert EvaluationRater.objects.get().place == LINES
+    assert AuditEntry.objects.get(action="ratings.imported").detail == {"ratings": LINES}
+
+
+def test_the_next_worker_goes_on_where_the_last_one_ended(waiting: RatingsImport) -> None:
+    work(waiting.pk, "first", stop=After(2))
+    assert state_of(waiting) == ("reading", 200, 200)
+    work(waiting.pk, "second")
+    assert state_of(waiting) == ("done", LINES, LINES)
+    assert waiting.there == 0
+
+
+def test_a_dead_workers_file_is_given_to_another(waiting: RatingsImport) -> None:
+    RatingsImport.objects.update(state="reading", owner="elsewhere:1:1")
+    work(waiting.pk, "second")
+    assert state_of(waiting)[0] == "reading"
+    reconcile()
+    work(waiting.pk, "second")
+    assert state_of(waiting) == ("done", LINES, LINES)
+
+
+def test_of_a_file_that_fails_in_its_midst_nothing_stays(
+    evaluation: Evaluation, waiting: RatingsImport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = counted(evaluation)
+    take_batch = rating_import._take_batch
+    monkeypatch.setattr(
+        rating_import,
+        "_take_batch",
+        lambda *given: take_batch(*given) if given[1][0].line < 200 else 1 / 0,  # type: ignore[arg-type]
+    )
+    work(waiting.pk, "somebody")
+    assert state_of(waiting) == ("undone", 0, 0)
+    assert (waiting.problem, counted(evaluation)) == ("unexpected", before)
+
+
+def test_a_file_that_is_stopped_is_taken_back(
+    evaluation: Evaluation, waiting: RatingsImport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = counted(evaluation)
+    work(waiting.pk, "first", stop=After(2))
+    assert import_stop(taken=waiting)
+    work(waiting.pk, "second")
+    assert state_of(waiting) == ("undone", 0, 0)
+    assert counted(evaluation) == before
+
+
+def test_a_taking_back_that_was_cut_short_is_gone_on_with(waiting: RatingsImport) -> None:
+    work(waiting.pk, "first", stop=After(2))
+    import_stop(taken=waiting)
+    work(waiting.pk, "second", stop=After(1))
+    assert state_of(waiting) == ("undoing", 100, 100)
+    work(waiting.pk, "third")
+    assert state_of(waiting) == ("undone", 0, 0)
+
+
+def test_a_file_that_is_done_is_stopped_no_more(waiting: RatingsImport) -> None:
+    work(waiting.pk, "somebody")
+    assert not import_stop(taken=waiting)
+    assert state_of(waiting) == ("done", LINES, LINES)
+
+
+def test_a_lost_file_is_said_and_a_read_one_is_not_kept(waiting: RatingsImport) -> None:
+    place = Path(settings.DATA_DIR) / waiting.stored_as
+    place.unlink()
+    work(waiting.pk, "somebody")
+    assert state_of(waiting)[0] == "undone"
+    assert waiting.problem == "gone"
+
+
+def test_what_was_read_is_not_kept(waiting: RatingsImport) -> None:
+    work(waiting.pk, "somebody")
+    assert not (Path(settings.DATA_DIR) / waiting.stored_as).exists()
+
+
+def test_taken_in_and_exported_are_the_same_lines(evaluation: Evaluation, waiting: RatingsImport) -> None:
+    work(waiting.pk, "somebody")
+    found = [(line["item"], line["values"]["quality"]) for line in lines_of(evaluation)]
+    assert sorted(found) == [(n, 1 + n % 5) for n in range(1, LINES + 1)]
+
+
+def test_the_page_says_how_far_it_is_and_that_no_worker_runs(
+    evaluation: Evaluation, waiting: RatingsImport, alice: User, client_of: ClientOf
+) -> None:
+    address = f"/p/physics/evaluations/{evaluation.run_id}/import/{waiting.pk}/"
+    assert "No worker is running" in client_of(alice).get(address).content.decode()
+    work(waiting.pk, "first", stop=After(2))
+    page = client_of(alice).get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "line 200 of 250, 200 new ratings" in page
+    assert "<html" not in page
+
+
+def test_a_page_that_waits_is_loaded_anew_when_it_is_done(
+    evaluation: Evaluation, waiting: RatingsImport, alice: User, client_of: ClientOf
+) -> None:
+    work(waiting.pk, "somebody")
+    address = f"/p/physics/evaluations/{evaluation.run_id}/import/{waiting.pk}/"
+    assert client_of(alice).get(address, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
+
+
+def test_only_organisers_see_and_stop_it(
+    evaluation: Evaluation, waiting: RatingsImport, rita: User, charlie: User, client_of: ClientOf
+) -> None:
+    address = f"/p/physics/evaluations/{evaluation.run_id}/import/{waiting.pk}/"
+    assert client_of(rita).get(address).status_code == 403
+    assert client_of(charlie).post(address + "stop/").status_code == 404
+    assert state_of(waiting)[0] == "waiting"
+
+
+def test_only_the_first_wrong_lines_are_listed_and_all_are_counted(
+    evaluation: Evaluation, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rating_import, "TOLD", 3)
+    text = "\n".join(["{x"] * 150)
+    file = SimpleUploadedFile("r", text.encode())
+    made = import_begin(evaluation=evaluation, file=file, file_name="r.jsonl", by=alice)
+    assert (made.wrong, [line for line, _, _ in made.told]) == (150, [1, 2, 3])

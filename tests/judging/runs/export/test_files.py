@@ -1,0 +1,214 @@
+"""Downloads: every judgement with what led to it, in the order of rows, for any reader."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evalsite.accounts.models import Project
+from judging.core.results import Failure, ScriptResult
+from judging.runs import services
+from judging.runs.export.files import RECORD_BYTES, csv_lines, jsonl_lines, write_lines
+from judging.runs.export.records import records
+from judging.runs.filters import Filters
+from judging.runs.models import Judgement, Run
+from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
+from tests.make import a_metric
+
+pytestmark = pytest.mark.django_db
+KEYS = "line model response metric attempt state value reason preprocess judges postprocess rules flags"
+
+
+def table(run: Run, **asked: Any) -> list[dict[str, str]]:
+    text = b"".join(csv_lines(run, Filters(**asked))).decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(constant)
+
+
+def test_a_record_has_all_keys_whatever_happened(project: Project) -> None:
+    run = a_judged_run(project, lambda place: [said(7), said(None), failed()][place % 3])
+    assert all(" ".join(record) == KEYS for record in records(run))
+
+
+def test_a_scored_record_tells_what_the_judge_was_asked_and_said(project: Project) -> None:
+    record = next(records(a_judged_run(project, lambda _: said(7, reasoning="I compared."))))
+    (judge,) = record["judges"]
+    assert (record["value"], record["reason"], judge["verdict"], judge["name"]) == (7, None, 7, "judge")
+    assert judge["request"]["messages"] == [{"role": "user", "content": "Judge this."}]
+    assert judge["reply"] == {
+        "content": "Because. Score: [[7]]",
+        "reasoning_content": "I compared.",
+        "finish_reason": "stop",
+    }
+    assert judge["tokens"] == {"prompt_tokens": 12, "completion_tokens": 34}
+    assert (judge["calls"], judge["tries"][0]["status"]) == (1, 200)
+
+
+def test_a_failed_record_says_why_and_has_no_value(project: Project) -> None:
+    record = next(records(a_judged_run(project, lambda _: failed())))
+    assert (record["state"], record["value"]) == ("error", None)
+    assert record["reason"] == record["judges"][0]["error"] == "rate_limited: slow down"
+    assert record["judges"][0]["reply"] is None
+
+
+def test_scripts_results_changes_prints_and_errors_are_told(project: Project) -> None:
+    before = ScriptResult(result=1, changed={"data": {"extra": "seen"}}, printed="hello\n")
+    after = ScriptResult(failure=Failure("script_exception", "KeyError: 'x' (line 3)"), line=3)
+    record = next(records(a_judged_run(project, lambda _: said(7, preprocess=before, postprocess=after))))
+    changed = {"data": {"extra": "seen"}, "response": {}}
+    assert record["preprocess"] == {"result": 1, "changed": changed, "printed": "hello\n", "error": None}
+    assert record["postprocess"]["error"] == "script_exception: KeyError: 'x' (line 3)"
+
+
+def test_records_come_in_the_order_of_rows_also_after_a_retry(project: Project) -> None:
+    run = a_judged_run(project, lambda place: failed() if place == 1 else said(7))
+    services.run_retry(run)
+    again = judge(run, lambda _: said(8))
+    told = [(one["line"], one["model"], one["attempt"]) for one in records(again)]
+    assert told == [
+        (1, "alpha", 1),
+        (1, "beta", 2),
+        (2, "alpha", 1),
+        (2, "beta", 1),
+        (3, "alpha", 1),
+        (3, "beta", 1),
+    ]
+
+
+def test_every_attempt_is_told_if_asked_for(project: Project) -> None:
+    run = a_judged_run(project, lambda place: failed() if place == 1 else said(7))
+    services.run_retry(run)
+    again = judge(run, lambda _: said(8))
+    assert [one["attempt"] for one in records(again, Filters(attempts="all", line=1))] == [1, 1, 2]
+
+
+def test_a_filter_narrows_the_records(project: Project) -> None:
+    run = a_judged_run(project, lambda place: said(place))
+    assert [one["value"] for one in records(run, Filters(least=4.0))] == [4, 5]
+
+
+def test_lines_are_strict_json_whatever_a_model_wrote(project: Project) -> None:
+    run = a_judged_run(project, lambda _: said(7, content="nul \0 half \ud83d [[7]]"), rows=1)
+    Judgement.objects.filter(run=run).update(preprocess='{"result": NaN, "printed": "\\u0000 \\ud800 1e999"}')
+    for line in jsonl_lines(run):
+        assert b"\0" not in line
+        assert b"\\u0000" not in line
+        assert b"\\ud8" not in line
+        assert json.loads(line.decode("utf-8"), parse_constant=refuse)["preprocess"]["result"] is None
+
+
+def test_no_line_is_over_two_mebibytes(project: Project) -> None:
+    run = a_judged_run(project, lambda _: said(7, content="长" * 1_000_000), rows=1, models=("alpha",))
+    (line,) = jsonl_lines(run)
+    assert 2**18 < len(line) <= RECORD_BYTES
+    assert json.loads(line)["value"] == 7
+
+
+def test_big_integers_are_written_exactly(project: Project) -> None:
+    run = a_judged_run(project, lambda _: said(9007199254740993), rows=1)
+    assert b'"value": 9007199254740993,' in next(jsonl_lines(run))
+
+
+def test_the_number_of_queries_grows_by_batches_only(project: Project) -> None:
+    run = a_judged_run(project, rows=20)
+    with CaptureQueriesContext(connection) as queries:
+        assert len(list(records(run))) == 40
+    assert len(queries) <= 7
+
+
+def test_a_file_is_written_whole_and_leaves_no_draft(project: Project, tmp_path: Path) -> None:
+    write_lines(jsonl_lines(a_judged_run(project)), tmp_path / "judgements.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["judgements.jsonl"]
+    assert len((tmp_path / "judgements.jsonl").read_bytes().splitlines()) == 6
+
+
+def test_a_table_begins_with_a_mark_for_excel(project: Project) -> None:
+    assert next(csv_lines(a_judged_run(project))) == b"\xef\xbb\xbf"
+
+
+def test_a_table_has_question_answer_and_the_judges_words(project: Project) -> None:
+    row = table(a_judged_run(project))[0]
+    assert (row["question"], row["answer"], row["reply_1"]) == (
+        "question 1",
+        "alpha says 1.1",
+        "Because. Score: [[1]]",
+    )
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"])
+def test_no_text_is_a_formula_in_a_spreadsheet(project: Project, text: str) -> None:
+    run = a_judged_run(project, lambda _: said(text), rows=1)
+    assert table(run)[0]["value"] == "'" + text
+
+
+def test_a_negative_number_stays_a_number(project: Project) -> None:
+    assert table(a_judged_run(project, lambda _: said(-2)))[0]["value"] == "-2"
+
+
+def test_a_cell_is_cut_to_what_a_spreadsheet_holds(project: Project) -> None:
+    run = a_judged_run(project, lambda _: said(7, content="x" * 50_000), rows=1)
+    assert 30_000 < len(table(run)[0]["reply_1"]) < 32_767
+
+
+def test_a_metric_that_asks_more_often_has_more_columns(project: Project) -> None:
+    run = a_judged_run(project, metric=a_metric(JUDGE_URL, repeats=2), rows=1)
+    assert list(table(run)[0])[-4:] == ["judge_2", "verdict_2", "reply_2", "reasoning_2"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_the_command_writes_what_the_page_sends(project: Project, tmp_path: Path, form: str) -> None:
+    run = a_judged_run(project)
+    call_command("export", run.name, format=form, out=tmp_path / "out")
+    lines = jsonl_lines(run) if form == "jsonl" else csv_lines(run)
+    assert (tmp_path / "out").read_bytes() == b"".join(lines)
+
+
+def test_the_command_writes_an_excel_file(project: Project, tmp_path: Path) -> None:
+    run = a_judged_run(project, lambda _: said("a\x01=b"))
+    call_command("export", str(run.pk), format="xlsx", out=tmp_path / "out.xlsx")
+    table = pd.read_excel(tmp_path / "out.xlsx")
+    assert list(table.columns[:3]) == ["line", "model", "response"]
+    assert (len(table), table.iloc[0, 6]) == (6, "a\ufffd=b")
+
+
+def test_the_command_writes_a_parquet_file_with_numbers_as_numbers(project: Project, tmp_path: Path) -> None:
+    long = "x" * 40_000  # more than a spreadsheet's cell holds
+    run = a_judged_run(project, lambda place: said(7, content=f"=[[7]]{long}") if place else failed())
+    call_command("export", str(run.pk), format="parquet", out=tmp_path / "out.parquet")
+    first, second = pd.read_parquet(tmp_path / "out.parquet").iloc[:2].to_dict("records")
+    assert (first["line"], first["state"]) == (1, "error")
+    assert (pd.isna(first["value"]), pd.isna(first["score"])) == (True, True)
+    assert (second["value"], second["score"], second["reply_1"]) == ("7", 7.0, f"=[[7]]{long}")
+
+
+def test_the_command_writes_older_attempts_if_asked(project: Project, tmp_path: Path) -> None:
+    run = a_judged_run(project, lambda _: failed())
+    services.run_retry(run)
+    judge(run, lambda _: said(8))
+    call_command("export", run.name, attempts="all", out=tmp_path / "out")
+    assert len((tmp_path / "out").read_bytes().splitlines()) == 12
+
+
+def test_the_command_says_if_there_is_no_such_run(db: None, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="no run called nobody"):
+        call_command("export", "nobody", out=tmp_path / "out")
+
+
+def test_the_command_says_which_rows_the_file_does_not_hold(project: Project, tmp_path: Path) -> None:
+    run = a_judged_run(project, lambda _: said(7))
+    Run.objects.filter(pk=run.pk).update(bad_rows_left_out=3)
+    told = io.StringIO()
+    call_command("export", run.name, out=tmp_path / "out", stderr=told)
+    assert told.getvalue() == "Left out: 3 invalid rows.\n"

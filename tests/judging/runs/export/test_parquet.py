@@ -1,0 +1,55 @@
+"""Parquet files, read back with pandas and pyarrow."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow.parquet import ParquetFile
+
+from judging.runs.export.files import GROUP_ROWS, parquet_of
+
+NAMES = ["line", "value", "score"]
+
+
+def written(rows: list[list[Any]]) -> io.BytesIO:
+    return io.BytesIO(b"".join(parquet_of(NAMES, rows)))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [[1, "天空 \n", 0.5]],
+        [[None, None, None]],
+        [[n, None if n % 3 else f"row {n}", n / 7 if n % 2 else None] for n in range(300)],
+        [[2**62, "", -1e300]],
+    ],
+    ids=["nothing", "one", "empty", "many", "extremes"],
+)
+def test_cells_are_read_back_as_they_were(rows: list[list[Any]]) -> None:
+    table = ParquetFile(written(rows)).read()
+    assert [list(row.values()) for row in table.to_pylist()] == rows
+
+
+def test_pandas_reads_numbers_as_numbers() -> None:
+    table = pd.read_parquet(written([[1, "7", 7.0], [2, None, None]]))
+    assert (table["line"].tolist(), table["score"].sum(), table["value"].count()) == ([1, 2], 7.0, 1)
+
+
+def test_columns_have_their_types_even_where_all_cells_are_empty() -> None:
+    schema = ParquetFile(written([[None, None, None]])).schema_arrow
+    assert schema.types == [pa.int64(), pa.string(), pa.float64()]
+
+
+def test_long_tables_are_written_in_groups() -> None:
+    file = ParquetFile(written([[n, "x", None] for n in range(GROUP_ROWS * 2 + 5)]))
+    groups = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
+    assert groups == [GROUP_ROWS, GROUP_ROWS, 5]
+
+
+def test_a_group_ends_where_its_texts_are_long() -> None:
+    assert ParquetFile(written([[n, "x" * 2**20, None] for n in range(18)])).num_row_groups == 2

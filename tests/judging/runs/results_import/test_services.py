@@ -1,0 +1,150 @@
+"""An import that is interrupted goes on; one that fails leaves nothing half done."""
+
+from __future__ import annotations
+
+import threading
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from datasets.models import Version
+from evalsite.accounts.models import Project
+from evalsite.storage import files
+from evalsite.tasks import workers
+from judging.runs.models import Judgement, Run
+from judging.runs.results_import import checking
+from judging.runs.results_import.models import ResultsImport
+from judging.runs.results_import.services import import_begin, import_confirm, reconcile, work
+from tests.judging.importing import imported, results_file, verdict
+from tests.make import a_version
+
+pytestmark = pytest.mark.django_db
+ROWS = 30
+
+
+@pytest.fixture
+def version(project: Project) -> Version:
+    return a_version(project, rows=ROWS)
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "BATCH", 10)
+
+
+def begun(version: Version, folder: Path, *, name: str = "elsewhere") -> ResultsImport:
+    """A checked file of a verdict for each row and model."""
+    lines = [verdict(line, model) for line in range(1, ROWS + 1) for model in ("alpha", "beta")]
+    text = results_file(folder, lines).read_bytes()
+    taken = import_begin(
+        version=version, name=name, file=BytesIO(text), file_name="r.jsonl", by=None, wait=True
+    )
+    work(taken.pk, workers.owner())
+    import_confirm(taken, wait=True)
+    return taken
+
+
+class StopsAfter(threading.Event):
+    """Set once it was asked so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = times
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+def positions(run: Run) -> list[int]:
+    return list(run.judgements.order_by("position").values_list("position", flat=True))
+
+
+def test_a_worker_that_is_stopped_loses_nothing(
+    version: Version, tmp_path: Path, small_batches: None
+) -> None:
+    taken = begun(version, tmp_path)
+    work(taken.pk, workers.owner(), stop=StopsAfter(2))
+    assert Run.objects.get().total == 30
+    assert ResultsImport.objects.get().owner == ""
+    work(taken.pk, workers.owner())
+    run = Run.objects.get()
+    assert (run.total, run.scored, run.rows, run.state) == (60, 60, ROWS, "finished")
+    assert positions(run) == list(range(60))
+    assert ResultsImport.objects.get().new == 60
+
+
+def test_an_import_of_a_dead_process_is_taken_up(version: Version, tmp_path: Path) -> None:
+    taken = begun(version, tmp_path)
+    ResultsImport.objects.update(owner="elsewhere:1:1")
+    reconcile()
+    assert ResultsImport.objects.get().owner == ""
+    work(taken.pk, workers.owner())
+    assert Run.objects.get().total == 60
+
+
+def test_while_it_is_imported_no_worker_plans_the_run(
+    version: Version, tmp_path: Path, small_batches: None
+) -> None:
+    from judging.runs.worker.run_worker import runs_to_work_on
+    from judging.runs.worker.store import work_waits
+
+    work(begun(version, tmp_path).pk, workers.owner(), stop=StopsAfter(1))
+    assert Run.objects.get().state == "planning"
+    assert not work_waits()
+    assert runs_to_work_on(None) == set()
+
+
+def test_a_file_that_is_gone_takes_its_run_with_it(
+    version: Version, tmp_path: Path, small_batches: None
+) -> None:
+    taken = begun(version, tmp_path)
+    work(taken.pk, workers.owner(), stop=StopsAfter(1))
+    files.delete(taken.stored_as)
+    work(taken.pk, workers.owner())
+    taken.refresh_from_db()
+    assert (taken.state, taken.problem) == ("failed", "gone")
+    assert not Run.objects.exists()
+    assert not Judgement.objects.exists()
+
+
+def test_what_was_there_before_stays_when_a_further_file_fails(
+    version: Version, tmp_path: Path, small_batches: None
+) -> None:
+    run = imported(
+        version, tmp_path, *(verdict(1, repeat=2), verdict(2, value=None, state="error", repeat=2))
+    )
+    taken = begun(version, tmp_path)
+    work(taken.pk, workers.owner(), stop=StopsAfter(2))
+    assert Run.objects.get().total == 32
+    files.delete(taken.stored_as)
+    work(taken.pk, workers.owner())
+    run.refresh_from_db()
+    assert (run.total, run.scored, run.errors, run.judgements.count()) == (2, 1, 1, 2)
+
+
+def test_another_import_of_the_same_name_waits_for_the_first(
+    version: Version, tmp_path: Path, small_batches: None
+) -> None:
+    first, second = begun(version, tmp_path), begun(version, tmp_path)
+    work(first.pk, workers.owner(), stop=StopsAfter(1))
+    work(second.pk, workers.owner())
+    assert ResultsImport.objects.get(pk=second.pk).state == "importing"
+    for one in (first, second):
+        work(one.pk, workers.owner())
+    assert Run.objects.get().total == 60
+    assert ResultsImport.objects.get(pk=second.pk).same == 60
+
+
+def test_the_number_of_queries_does_not_grow_with_the_lines_of_a_batch(
+    version: Version, tmp_path: Path
+) -> None:
+    counts = []
+    for lines in (2, 12):
+        with CaptureQueriesContext(connection) as queries:
+            imported(version, tmp_path, *(verdict(line) for line in range(1, lines + 1)), name=f"of {lines}")
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
