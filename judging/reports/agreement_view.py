@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from judging.reports.result_card import Stat
 from judging.reports.tables import Column, Table, with_mark
 
 SHADES = 5
+MOST_LABELS = 11  # in a confusion table; more numbers are rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,23 +133,41 @@ def _flips(order: Mapping[str, Any] | None) -> list[Stat]:
 
 
 def confusion_of(one: Mapping[str, Any], metric: str, links: Links) -> Confusion | None:
-    """The judge's values against the other's; None where there are too many different ones."""
+    """The judge's values against the other's, many of them rounded; None where there are too many different ones."""
     labels, counts = one["labels"], one["confusion"]
     if not counts:
         return None
+    rounded = len(labels) > MOST_LABELS and not any(isinstance(label, str) for label in labels)
+    if rounded:
+        labels, counts = _in_whole_numbers(labels, counts)
     largest = max(max(row) for row in counts) or 1
     against = author_name(one["against"])
     rows = [
         (
             label_text(label),
             [
-                _count_cell(count, largest, label, labels[place], against, _address(label, metric, links))
+                _count_cell(
+                    count, largest, label, labels[place], against, _address(label, metric, links, rounded)
+                )
                 for place, count in enumerate(row)
             ],
         )
         for label, row in reversed(list(zip(labels, counts, strict=True)))
     ]
     return Confusion([label_text(label) for label in labels], rows)
+
+
+def _in_whole_numbers(
+    labels: Sequence[float], counts: Sequence[Sequence[int]]
+) -> tuple[list[float], list[list[int]]]:
+    """The same counts by the values rounded, halves up."""
+    whole = [math.floor(label + 0.5) for label in labels]
+    found = sorted(set(whole))
+    together = {label: dict.fromkeys(found, 0) for label in found}
+    for row, said in zip(counts, whole, strict=True):
+        for count, other in zip(row, whole, strict=True):
+            together[said][other] += count
+    return [float(label) for label in found], [list(row.values()) for row in together.values()]
 
 
 def label_text(label: str | float) -> str:
@@ -167,9 +187,11 @@ def _count_cell(
     return MatrixCell(number(count), f"heat{shade}", tip, address if count else "")
 
 
-def _address(label: str | float, metric: str, links: Links) -> str:
+def _address(label: str | float, metric: str, links: Links, rounded: bool) -> str:
     if isinstance(label, str):
         return links.to("", metric, state="scored", value=label)
+    if rounded:
+        return links.to("", metric, state="scored", least=label - 0.5, below=label + 0.5)
     return links.to("", metric, state="scored", least=label, most=label)
 
 

@@ -80,7 +80,7 @@ def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The fragment; while people rate, the page asks for it again until there is nothing more to come."""
     run = get_run(request, slug, pk)
     context: dict[str, Any] = {"run": run, "live": run.by_people and not run.ended and run.not_run > 0}
-    if _rates_here(request, run):
+    if rates_here(request, run):
         return render(request, "reports/_people_result.html", {"run": run, "hidden": True})
     if context["live"] and request.GET.get("seen") == str(run.revision):
         return HttpResponse(status=204)  # nothing to swap in
@@ -90,7 +90,7 @@ def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "reports/_people_result.html", context)
 
 
-def _rates_here(request: HttpRequest, run: Run) -> bool:
+def rates_here(request: HttpRequest, run: Run) -> bool:
     """Whoever rates, and organises nothing, sees no results as long as there is something to rate."""
     if run.ended or May.RUN in access.permissions(request, run.project):
         return False

@@ -18,6 +18,7 @@ from judging.reports.figures import Figures, for_page, item_means
 from judging.reports.labels import decimal, signed
 from judging.reports.links import Links
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
+from judging.reports.people_result import rates_here
 from judging.reports.report_view import Options, report_view
 from judging.reports.services import report_document
 from judging.reports.share_views import report_html
@@ -48,6 +49,8 @@ _CHART = re.compile(r"(means|spread)-(\d+)\.svg")
 def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """All figures of a run, as far as it is."""
     run = get_run(request, slug, pk)
+    if rates_here(request, run):
+        return render(request, "reports/hidden.html", {"run": run})
     if request.htmx and "being_made" in request.GET:  # type: ignore[attr-defined]
         return _being_made(request, run)
     options = options_of(request)
@@ -93,7 +96,7 @@ def _being_made(request: HttpRequest, run: Run) -> HttpResponse:
 def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResponse:
     """A table, the document or a chart of the report, as a file."""
     run = get_run(request, slug, pk)
-    kept = for_page(run)
+    kept = None if rates_here(request, run) else for_page(run)
     if kept is None:
         return redirect("runs:report", slug, pk)  # which says that they are being worked out
     if name == "report.html":
@@ -126,7 +129,7 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "outcome")}
     if asked["outcome"] not in ("", *OUTCOMES):
         raise Http404
-    kept = for_page(run)
+    kept = None if rates_here(request, run) else for_page(run)
     items = None if kept is None else _shared_items(run, kept.figures, asked)
     if kept is None or items is None:
         return redirect("runs:report", slug, pk)  # which says that they are being worked out

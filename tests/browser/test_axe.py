@@ -133,8 +133,21 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     _, text = send(visitor, site, people, invitation, to=people + "invite/")
     link = re.search(r"(/join/[\w-]+/)", text)
     assert link
+    report_links = "/p/sample/runs/1/report/links/"
+    _, text = send(visitor, site, report_links, {"note": "board", "days": "30"})
+    shared = re.search(r"(/shared/[\w-]+/)", text)
+    assert shared
     send(visitor, site, "/account/", {"token-name": "x", "token-days": "30"}, to="/account/tokens/")
-    return [faulty, second, second + "changes/v1/", attached, "/p/sample/metrics/2/compare/", *rated, link[1]]
+    return [
+        faulty,
+        second,
+        second + "changes/v1/",
+        attached,
+        "/p/sample/metrics/2/compare/",
+        *rated,
+        link[1],
+        shared[1],
+    ]
 
 
 def evaluate(visitor: APIRequestContext, site: str) -> list[str]:

@@ -57,7 +57,7 @@ def interval_bar(
         marks.append(element("rect", class_="series-fill soft", fill="currentColor", **box))
     if mean is not None:
         marks.append(mark_at(series, axis.place(mean), HEIGHT / 2))
-    return _svg(f"interval-bar {colour_class(series)}", INTERVAL_WIDTH, HEIGHT, *grid, *marks, tip=tip)
+    return _svg(f"interval-inline {colour_class(series)}", INTERVAL_WIDTH, HEIGHT, *grid, *marks, tip=tip)
 
 
 def mini_interval(

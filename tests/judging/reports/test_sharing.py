@@ -159,3 +159,22 @@ def test_the_file_is_in_the_readers_language(client_of: ClientOf, alice: User, r
     address = f"/p/{run.project.slug}/runs/{run.pk}/report/report.html"
     answer: Any = client_of(alice).get(address, headers={"Accept-Language": "zh-Hans"})
     assert "排行榜" in answer.content.decode()
+
+
+def test_people_have_the_same_report_page(
+    client_of: ClientOf, alice: User, rita: User, project: Project
+) -> None:
+    run = make_evaluation(project, [rita]).run
+    answer = client_of(alice).get(f"/p/{project.slug}/runs/{run.pk}/report/")
+    assert answer.status_code == 200
+    assert "reports/report.html" in [template.name for template in answer.templates]
+
+
+@pytest.mark.parametrize("name", ["", "report.json", "report.html", "pair/?metric=preference&a=alpha&b=beta"])
+def test_who_rates_sees_no_candidates_before_the_end(
+    client_of: ClientOf, bob: User, project: Project, name: str
+) -> None:
+    run = make_evaluation(project, [bob]).run
+    answer = client_of(bob).get(f"/p/{project.slug}/runs/{run.pk}/report/{name}", follow=True)
+    assert "Hidden while you rate" in answer.content.decode()
+    assert "alpha" not in answer.content.decode()

@@ -1,0 +1,233 @@
+"""Judges, raters, comparisons and slices as a report shows them: pure functions over a document's figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judging.reports.agreement_view import agreement_view, confusion_of, health_table, kappa
+from judging.reports.labels import ValueFormat
+from judging.reports.links import Links
+from judging.reports.side_by_side_view import rating_points, side_views, steps_of, win_matrix
+from judging.reports.slices_view import ends_of, shade, slices_of
+
+NUMBERS = ValueFormat()
+LINKS = Links("/list/", "/pair/")
+
+
+def a_judge(**changes: Any) -> dict[str, Any]:
+    agreement = {"exact": 0.6, "kappa": 0.4, "kappa_weighted": 0.71, "kappa_low": 0.6, "kappa_high": 0.8}
+    bias = {"spearman": 0.7, "bias": 0.31, "bias_low": 0.14, "bias_high": 0.48}
+    table = {"labels": [1.0, 2.0], "confusion": [[3, 1], [0, 4]], "human": None}
+    who = {"metric": "m", "judge": "gpt", "against": "people", "items": 8}
+    return {**who, **agreement, **bias, **table, **changes}
+
+
+def judges(*found: dict[str, Any], **more: Any) -> Any:
+    return agreement_view({"judges": list(found), **more}, "m", NUMBERS, {}, LINKS).judges
+
+
+def test_without_judges_and_raters_there_is_nothing_to_say() -> None:
+    assert not agreement_view({}, "m", NUMBERS, {}, LINKS)
+
+
+def test_people_come_before_other_judges() -> None:
+    found = judges(a_judge(against="other"), a_judge())
+    assert [one.against for one in found] == ["people", "other"]
+
+
+def test_the_human_figure_stands_beside_the_judges() -> None:
+    (one,) = judges(a_judge(human={"kappa_weighted": 0.69, "exact": 0.61}))
+    assert [(stat.value, stat.more) for stat in one.stats[:2]] == [
+        ("0.71", "people: 0.69"),
+        ("60 %", "people: 61 %"),
+    ]
+
+
+def test_without_a_human_figure_kappa_has_its_interval() -> None:
+    (one,) = judges(a_judge())
+    assert one.stats[0].more == "[0.60, 0.80]"
+
+
+def test_order_flips_stand_with_their_judge() -> None:
+    (one,) = judges(
+        a_judge(),
+        order=[
+            {
+                "metric": "m",
+                "judge": "gpt",
+                "pairs": 150,
+                "flips": 9,
+                "share": 0.06,
+                "first_side": {"share": 0.5},
+            }
+        ],
+    )
+    assert ("6 %", "9 of 150") in [(stat.value, stat.more) for stat in one.stats]
+
+
+def test_figures_that_do_not_exist_are_left_out() -> None:
+    (one,) = judges(a_judge(kappa_weighted=None, spearman=None))
+    assert len(one.stats) == 2
+
+
+def test_the_confusion_table_has_the_judges_highest_value_on_top() -> None:
+    confusion = confusion_of(a_judge(), "m", LINKS)
+    assert confusion is not None
+    assert [(label, [cell.text for cell in cells]) for label, cells in confusion.rows] == [
+        ("2", ["0", "4"]),
+        ("1", ["3", "1"]),
+    ]
+
+
+def test_its_cells_lead_to_what_the_judge_said() -> None:
+    confusion = confusion_of(a_judge(), "m", LINKS)
+    assert confusion is not None
+    addresses = [cell.address for cell in confusion.rows[0][1]]
+    assert addresses == ["", "/list/?metric=m&state=scored&least=2.0&most=2.0"]
+
+
+def test_many_values_are_rounded_to_whole_numbers() -> None:
+    labels = [step / 2 for step in range(2, 25)]
+    counts = [[int(row == column) for column in range(len(labels))] for row in range(len(labels))]
+    confusion = confusion_of(a_judge(labels=labels, confusion=counts), "m", LINKS)
+    assert confusion is not None
+    assert confusion.labels[:3] == ["1", "2", "3"]
+    assert [cell.text for cell in confusion.rows[-2][1]][:3] == ["0", "2", "0"]
+    assert confusion.rows[-2][1][1].address == "/list/?metric=m&state=scored&least=1.5&below=2.5"
+
+
+def test_too_many_values_make_no_confusion_table() -> None:
+    assert confusion_of(a_judge(confusion=[], labels=[]), "m", LINKS) is None
+
+
+def test_columns_of_judge_health_without_figures_are_left_out() -> None:
+    table = health_table([{"judge": "gpt", "exact": 0.8}], [], [], NUMBERS)
+    assert table is not None
+    assert [column.name for column in table.columns] == ["Judge", "Repeats that agree"]
+
+
+def test_raters_have_alpha_and_its_interval() -> None:
+    each = {"R1": {"items": 4, "agreement_with_others": 0.5, "seconds": 12.0}}
+    figures = {"alpha": 0.71, "ci_low": 0.5, "ci_high": 0.9, "percent": 0.6, "ac1": 0.5, "fleiss": None}
+    raters = {
+        "metric": "m",
+        "level": "ordinal",
+        "items": 4,
+        "raters": 2,
+        "pairs": [],
+        "each": each,
+        **figures,
+    }
+    view = agreement_view({"raters": [raters]}, "m", NUMBERS, {}, LINKS).raters
+    assert view is not None
+    assert (view.stats[0].name, view.stats[0].value) == ("Krippendorff's α (ordinal)", "0.71")
+    assert view.each.rows == [["R1", "4", "50 %", "12 s"]]
+
+
+def test_a_refused_correction_says_why() -> None:
+    one = {
+        "metric": "m",
+        "candidate": "a",
+        "judge": "gpt",
+        "people_mean": 3.0,
+        "labelled": 4,
+        "judge_mean": 4.0,
+    }
+    refused = {
+        "judged": 9,
+        "value": None,
+        "ci_low": None,
+        "ci_high": None,
+        "halve": None,
+        "refused": "not_random",
+    }
+    table = agreement_view({"corrected": [one | refused]}, "m", NUMBERS, {}, LINKS).corrected
+    assert table is not None
+    assert "the rated items are not a random sample" in table.rows[0]
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.714, "0.71"), (-0.2, "−0.20"), (None, "–")])
+def test_kappa_has_two_decimals(value: float | None, text: str) -> None:
+    assert kappa(value) == text
+
+
+@pytest.mark.parametrize(("rating", "points"), [(0.0, "1000"), (2.302585, "1400"), (None, "–")])
+def test_a_rating_is_shown_on_the_scale_of_chess(rating: float | None, points: str) -> None:
+    assert rating_points(rating) == points
+
+
+def a_side_pair(a: str, b: str, **changes: Any) -> dict[str, Any]:
+    counts = {
+        "wins": 6,
+        "ties": 2,
+        "losses": 2,
+        "both_bad": 0,
+        "win_rate": 0.7,
+        "ci_low": 0.55,
+        "ci_high": 0.8,
+    }
+    return {"a": a, "b": b, **counts, **changes}
+
+
+def test_wins_are_shown_from_both_sides() -> None:
+    matrix = win_matrix(["a", "b", "c"], [a_side_pair("a", "b"), a_side_pair("b", "c", ci_low=0.4)])
+    assert matrix is not None
+    shown = [[cell and (cell.text, cell.tone) for cell in row] for _name, row in matrix.rows]
+    assert shown == [
+        [None, ("70 %", "up2"), None],
+        [("30 %", "down2"), None, ("70 %", "tie")],
+        [None, ("30 %", "tie"), None],
+    ]
+
+
+def test_the_steps_of_a_pair_fill_one_bar() -> None:
+    steps = steps_of({"A>>B": 1, "A>B": 1, "A=B": 2}, a_side_pair("a", "b"))
+    assert [(step.name, step.x, step.width) for step in steps[:3]] == [
+        ("a much better", "0.00", "25.00"),
+        ("a better", "25.00", "25.00"),
+        ("tie", "50.00", "50.00"),
+    ]
+
+
+def test_comparisons_that_are_not_connected_are_said_to_be_so() -> None:
+    cell = dict.fromkeys(("rank_low", "rank_high", "rating", "rating_low", "win_rate", "ci_low", "ci_high"))
+    counts = dict.fromkeys(("wins", "ties", "losses", "both_bad", "comparisons"), 0)
+    one = {"metric": "m", "by": "people", "candidates": {"a": cell | counts}, "pairs": [], "steps": {}}
+    (view,) = side_views(
+        {"side_by_side": [one | {"connected": False, "first_side": {"share": None}}]}, "m", {}
+    )
+    assert view.warnings == ["The comparisons do not connect all candidates, so there is no common rating."]
+
+
+def a_breakdown(p: float | None = 0.01) -> dict[str, Any]:
+    cell = {"mean": 8.0, "ci_low": 7.0, "ci_high": 9.0, "items": 10}
+    deviation = {"value": "math", "candidate": "a", "metric": "m", "difference": -1.5, "p_bh": p}
+    return {
+        "field": "category",
+        "values": {"math": {"a": {"m": cell}}},
+        "comparisons": [deviation],
+        "left_out": 0,
+    }
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.01, "8.00 *"), (0.5, "8.00"), (None, "8.00")])
+def test_a_value_that_differs_from_the_rest_is_marked(p: float | None, text: str) -> None:
+    slices = slices_of(a_breakdown(p), "m", ["a", "b"], NUMBERS, (1, 10))
+    assert slices is not None
+    assert [cell.text for cell in slices.rows[0][1]] == [text, "–"]
+
+
+def test_no_breakdown_is_no_table() -> None:
+    assert slices_of(None, "m", ["a"], NUMBERS, (1, 10)) is None
+    assert slices_of(a_breakdown(), "other", ["a"], NUMBERS, (1, 10)) is None
+
+
+@pytest.mark.parametrize(("mean", "level"), [(1, 1), (5.4, 3), (10, 5)])
+def test_shades_run_over_the_scale(mean: float, level: int) -> None:
+    assert shade(mean, 1, 10) == level
+
+
+def test_means_beyond_the_scale_shade_by_themselves() -> None:
+    assert ends_of([3.0, 12.0], (1, 10), rate=False) == (3.0, 12.0)
