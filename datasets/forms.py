@@ -56,7 +56,7 @@ class UploadForm(forms.Form):
         strip=False,
         widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono"}),
         help_text=_(
-            "Up to a million characters; comments, trailing commas and objects over many lines can be mended."
+            "Up to a million characters; comments, trailing commas and objects over many lines can be repaired."
         ),
     )
     together = forms.ChoiceField(

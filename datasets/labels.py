@@ -31,11 +31,11 @@ FORMAT_RULES: dict[str, StrPromise] = {
         "The same without “model_outputs”: the program asks the models itself, then has the answers judged."
     ),
     "legacy_jsonl": gettext_lazy(
-        "One JSON object a line with “conversation”, a list of turns with “prompt” and “response”, and perhaps "
+        "One JSON object a line with “conversation”, a list of turns with “prompt” and “response”, and optionally "
         "“system”. The last response is the reference."
     ),
     "legacy_csv": gettext_lazy(
-        "A CSV file whose header names the columns “prompt” and “response”, and perhaps “system”; further columns are "
+        "A CSV file whose header names the columns “prompt” and “response”, and optionally “system”; further columns are "
         "kept as fields."
     ),
 }

@@ -292,7 +292,7 @@ def message(finding: Finding) -> str:
 
 
 _PLAIN = frozenset(("csv.columns", "file.encoding", "file.unknown_format"))
-"""What they met is told as it is."""
+"""What was found, unchanged."""
 
 
 def _in_words(code: str, params: dict[str, object]) -> dict[str, object]:

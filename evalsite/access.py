@@ -1,7 +1,7 @@
 """The one door to every object: a function here, or in a room's own access.py built on it, returns it or raises.
 
 Somebody who is no member of a project must not learn that it exists (404); a member without the role
-is told so (403).
+gets 403.
 """
 
 from __future__ import annotations

@@ -41,9 +41,7 @@ def told(level: int, missing: tuple[Layer, ...], minimum: int) -> list[CheckMess
         return [Error(f"{text % what} {_missing(what)}", hint=hint, id="judging.E001")]
     if level == 0:
         text = _("Scripts and templates run without isolation, as SANDBOX_ALLOW_UNSAFE has it.")
-        return [
-            Warning(text, hint=_("Never let people use this site whom you do not trust."), id="judging.W002")
-        ]
+        return [Warning(text, hint=_("Never let people you do not trust use this site."), id="judging.W002")]
     text = _("Isolation of scripts and templates: level %(level)s of 3.") % what
     grade, code = (Info, "judging.I001") if level == ALL_WALLS - 1 else (Warning, "judging.W001")
     return [grade(f"{text} {_missing(what)}", hint=hint, id=code)]

@@ -29,7 +29,7 @@ from judging.runs.worker.reconcile import free_dead_leases
 from judging.runs.worker.run_worker import work
 
 PROJECT = "command-line"
-# A command ends, though its judge is down or its key is wrong; a run in the browser waits for whoever mends it.
+# A command ends, though its judge is down or its key is wrong; a run in the browser waits until it is fixed.
 PATIENCE = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
 
 
@@ -121,7 +121,7 @@ def upload(project: Project, file: Path, label: str) -> Version:
             why = "its objects do not stand one on each line"
         raise CannotStart(
             f"{file} cannot be judged: {why} {version.problem}"
-            f"(manage.py validate {file} lists them, --fix mends what can be mended)."
+            f"(manage.py validate {file} lists them, --fix repairs what can be repaired)."
         )
     return version
 

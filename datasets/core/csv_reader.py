@@ -1,6 +1,6 @@
 """CSV as RFC 4180 has it, and as spreadsheets write it: records that may span lines, and the legacy format in it.
 
-The legacy CSV has a header that names `prompt`, `response` and perhaps `system`, and one turn a record.
+The legacy CSV has a header that names `prompt`, `response` and optionally `system`, and one turn a record.
 """
 
 from collections.abc import Iterable, Iterator

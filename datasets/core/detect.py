@@ -308,7 +308,7 @@ def _beginning(line: bytes) -> str:
 
 
 def _is_one_array(detector: Detector) -> bool:
-    """A single line that is an array, perhaps with comments or commas to take away."""
+    """A single line that is an array, possibly with comments or extra commas."""
     splitter = Splitter(keep=False)
     try:
         splitter.feed(detector.first_number, detector.first.decode("utf-8", "replace"))

@@ -112,7 +112,7 @@ class JsonlReader:
         state = self._state
         broken = None if oversized else broken_byte(line)
         if self._watch and (oversized or broken) and state.detection.encoding != "utf-16":
-            raise Surprise  # perhaps it is no UTF-8; of a cut row one cannot say
+            raise Surprise  # it may not be UTF-8; a cut row does not say
         self._observe(number, line)
         found, row = RowFindings(), None
         if oversized:

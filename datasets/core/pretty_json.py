@@ -28,7 +28,7 @@ _CLOSING = {"{": "}", "[": "]"}
 _CLOSING_SHOWN = 20
 _INDENT = re.compile(r"[ \t]*+(?=\S)")
 _BEGINS = re.compile(r"[ \t]*+(?:[}\],][ \t]*+)*+(?=\{)")
-"""A line on which an object begins, perhaps behind the end of the one before."""
+"""A line on which an object begins, possibly after the end of the previous one."""
 
 
 @dataclass(frozen=True, slots=True)

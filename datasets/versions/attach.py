@@ -35,7 +35,7 @@ log = logging.getLogger("datasets.versions.attach")
 
 LEASE = timedelta(minutes=10)
 LOOK_UP_SECONDS = 0.5
-KEPT_FOR = timedelta(days=14)  # until then one may decide about a matched file
+KEPT_FOR = timedelta(days=14)  # a matched file waits so long for a decision
 MODEL_NAME_WANTED, UNEXPECTED, GONE, AWAY = "model_name_wanted", "unexpected", "gone", "away"
 WORK = "answers"
 State = Attachment.State

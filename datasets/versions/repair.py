@@ -40,7 +40,7 @@ WORK = "repairs"
 def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | None) -> tuple[Version, bool]:
     """A further version, made by these repairs in the background; False beside it if there was such a one already.
 
-    Raises ValidationError with a sentence if there is nothing that they would mend.
+    Raises ValidationError with a sentence if there is nothing to repair.
     """
     steps = _checked(version, repairs)
     with transaction.atomic():

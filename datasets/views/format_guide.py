@@ -52,13 +52,13 @@ _KEYS: dict[str, tuple[tuple[StrPromise | str, bool, StrPromise], ...]] = {
             REQUIRED,
             _("A list of turns {prompt, response}, both texts. The last response is the reference answer."),
         ),
-        ("system", OPTIONAL, _("What the model is told before the first turn: a text.")),
+        ("system", OPTIONAL, _("The system prompt, before the first turn: a text.")),
         (_("any other key"), OPTIONAL, _FURTHER),
     ),
     "legacy_csv": (
         ("prompt", REQUIRED, _("What is asked. The header names the columns, in any order and case.")),
         ("response", REQUIRED, _("The expected answer: the reference.")),
-        ("system", OPTIONAL, _("What the model is told before; empty where there is nothing.")),
+        ("system", OPTIONAL, _("The system prompt; empty if there is none.")),
         (_("any other column"), OPTIONAL, _FURTHER),
     ),
 }

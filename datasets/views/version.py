@@ -113,7 +113,7 @@ def _desk(version: Version) -> dict[str, Any]:
     return {
         "groups": [(group, desk.offers.get(group.code)) for group in groups],
         "desk": desk,
-        "mended": _mended(version),
+        "repaired": _repaired(version),
         "repairs_made": labels.repairs_made(version),
         "broken": version.counts.get("json.invalid", 0),
         "has_bad_rows": invalid_rows.any_kept(version),
@@ -123,7 +123,7 @@ def _desk(version: Version) -> dict[str, Any]:
     }
 
 
-def _mended(version: Version) -> list[tuple[str, int, int]]:
+def _repaired(version: Version) -> list[tuple[str, int, int]]:
     """[(code, how many before, how many after)] of a version that repairs made."""
     if version.origin != "repair" or version.parent is None:
         return []
@@ -149,7 +149,7 @@ def cancel(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     if services.version_cancel(version=found):
         text = (
-            _("The repair is cancelled. The version that it was to mend stays as it is.")
+            _("Repair cancelled. The version it was based on is unchanged.")
             if found.to_be_repaired
             else _("The reading is cancelled. The uploaded file is kept.")
         )

@@ -207,7 +207,7 @@ def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
     while not stopping.wait(BEAT_SECONDS if last else 0):
         close_old_connections()
         now = time.monotonic()
-        if now - beaten > 2 * BEAT_SECONDS:  # this process was held up, and perhaps the others with it
+        if now - beaten > 2 * BEAT_SECONDS:  # this process was held up; the others may have been too
             last = calm_since = now
         beaten = now
         calm = now - calm_since >= SILENT_AFTER.total_seconds()

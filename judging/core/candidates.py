@@ -1,4 +1,4 @@
-"""A candidate that is asked for answers: whom to ask, what is sent for a row, and the answer as it is kept.
+"""A candidate that is asked for answers: the model to call, what is sent for a row, and the answer as it is kept.
 
 row ──messages_to_send, params_for──▶ request ──▶ reply ──answer_of──▶ response, like an uploaded one
 """

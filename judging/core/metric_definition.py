@@ -39,8 +39,8 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A named pipeline. Scripts are source texts; `undefined` is strict or lenient, `sandbox` batch or item.
 
-    `rules`: the text of a rule program, in place of judge models that score; the one judge model beside it is whom
-    the program's own lines ask. `jury`: how the judges' votes come to a score where no postprocess says; `quorum`:
+    `rules`: the text of a rule program, in place of judge models that score; the one judge model beside it is called
+    for the program's own lines. `jury`: how the judges' votes come to a score where no postprocess says; `quorum`:
     how many of them must be readable. `values`: of an imported metric, the kind of its values; one without a
     `scale_declared` has no lowest and no highest score.
     """

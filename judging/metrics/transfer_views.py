@@ -65,7 +65,7 @@ def import_file(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("metrics:list", slug)
         form = ImportForm(
             initial={"text": form.cleaned_data["text"]}
-        )  # a file's text too: to be mended in place
+        )  # a file's text too: so that it can be fixed there
     status = 422 if request.method == "POST" else 200
     return render(request, "metrics/import.html", {"form": form, "wrong": wrong}, status=status)
 

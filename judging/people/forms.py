@@ -1,4 +1,4 @@
-"""The forms of a new human evaluation: what, by which criteria, by whom."""
+"""The forms of a new human evaluation: data, criteria, raters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Human evaluations: what is rated, by whom, who holds which item, and every verdict as it was given.
+"""Human evaluations: items, raters, assignments, and every verdict as it was given.
 
 A person's verdict is a Judgement like a judge model's; these tables say how it came about.
 """

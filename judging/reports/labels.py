@@ -93,7 +93,7 @@ def kind_name(kind: str | None) -> str:
 
 
 def note_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What a reader must know before trusting the figures of a metric: a sentence a code, with whom it concerns."""
+    """What a reader must know before trusting the figures of a metric, with the candidates concerned."""
     concerned: dict[str, list[str]] = {}
     for candidate, cell in cells.items():
         for code in cell["notes"]:

@@ -1,4 +1,4 @@
-"""All pairs of candidates under one metric as a matrix, ordered by mean: who is ahead of whom, and by how much."""
+"""All pairs of candidates under one metric as a matrix, ordered by mean: their differences."""
 
 from __future__ import annotations
 

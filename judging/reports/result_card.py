@@ -109,7 +109,7 @@ def _no_mean(cells: Mapping[str, Any]) -> str:
 
 
 def standing_sentence(cells: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> str:
-    """From whom the leader does not differ significantly, and whether it is ahead of the others."""
+    """The candidates that the leader does not differ from significantly, and whether it is ahead of the others."""
     known = [name for name, cell in cells.items() if cell["mean"] is not None]
     if len(known) < 2 or not pairs:
         return ""

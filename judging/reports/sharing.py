@@ -18,7 +18,7 @@ DAYS = (7, 30, 90, 365)
 
 
 class NoReportLink(Exception):
-    """The link is unknown, expired or revoked, or its report is not to be shared now; a stranger learns not which."""
+    """The link is unknown, expired or revoked, or its report is not to be shared now; the answer does not say which."""
 
 
 def may_be_shared(run: Run) -> bool:

@@ -172,7 +172,7 @@ def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
 
 
 def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | None:
-    """Who differs from whom on the items that both have; None for a single candidate."""
+    """The differences on shared items; None for a single candidate."""
     rows = [
         [
             f"{pair['a']} − {pair['b']}",

@@ -135,7 +135,7 @@ def _states(filters: Filters, counts: dict[str, int] | None) -> list[dict[str, A
 
 
 def _count(filters: Filters, counts: dict[str, int] | None) -> dict[str, Any]:
-    """How many are meant, and how that is told: '' where it is not known."""
+    """How many judgements match, and the count as text: '' where it is not known."""
     if counts is None:
         return {"count": None, "count_shown": ""}
     meant = [counts.get(filters.state, 0)] if filters.state else list(counts.values())

@@ -171,8 +171,8 @@ class RunMetric(models.Model):
 
 class Reading(models.Model):
     """A later way of reading what a run's judges said to one metric: the frozen definition with another parser,
-    postprocess or scale; whom to ask, and what, stays as the run froze it. One that `asks` is another version of the
-    metric, by which some items were judged anew."""
+    postprocess or scale; the judges and their prompts stay as the run froze them. One that `asks` is another version
+    of the metric, by which some items were judged anew."""
 
     run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, related_name="readings")
     number = models.PositiveSmallIntegerField(help_text="from 1")

@@ -77,7 +77,7 @@ class SeenJudge:
 
 @dataclass(frozen=True, slots=True)
 class MetricChoice:
-    """A metric that a run can use, or has frozen: the definition and whom it asks."""
+    """A metric that a run can use, or has frozen: the definition and its judges."""
 
     version: MetricVersion | None
     definition: MetricDefinition

@@ -40,10 +40,10 @@ def everything_of(pid: int) -> list[int]:
     return [pid, *children(pid)]
 
 
-def victims(site: subprocess.Popen[bytes], whom: str) -> list[int]:
-    if whom == "all":
+def victims(site: subprocess.Popen[bytes], who: str) -> list[int]:
+    if who == "all":
         return everything_of(site.pid)
-    wanted = {"worker": b"--queue\0runs", "web": b"--web-only"}[whom]
+    wanted = {"worker": b"--queue\0runs", "web": b"--web-only"}[who]
     return [pid for pid in children(site.pid) if wanted in command_of(pid)]
 
 
@@ -66,11 +66,11 @@ def test_twenty_kills_lose_nothing_and_double_nothing(processes: Processes, judg
         done = now(run).done
         wait_until(lambda done=done: now(run).done > done, GOES_ON_WITHIN)
         time.sleep(chance.random())
-        whom = chance.choice(("worker", "worker", "web", "all"))
-        for pid in victims(site, whom):
+        who = chance.choice(("worker", "worker", "web", "all"))
+        for pid in victims(site, who):
             with contextlib.suppress(ProcessLookupError):  # it ended with the one before it
                 os.kill(pid, signal.SIGKILL)
-        if whom == "all":
+        if who == "all":
             site.wait()
             site = serve(processes)
     assert now(run).state == RunState.RUNNING, "the run was too short for so many kills"

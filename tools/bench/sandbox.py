@@ -91,8 +91,8 @@ def processor_seconds(use: Callable[[Sandbox], object]) -> float:
 
 
 def _used() -> float:
-    whom = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, whom))
+    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, who))
 
 
 def _rate(name: str, use: Callable[[Sandbox], object], bare: float) -> Figure:

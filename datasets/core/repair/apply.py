@@ -166,7 +166,7 @@ def _as_it_is(upload: Upload) -> Iterator[bytes]:
 
 
 def _whole(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """What can be read of a cut or damaged archive; its finding is told when the file is validated."""
+    """What can be read of a cut or damaged archive; its finding is added when the file is validated."""
     try:
         yield from parts
     except Unreadable as stopped:

@@ -41,7 +41,7 @@ class NothingMore:
 
 
 def import_all() -> None:
-    """Imports, uses once what loads more at its first use, and then closes the door to every other import."""
+    """Imports, uses once what loads more at its first use, and then refuses every other import."""
     for name in sorted(IMPORTABLE) + list(LAZY):
         importlib.import_module(name)
     for encoding in ENCODINGS:

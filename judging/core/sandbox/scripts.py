@@ -272,7 +272,7 @@ def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, A
 
 
 def _declares_just(function: Callable[..., Any], names: tuple[str, ...]) -> bool:
-    """Whether it is a plain function of just these parameters in this order, and perhaps any others."""
+    """Whether it is a plain function of just these parameters in this order, and possibly others."""
     if type(function) is not FunctionType or function.__dict__:  # a decorator's tells of another's parameters
         return False
     code = function.__code__

@@ -1,4 +1,4 @@
-"""Who is alive, what wakes whom."""
+"""Who is alive, what wakes a worker."""
 
 from __future__ import annotations
 

@@ -182,9 +182,9 @@ def test_what_is_wrong_is_said_and_nothing_started(
 def test_a_candidate_of_another_version_is_refused(
     alice: User, client_of: ClientOf, project: Project, version: Version, metric: MetricVersion
 ) -> None:
-    stranger = a_version(project).candidates.first()
-    assert stranger is not None
-    client_of(alice).post(ADDRESS, sent(version, metric, candidates=[stranger.pk]))
+    outsider = a_version(project).candidates.first()
+    assert outsider is not None
+    client_of(alice).post(ADDRESS, sent(version, metric, candidates=[outsider.pk]))
     assert Run.objects.count() == 0
 
 

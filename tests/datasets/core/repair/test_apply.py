@@ -1,4 +1,4 @@
-"""Repairs mend what they name, touch nothing else, and may be run again without effect."""
+"""Repairs fix what they name, touch nothing else, and may be run again without effect."""
 
 import gzip
 import json
@@ -28,11 +28,11 @@ def validated(folder: Path, source: bytes) -> Summary:
 def test_the_example_of_the_documentation_comes_out_right(tmp_path: Path) -> None:
     assert validated(tmp_path, PRINTED.encode()).counts == {"file.not_jsonl": 1}
     (line,) = repaired(tmp_path, PRINTED.encode()).decode().splitlines()
-    mended = json.loads(line)
-    assert list(mended) == [
+    repaired_row = json.loads(line)
+    assert list(repaired_row) == [
         *("messages", "ref_answer", "id", "max_tokens", "temperature", "top_p", "top_k", "model_outputs")
     ]
-    assert [len(output["responses"]) for output in mended["model_outputs"]] == [2, 2]
+    assert [len(output["responses"]) for output in repaired_row["model_outputs"]] == [2, 2]
 
 
 def test_the_mended_example_is_valid_and_judge_only(tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def entry(name: str, *contents: str, **more: Any) -> dict[str, Any]:
 
 
 def merge(folder: Path, *entries: dict[str, Any]) -> list[dict[str, Any]]:
-    mended = json.loads(repaired(folder, outputs(*entries), "merge_models"))
-    assert mended["n"] == 10**30
-    return mended["model_outputs"]  # type: ignore[no-any-return]
+    repaired_row = json.loads(repaired(folder, outputs(*entries), "merge_models"))
+    assert repaired_row["n"] == 10**30
+    return repaired_row["model_outputs"]  # type: ignore[no-any-return]
 
 
 def test_two_entries_of_a_model_become_one_with_all_answers(tmp_path: Path) -> None:
@@ -277,5 +277,7 @@ def test_a_repair_of_a_repaired_file_changes_nothing(
 def test_what_is_printed_over_lines_reads_back_equal(tmp_path: Path, fields: list[dict[str, Any]]) -> None:
     given_rows = [{**one, **row()} for one in fields]
     source = json.dumps(given_rows, indent=1).encode()
-    mended = repaired(tmp_path, source).decode("utf-8", "surrogatepass").split("\n")[:-1]
-    assert [list(json.loads(line).items()) for line in mended] == [list(one.items()) for one in given_rows]
+    repaired_row = repaired(tmp_path, source).decode("utf-8", "surrogatepass").split("\n")[:-1]
+    assert [list(json.loads(line).items()) for line in repaired_row] == [
+        list(one.items()) for one in given_rows
+    ]

@@ -1,4 +1,4 @@
-"""Who can touch whom: items of a batch, items alone, scripts after one another."""
+"""What can touch what: items of a batch, items alone, scripts after one another."""
 
 import pytest
 

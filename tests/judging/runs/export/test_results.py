@@ -69,7 +69,7 @@ def two_judges(**more: Any) -> MetricDefinition:
 
 
 def both_said(first: int, second: int | None) -> JudgementResult:
-    """What two judges say; the second perhaps nothing that can be read."""
+    """What two judges say; the second possibly nothing that can be read."""
     asked = tuple(
         JudgeCall(judge, 0, {}, {"content": f"I say {value}."}, None, [], 0.5)
         for judge, value in enumerate((first, second))

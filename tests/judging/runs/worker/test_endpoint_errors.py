@@ -57,7 +57,7 @@ def test_a_paused_run_is_resumed_with_its_errors_at_once() -> None:
 
 
 def moved_to(run: Run, endpoint: Endpoint, url: str) -> None:
-    """As if the server had been mended: tests cannot start one at the old address again."""
+    """As if the server had been fixed: tests cannot start one at the old address again."""
     metric = run.metrics.get()
     metric.definition = metric.definition.replace(endpoint.url, url)
     metric.save()

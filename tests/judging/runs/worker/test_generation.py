@@ -130,10 +130,10 @@ def test_a_failed_answer_is_an_error_of_its_own_and_no_judge_is_asked() -> None:
 def test_a_failed_answer_is_asked_for_again_when_errors_are_retried() -> None:
     down = [True]
 
-    def mending(asked: Received) -> Answer | str:
+    def recovering(asked: Received) -> Answer | str:
         return scripted.refusal(400, "no") if down[0] and not is_judge(asked) else answering(asked)
 
-    with ScriptedJudge(reply=mending) as judge:
+    with ScriptedJudge(reply=recovering) as judge:
         run = work(
             a_run(
                 unanswered(),
