@@ -35,7 +35,8 @@ FORMAT_RULES: dict[str, StrPromise] = {
         "“system”. The last response is the reference."
     ),
     "legacy_csv": gettext_lazy(
-        "A CSV file whose header names the columns “prompt” and “response”, and optionally “system”; further columns are "
+        "A CSV file whose header names the columns “prompt” and “response”, and optionally “system”; further columns "
+        "are "
         "kept as fields."
     ),
 }

@@ -22,7 +22,8 @@ _MOST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class RatingLine:
-    """A verdict of a file. `item` or, with `row`, `candidate` and, of two answers, `other`, what it is about; values by name."""
+    """A verdict of a file. `item` or, with `row`, `candidate` and, of two answers, `other`: what it is about; values by
+    name."""
 
     line: int
     rater: str
