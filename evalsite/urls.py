@@ -20,5 +20,5 @@ urlpatterns = [
     path("p/<slug:slug>/desk/<int:pk>/", include(people.desk)),
     path("p/<slug:slug>/evaluations/", include(people.organisers)),
     path("p/<slug:slug>/rating/", include(people.raters)),
-    path("p/<slug:slug>/runs/", include("judging.runs.urls")),
+    path("p/<slug:slug>/runs/", include("judging.run_urls")),
 ]

@@ -50,3 +50,17 @@ def mean_of(values: list[Value]) -> float:
     """Arithmetic mean of the verdicts of several judge models."""
     numbers = [float(value) for value in values if not isinstance(value, str)]
     return sum(numbers) / len(numbers)
+
+
+def value_text(value: Value | None) -> str:
+    """A value for people: numbers without needless zeros, a category as it stands; '' for none."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return json.dumps(value)
+    return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)
+
+
+def stored_value_text(text: str | None) -> str:
+    """The same from a stored value, which is JSON."""
+    return value_text(json.loads(text)) if text else ""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from datasets.models import Response, Row
 from judging.core.metric_definition import MetricDefinition
+from judging.core.values import stored_value_text
 from judging.review.places import Place, nearest
 from judging.review.selectors import answer_text, flag_names
-from judging.review.telling import shown_json
 from judging.runs.export.records import data_of
 from judging.runs.filters import Filters
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
@@ -146,7 +146,7 @@ def _pill(judgement: Judgement, metric: MetricDefinition, meant: bool) -> Pill:
     if judgement.value_in_force in ("true", "false"):
         low, high = 0, 1
     level = None if score is None else level_of(score, low, high)
-    return Pill(judgement, metric.name, shown_json(judgement.value_in_force), level, meant)
+    return Pill(judgement, metric.name, stored_value_text(judgement.value_in_force), level, meant)
 
 
 def level_of(score: float, low: float, high: float) -> int:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import msgspec
 from django.db.models import QuerySet
 
-from judging.core.values import Value
-from judging.review.forms import FLAGS
+from judging.core.values import Value, stored_value_text
 from judging.review.places import Place, nearest, place_of
-from judging.review.telling import shown_json
 from judging.runs.export.records import data_of
+from judging.runs.filter_form import FLAGS
 from judging.runs.filters import BY_METRICS, BY_SOURCES, Filters, matching
 from judging.runs.models import Judgement, JudgementState, JudgeReply, Override, Run
 from judging.runs.overrides import attempts_of, history_of
@@ -103,8 +102,8 @@ def _line(run: Run, judgement: Judgement) -> Line:
     answer = answer_text(judgement.response.raw)
     return Line(
         judgement,
-        shown_json(judgement.value_in_force),
-        (shown_json(judgement.value) or judgement.get_state_display()) if judgement.overridden else "",
+        stored_value_text(judgement.value_in_force),
+        (stored_value_text(judgement.value) or judgement.get_state_display()) if judgement.overridden else "",
         question[:_SHOWN],
         answer[:_SHOWN],
     )

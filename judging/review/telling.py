@@ -11,6 +11,7 @@ from datasets.core.variables import reference_in, row_and_response
 from evalsite.cells import clean_text
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.program import Reason
+from judging.core.values import value_text
 from judging.messages import reason_sentence
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs.export import json_export
@@ -62,7 +63,7 @@ class Asked:
     @property
     def shown(self) -> str:
         """What was read, for people; '' if nothing was."""
-        return shown(self.value)
+        return value_text(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def story_of(
             for one in replies
         ],
         both=[
-            Both(metric.judges[one["judge"]].name, shown(one["value"]), one["flip"])
+            Both(metric.judges[one["judge"]].name, value_text(one["value"]), one["flip"])
             for (_, _, order), one in verdicts.items()
             if order == "both"
         ],
@@ -186,7 +187,7 @@ def _rules(text: str) -> list[RuleLine]:
             one["line"],
             one["field"],
             one["function"],
-            shown(one["score"]),
+            value_text(one["score"]),
             rule_sentence(Reason(one["reason"], one["params"])),
             one["answer"] or "",
         )
@@ -251,20 +252,6 @@ def _script(source: str, kept: str) -> Script | None:
     code, _colon, detail = (seen["error"] or "").partition(": ")
     error = reason_sentence(code, detail) if code else ""
     return Script(source, bool(kept), result, changed, seen["printed"], error)
-
-
-def shown(value: Any) -> str:
-    """A value for people: numbers without needless zeros, a category as it stands; '' for none."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, bool):
-        return json.dumps(value)
-    return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)
-
-
-def shown_json(text: str | None) -> str:
-    """The same from a stored value."""
-    return shown(_loads(text)) if text else ""
 
 
 def _others(fields: dict[str, Any], without: tuple[str, ...]) -> str:

@@ -23,17 +23,18 @@ from evalsite.templatetags.show import number
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results_file.verdicts import COMPARISONS
-from judging.core.values import Value
+from judging.core.values import Value, stored_value_text
 from judging.markdown import Budget, html_of
 from judging.people.selectors import said_of, seen_by_people
 from judging.review import selectors
-from judging.review.forms import FLAGS, LARGEST, FilterForm, OverrideForm, WithdrawForm
+from judging.review.forms import LARGEST, OverrideForm, WithdrawForm
 from judging.review.grid import grid_page
 from judging.review.places import place_from
-from judging.review.telling import shown_json, story_of
+from judging.review.telling import story_of
 from judging.runs.access import get_judgement, get_run
 from judging.runs.counts import MOST_COUNTED, counts_are_exact, counts_by_state
 from judging.runs.export.files import FORMS
+from judging.runs.filter_form import FLAGS, FilterForm
 from judging.runs.filters import Filters
 from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
@@ -278,7 +279,7 @@ def _page(
         "here": filters.query(tab=tab if tab != TABS[0] else ""),
         "previous_url": _address(run, before, filters, tab),
         "next_url": _address(run, after, filters, tab),
-        "attempts": [(one, shown_json(one.value)) for one in selectors.attempts(found)],
+        "attempts": [(one, stored_value_text(one.value)) for one in selectors.attempts(found)],
     }
     if tab == "rendered":
         context |= _rendered(context["story"])
@@ -311,10 +312,10 @@ def _judgement_context(found: Judgement, form: OverrideForm | WithdrawForm | Non
         "judgement": found,
         "metric": metric,
         "story": story_of(found, replies, metric, run.version.format, tries),
-        "value": shown_json(found.value),
-        "overrides": [(one, shown_json(one.value)) for one in overrides],
-        "in_force": shown_json(overrides[0].value) if overrides else "",
-        "others": [(one, shown_json(one.value_in_force)) for one in selectors.other_runs(found)],
+        "value": stored_value_text(found.value),
+        "overrides": [(one, stored_value_text(one.value)) for one in overrides],
+        "in_force": stored_value_text(overrides[0].value) if overrides else "",
+        "others": [(one, stored_value_text(one.value_in_force)) for one in selectors.other_runs(found)],
         "flags": [(flag, FLAGS.get(flag, flag)) for flag in found.flags.split(",") if flag],
         "override_form": form if isinstance(form, OverrideForm) else _override_form(found, seen=newest),
         "withdraw_form": form if isinstance(form, WithdrawForm) else _withdraw_form(seen=newest),

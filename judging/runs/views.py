@@ -22,7 +22,6 @@ from evalsite.accounts.models import Project
 from judging.endpoints import connection_test
 from judging.endpoints.selectors import endpoints_of
 from judging.messages import reason_sentence, why_no_answer
-from judging.reports.views import figures_context
 from judging.runs import selectors, services, stopping
 from judging.runs.access import get_run
 from judging.runs.budget import spent_out
@@ -137,8 +136,6 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     context = _progress(request, run)
     if polled:
         return render(request, "runs/_progress.html", context)
-    if run.ended and run.scored:
-        context |= figures_context(run)
     context["metrics"] = selectors.frozen_metrics(run)
     if run.imported:
         context["imported"] = imported_of(run)

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from judging.core.charts.series import mark
 from judging.reports.outcomes import OutcomeView, outcome_views
+from judging.reports.views import figures_context
 from judging.runs.models import Run
 
 register = template.Library()
@@ -24,6 +25,12 @@ def candidate_mark(name: str, series: Mapping[str, int]) -> SafeString:
 def outcomes_of(runs: Iterable[Run | tuple[Run, object]]) -> dict[int, OutcomeView]:
     """{run's key: its result}, of runs as a list shows them, in one query: `{% outcomes_of runs as outcomes %}`."""
     return outcome_views([one if isinstance(one, Run) else one[0] for one in runs])
+
+
+@register.inclusion_tag("reports/_summary.html", takes_context=True)
+def run_summary(context: template.Context, run: Run) -> dict[str, object]:
+    """The result of a run on its own page."""
+    return {**context.flatten(), **figures_context(run)}  # type: ignore[dict-item]
 
 
 @register.filter

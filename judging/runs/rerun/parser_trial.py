@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from datasets.models import Response
 from judging.core.replies import Parser, turned_back
+from judging.core.values import value_text
 from judging.messages import reason_sentence
 from judging.metrics.editor.try_prompt import read_replies
 from judging.metrics.models import Metric
-from judging.review.telling import shown
 from judging.runs.export.records import place_of, verdicts_by_place
 from judging.runs.models import Judgement, JudgementState, JudgeReply, RunMetric
 
@@ -101,8 +101,8 @@ def _tried(found: list[tuple[Judgement, JudgeReply]], parser: Parser) -> list[Tr
             reply.repeat,
             reply.swapped,
             _end_of(reply.content or ""),
-            shown(verdicts_by_place(judgement.verdicts).get(place_of(reply), {}).get("value")),
-            shown(_as_first(parsed.value, reply.swapped)),
+            value_text(verdicts_by_place(judgement.verdicts).get(place_of(reply), {}).get("value")),
+            value_text(_as_first(parsed.value, reply.swapped)),
             reason_sentence(parsed.reason) if parsed.reason else "",
             parsed.evidence,
         )

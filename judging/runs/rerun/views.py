@@ -17,10 +17,10 @@ from evalsite.access import May, signed_in
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
-from judging.review.forms import FilterForm
 from judging.runs.access import get_run, get_run_metric
 from judging.runs.budget import MILLION
 from judging.runs.candidates import asked_of
+from judging.runs.filter_form import FilterForm
 from judging.runs.models import Run, RunMetric, RunState
 from judging.runs.overrides import overridden_of
 from judging.runs.rerun import reparse

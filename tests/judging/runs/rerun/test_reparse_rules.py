@@ -13,8 +13,8 @@ from judging.core.judges.scripted import ScriptedJudge
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
-from judging.review.forms import rule_lines_of
 from judging.runs.export.records import load, record
+from judging.runs.filter_form import rule_lines_of
 from judging.runs.models import Run, RunMetric
 from judging.runs.rerun import reparse
 from judging.runs.services import ChosenMetric, run_create
