@@ -80,7 +80,7 @@ def test_all_parts_of_the_tests_run_and_each_can_fail_them(found: tuple[int, ...
     [
         ("together", {"test_health.py"}),
         ("processes", {"test_frame.py", "test_serve.py"}),
-        ("timed", {"test_limits.py"}),
+        ("timed", {"test_limiter.py"}),
     ],
 )
 def test_every_test_belongs_to_one_part(part: str, files: set[str]) -> None:

@@ -15,16 +15,16 @@ from tests.make import a_metric, a_run, a_version
 from tests.patience import PATIENCE
 
 PATIENT = RetryPolicy(base_seconds=0.01)  # waits for a server that is down as long as it does in production
-PATIENT = RetryPolicy(base_seconds=0.01, max_outage_seconds=0.2)
+QUICK = RetryPolicy(base_seconds=0.01, max_outage_seconds=0.2)
 
 
-def work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = PATIENT, **options: float) -> Run:
+def work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = QUICK, **options: float) -> Run:
     """The run after one worker has worked on it alone."""
     run_worker.work(owner, stop=threading.Event(), only=run.pk, policy=policy, **options)
     return Run.objects.get(pk=run.pk)
 
 
-def at_work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = PATIENT) -> threading.Thread:
+def at_work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = QUICK) -> threading.Thread:
     """A worker in a thread of its own."""
 
     def target() -> None:
@@ -36,7 +36,7 @@ def at_work(run: Run, owner: str = "test:1:1", *, policy: RetryPolicy = PATIENT)
     return thread
 
 
-def workers(run: Run, count: int, policy: RetryPolicy = PATIENT) -> list[threading.Thread]:
+def workers(run: Run, count: int, policy: RetryPolicy = QUICK) -> list[threading.Thread]:
     """Workers in threads of their own, each with its own connections and slots."""
     return [at_work(run, f"test:{n}:1", policy=policy) for n in range(1, count + 1)]
 

@@ -69,7 +69,7 @@ def test_going_on_with_what_was_read_is_chosen_and_stated(as_alice: Client, uplo
     assert AGREED in as_alice.get(address(version)).content.decode()
     assert "not read to its end" in as_alice.get("/p/physics/datasets/").content.decode()
     form = as_alice.get("/p/physics/evaluations/new/", {"version": str(version.pk)})
-    assert "The file of this version was not read to its end" in form.content.decode()
+    assert "The file of this version was not read completely" in form.content.decode()
 
 
 def test_a_repaired_version_of_a_cut_file_is_no_whole_one(

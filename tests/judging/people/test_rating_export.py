@@ -105,7 +105,7 @@ def test_a_run_s_export_names_the_rater_both_answers_and_what_was_adjudicated(
     rated: Evaluation, bob: User, tmp_path: Path
 ) -> None:
     item = decided(rated, bob)
-    records = [one for one in judgement_records.records(rated.run) if one["metric"] == "preference"]
+    records = [one for one in judgement_records(rated.run) if one["metric"] == "preference"]
     first = next(one for one in records if one["line"] == item.row.line)
     names = ("model", "other_model", "response", "other_response", "rater", "adjudicated")
     assert [first[name] for name in names] == ["alpha", "beta", 1, 1, "R1", "B>A"]
