@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from judging.core.people.criteria import BOTH_BAD, STEPS
+from judging.core.people.criteria import BOTH_BAD, STEPS, turned
 from judging.core.results_file.fields import (
     Refusal,
     moment_of,
@@ -80,6 +80,15 @@ class Verdict:
         if self.state != SCORED:
             return self.state
         return canonical(self.value)
+
+    @property
+    def said_of_turned(self) -> str:
+        """The same with the two answers exchanged."""
+        return (
+            canonical(None if self.value is None else turned(self.value))
+            if self.state == SCORED
+            else self.state
+        )
 
 
 def canonical(value: Value | None) -> str:

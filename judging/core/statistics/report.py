@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .cells import metric_cells, scale_of
 from .correction import corrected_scores
 from .document import Cell, Pair, Report
-from .frame import Metric, ordered
+from .frame import REFERENCE, Metric, ordered
 from .judges import judge_agreements, judge_repeats, order_effects
 from .numeric import quiet
 from .pairs import metric_pairs
@@ -91,7 +91,8 @@ def _cells_and_pairs(
         found, means = metric_cells(mine, scale, names, clustered=clustered, level=options.level)
         for name in names:
             cells[name][metric.name] = found[name]
-        table = pd.DataFrame({name: means[name].reindex(units.index) for name in names}, index=units.index)
+        scored = [name for name in names if name != REFERENCE or means[name].size]
+        table = pd.DataFrame({name: means[name].reindex(units.index) for name in scored}, index=units.index)
         compared = scale.kind != "category"
         pairs[metric.name] = (
             metric_pairs(table, units, metric, options.level, options.power) if compared else []

@@ -28,17 +28,14 @@ def side_by_side(verdicts: Verdicts, level: float, features: DataFrame | None = 
     if not verdicts.compares:
         return []
     rows = verdicts.rows
-    authors = {
-        name: (one, rows[((rows["by"] == name) & (rows["source"] == one["source"].iloc[0])).to_numpy()])
+    authors = [
+        (name, one, rows[((rows["by"] == name) & (rows["source"] == one["source"].iloc[0])).to_numpy()])
         for name, one in verdicts.authors.items()
-    }
+    ]
     if len(verdicts.people):
         raters = (verdicts.people["source"] == "rater").to_numpy()
-        authors["people"] = verdicts.value, verdicts.people[raters]
-    found = [
-        _of_author(verdicts.metric, name, one, all_of, level, features)
-        for name, (one, all_of) in authors.items()
-    ]
+        authors.append(("people", verdicts.value, verdicts.people[raters]))
+    found = [_of_author(verdicts.metric, name, one, all_of, level, features) for name, one, all_of in authors]
     return [one for one in found if one["candidates"]]
 
 

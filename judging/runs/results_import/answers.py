@@ -35,11 +35,36 @@ class Found:
 
     @property
     def question(self) -> tuple[object, ...]:
-        """What it answers: equal for verdicts of which only one can count."""
-        verdict = self.verdict
-        parts = (verdict.metric, verdict.source_kind, verdict.source, verdict.repeat, verdict.shown_first)
-        other = self.other or REFERENCE if verdict.other else None
-        return (self.row, self.response or REFERENCE, other, *parts)
+        """What it answers: equal for verdicts of which only one can count. It is the same whichever answer of a
+        comparison is named first."""
+        verdict, one, other = self.verdict, self.response or 0, self.other or 0
+        answers = (other, one) if self.turned else (one, other if verdict.other else None)
+        source = verdict.source_kind, verdict.source
+        return (self.row, *answers, verdict.metric, *source, verdict.repeat, self.shown_first)
+
+    @property
+    def turned(self) -> bool:
+        """Whether its question names its answers the other way round."""
+        return self.verdict.other is not None and is_turned(self.response, self.other)
+
+    @property
+    def shown_first(self) -> int | None:
+        """Which of its question's answers stood first."""
+        return other_side(self.verdict.shown_first) if self.turned else self.verdict.shown_first
+
+    @property
+    def said(self) -> str:
+        """What it says about its question, in one form: equal for equal verdicts."""
+        return self.verdict.said_of_turned if self.turned else self.verdict.said
+
+
+def is_turned(response: int | None, other: int | None) -> bool:
+    """Of two answers the one with the lower id is A in their question; a reference without an id is the lowest."""
+    return (other or 0) < (response or 0)
+
+
+def other_side(shown_first: int | None) -> int | None:
+    return shown_first and 3 - shown_first
 
 
 class _Id(msgspec.Struct):

@@ -89,9 +89,9 @@ def _part(
     said: Mapping[tuple[Any, ...], str] = earlier.said(found) if earlier else {}
     for one in found:
         verdict = one.verdict
-        agrees = seen.agrees(one.question, verdict.said)
+        agrees = seen.agrees(one.question, one.said)
         if agrees is None and earlier and (known := said.get(earlier.question(one))) is not None:
-            agrees = known == verdict.said
+            agrees = known == one.said
         if agrees is None:
             part.new.append(one)
         elif agrees:

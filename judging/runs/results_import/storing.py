@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Count, F, Model
 
 from judging.core.metric_definition import MetricDefinition
+from judging.core.people.criteria import turned
 from judging.core.results_file.verdicts import Kind, Verdict, canonical
 from judging.core.values import ERROR, NO_SCORE, SCORED, UNPARSED, Outcome
 from judging.runs.export import json_export
@@ -23,7 +24,7 @@ from judging.runs.models import (
     SourceKind,
     VerdictSource,
 )
-from judging.runs.results_import.answers import Found
+from judging.runs.results_import.answers import Found, is_turned, other_side
 
 _COLUMNS = (
     *("response_id", "other_response_id", "run_metric_id", "source_id", "repeat", "shown_first"),
@@ -51,23 +52,22 @@ class ImportedVerdicts:
 
     def said(self, found: Iterable[Found]) -> dict[tuple[Any, ...], str]:
         """{question: what is said already} about these verdicts' answers."""
-        responses = {one.response for one in found if one.response is not None}
+        responses = {id for one in found for id in (one.response, one.other) if id is not None}
         if not self.metrics or not responses:
             return {}
         known = Judgement.objects.filter(run=self.run, response__in=responses, source__isnull=False)
-        said = known.values_list(*_COLUMNS)
-        return {tuple(question): _said(state, value) for *question, state, value in said}
+        return dict(_known(*columns) for columns in known.values_list(*_COLUMNS))
 
     def question(self, one: Found) -> tuple[Any, ...]:
         """What a verdict answers, as `said` names it."""
         verdict = one.verdict
+        answers = (one.other, one.response) if one.turned else (one.response, one.other)
         return (
-            one.response,
-            one.other,
+            *answers,
             self.metrics.get(verdict.metric),
             self.sources.get((verdict.source_kind, verdict.source)),
             verdict.repeat,
-            verdict.shown_first,
+            one.shown_first,
         )
 
     def add(self, found: Sequence[Found], definitions: Mapping[str, MetricDefinition]) -> None:
@@ -154,8 +154,26 @@ def people_counted(run: Run) -> int:
     ).count()
 
 
-def _said(state: str, value: str | None) -> str:
-    return canonical(json_export.loads(value)) if state == SCORED and value else state
+def _known(
+    response: int,
+    other: int | None,
+    metric: int,
+    source: int,
+    repeat: int,
+    first: int | None,
+    *said: str | None,
+) -> tuple[tuple[Any, ...], str]:
+    """The question that a stored verdict answers, as `ImportedVerdicts.question`, and what it says about it."""
+    if other is None or not is_turned(response, other):
+        return (response, other, metric, source, repeat, first), _said(*said)
+    return (other, response, metric, source, repeat, other_side(first)), _said(*said, of_turned=True)
+
+
+def _said(state: str | None, value: str | None, *, of_turned: bool = False) -> str:
+    if state != SCORED or not value:
+        return str(state)
+    given = json_export.loads(value)
+    return canonical(turned(given) if of_turned else given)
 
 
 def _has_reply(verdict: Verdict) -> bool:

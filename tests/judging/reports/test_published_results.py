@@ -75,6 +75,32 @@ def test_llmbar_s_gold_preferences_are_people_s_comparisons(tmp_path: Path) -> N
     assert next(one for one in found["judges"] if one["against"] == "people")["items"] == 138
 
 
+def of_subset(subset: str) -> Iterator[dict[str, Any]]:
+    """LLMBar's lines of one subset, what GPT-4 said in each order once more as a judge of that order alone."""
+    for line in llmbar_lines():
+        if line["id"].startswith(subset):
+            yield line
+            if "judge" in line:
+                yield line | {"judge": f"GPT-4, order {line['shown_first']}"}
+
+
+@pytest.mark.parametrize(
+    ("subset", "items", "right", "alike"),
+    [("Adversarial/GPTInst", 92, [78, 81], 87), ("Adversarial/Manual", 46, [35, 39], 38)],
+)
+def test_gpt_4_agrees_with_llmbar_s_people_as_released(
+    tmp_path: Path, subset: str, items: int, right: list[int], alike: int
+) -> None:
+    """Accuracy in each order (`correct_False`, `correct_True`) and verdicts that both orders share (`equal`) in the
+    released `evaluators/GPT-4/Vanilla/statistics.json`: on GPTInst 86.4 % on average and 94.6 %."""
+    found = report(real_data("llmbar_pairs_dev.jsonl"), tmp_path, of_subset(subset))
+    of_people = {one["judge"]: one for one in found["judges"] if one["against"] == "people"}
+    exact = [of_people[f"GPT-4, order {first}"]["exact"] for first in (1, 2)]
+    assert sorted(exact) == pytest.approx([one / items for one in right])
+    (order,) = [one for one in found["order"] if one["judge"] == "GPT-4"]
+    assert (order["pairs"], order["pairs"] - order["flips"]) == (items, alike)
+
+
 @pytest.mark.parametrize(("metric", "published"), [("naturalness", 0.320), ("informativeness", 0.249)])
 def test_unieval_agrees_with_people_as_published(tmp_path: Path, metric: str, published: float) -> None:
     """Spearman's correlation on SFHOT (Zhong et al. 2022, table 4)."""

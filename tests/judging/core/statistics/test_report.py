@@ -7,7 +7,7 @@ from judging.core.statistics.document import NOTES, Cell, Pair, Report
 from judging.core.statistics.frame import Metric, judgement_frame, ordered
 from judging.core.statistics.report import report
 
-from .cast import figures, frame, judgements
+from .cast import document, figures, frame, judgements, said
 
 METRICS = [Metric("m", 1, 10)]
 TWO = {"b": [3, 5, 8, 6], "a": [4, 5, 9, "?"]}
@@ -46,6 +46,11 @@ def test_candidates_that_share_no_item_have_a_pair_without_figures():
     (pair,) = figures({"a": [5, "?"], "b": ["?", 5]})["pairs"]
     assert (pair["items"], pair["difference"], pair["p"], pair["p_holm"]) == (0, None, None, None)
     assert pair["distinguishable"] is None
+
+
+def test_a_reference_that_nobody_scored_is_in_no_pair():
+    pairs = document([said(7, candidate=name) for name in ("alpha", "beta")])["pairs"]
+    assert all("@reference" not in (pair["a"], pair["b"]) for pair in pairs)
 
 
 def test_p_is_corrected_over_the_pairs_of_one_metric():

@@ -60,6 +60,12 @@ def test_an_unbeaten_candidate_is_named_and_leaves_no_ratings():
     assert found["candidates"]["alpha"]["win_rate"] == 1
 
 
+def test_a_judge_called_people_does_not_hide_what_people_said():
+    found = document([compared("A>B", by="people"), compared("B>A", by="Ann", source="rater")], PLAIN)
+    wins = [(one["by"], one["candidates"]["alpha"]["wins"]) for one in found["side_by_side"]]
+    assert wins == [("people", 1), ("people", 0)]
+
+
 def test_candidates_that_never_met_are_said_not_to_be_connected():
     apart = [compared("A>B"), compared("B>A", row=2), compared("A>B", "gamma", "@reference")]
     assert beside([*apart, compared("B>A", "gamma", "@reference", row=2)])["connected"] is False

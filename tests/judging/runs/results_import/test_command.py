@@ -164,6 +164,19 @@ def test_both_orders_of_a_comparison_are_two_questions(version: Version, tmp_pat
     assert take(version, tmp_path, pair, pair | {"shown_first": 2, "value": "B>A"})["judgements"] == 2
 
 
+@pytest.mark.parametrize("other", ["beta", "@reference"])
+def test_a_comparison_named_the_other_way_round_is_the_same_question(
+    version: Version, tmp_path: Path, other: str
+) -> None:
+    pair = verdict(value="A>B", other_model=other, shown_first=1)
+    mirrored = verdict(model=other, other_model="alpha", value="B>A", shown_first=2)
+    against = mirrored | {"value": "A>B"}
+    told = take(version, tmp_path, pair, mirrored, against)
+    assert (told["judgements"], refused(told)) == (1, [(3, "contradicts")])
+    again = take(version, tmp_path, mirrored, against)
+    assert (again["judgements"], refused(again)) == (1, [(2, "contradicts")])
+
+
 def test_the_same_file_under_the_same_name_changes_nothing(version: Version, tmp_path: Path) -> None:
     lines = [verdict(), verdict(2), verdict(3, model="gamma")]
     first = take(version, tmp_path, *lines)
