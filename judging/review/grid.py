@@ -61,7 +61,13 @@ class GridRow:
 
     line: int
     question: str
+    candidates: list[str]
     cells: list[list[Answer]]
+
+    @property
+    def named(self) -> list[tuple[str, list[Answer]]]:
+        """The cells, each with its candidate's name."""
+        return list(zip(self.candidates, self.cells, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPag
     rows, ids, end = _first_rows(look.found, limit)
     onward = Place(look.stopped, look.stopped) if look.stopped is not None else None
     return GridPage(
-        list(candidates.values()), _rows(run, rows, list(candidates), ids), end or onward, look.stopped
+        list(candidates.values()), _rows(run, rows, candidates, ids), end or onward, look.stopped
     )
 
 
@@ -103,13 +109,14 @@ def _first_rows(
     return list(rows), ids, last if len(found) == limit else None
 
 
-def _rows(run: Run, rows: list[int], candidates: list[int], meant: set[int]) -> list[GridRow]:
-    answers = _answers(run, rows, candidates, meant)
+def _rows(run: Run, rows: list[int], candidates: dict[int, str], meant: set[int]) -> list[GridRow]:
+    answers = _answers(run, rows, list(candidates), meant)
     found = Row.objects.in_bulk(rows)
     return [
         GridRow(
             found[row].line,
             (data_of(found[row].raw, run.version.format)["question"] or "")[:EXCERPT],
+            list(candidates.values()),
             [answers.get((row, candidate), []) for candidate in candidates],
         )
         for row in rows
