@@ -87,9 +87,7 @@ def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPag
     look = nearest(run, filters, after, limit)
     rows, ids, end = _first_rows(look.found, limit)
     onward = Place(look.stopped, look.stopped) if look.stopped is not None else None
-    return GridPage(
-        list(candidates.values()), _rows(run, rows, candidates, ids), end or onward, look.stopped
-    )
+    return GridPage(list(candidates.values()), _rows(run, rows, candidates, ids), end or onward, look.stopped)
 
 
 def _first_rows(

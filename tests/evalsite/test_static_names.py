@@ -12,6 +12,8 @@ NAMED = re.compile(r"""{% static ['"]([^'"]+)['"]""")
 
 
 def test_every_static_file_that_a_template_names_exists() -> None:
-    named = {(path.name, name) for path in TEMPLATES.rglob("*.html") for name in NAMED.findall(path.read_text())}
+    named = {
+        (path.name, name) for path in TEMPLATES.rglob("*.html") for name in NAMED.findall(path.read_text())
+    }
     assert named
     assert [each for each in sorted(named) if not finders.find(each[1])] == []
