@@ -21,7 +21,7 @@ EXCERPT = 400  # characters of a question or an answer
 LEVELS = 5  # of the colour scale
 
 _FIELDS = (
-    "position", "run_metric_id", "response_id", "candidate_id", "state", "value", "reason", "flags", "attempt",
+    "position", "run_metric_id", "response_id", "candidate_id", "source", "state", "value", "reason", "flags", "attempt",
     "state_in_force", "value_in_force", "score_in_force", "override_value",
 )  # fmt: skip
 
@@ -38,6 +38,12 @@ class Pill:
     shown: str
     level: int | None
     meant: bool
+
+    @property
+    def name(self) -> str:
+        """The metric's name; of an imported verdict also that of who gave it."""
+        source = self.judgement.source
+        return f"{source.name} · {self.metric}" if source else self.metric
 
     @property
     def flags(self) -> list[str]:
@@ -143,7 +149,8 @@ def _judgements(run: Run, responses: list[int], metrics: list[int]) -> list[Judg
     found = Judgement.objects.filter(run=run, run_metric__in=metrics, response__in=responses, current=True)
     if run.kind not in (PEOPLE, IMPORTED):
         found = found.filter(rater=None, source=None)  # the condition of the index by response
-    return list(found.only(*_FIELDS).order_by("run_metric_id", "position"))
+    found = found.select_related("source").only(*_FIELDS, "source__name")
+    return list(found.order_by("run_metric_id", "position"))
 
 
 def _pill(judgement: Judgement, metric: MetricDefinition, meant: bool) -> Pill:

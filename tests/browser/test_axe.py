@@ -37,6 +37,10 @@ NO_PAGES = {
     "accounts:oidc": "leads to the provider; off",
     "accounts:oidc_back": "comes from the provider; off",
     "datasets:attachment_unmatched": "a file",
+    "runs:panel": "a part of the grid",
+    "runs:answer": "a part of the grid",
+    "runs:compare_item": "a part of the comparison",
+    "runs:people_result": "a part of the evaluation's page",
     "datasets:random_row": "leads to a row",
     "datasets:dataset": "leads to the newest version",
 }
@@ -140,6 +144,10 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     answers = b'{"line": 1, "model": "new", "response": "Yes."}\n'
     attach = second + "attach/"
     attached, _ = send(visitor, site, attach, {"match_by": "line", "file": {**sample, "buffer": answers}})
+    verdict = b'{"line": 1, "model": "heron-large", "judge": "elsewhere", "value": 8}\n'
+    results = {"version": "1", "name": "Elsewhere", "file": {**sample, "buffer": verdict}}
+    imported, _ = send(visitor, site, "/p/sample/runs/import/", results)
+    wait_until(lambda: "/confirm/" in visitor.get(site + imported).text(), PATIENCE)
     rated = evaluate(visitor, site)
     people = "/p/sample/people/"
     invitation = {"invite-note": "Dora", "invite-days": "7", "invite-roles": "rater"}
@@ -153,6 +161,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     send(visitor, site, "/account/", {"token-name": "x", "token-days": "30"}, to="/account/tokens/")
     return [
         f"{again}compare/?with=1",
+        imported,
         faulty,
         second,
         second + "changes/v1/",
