@@ -21,8 +21,8 @@ EXCERPT = 400  # characters of a question or an answer
 LEVELS = 5  # of the colour scale
 
 _FIELDS = (
-    "position", "run_metric_id", "response_id", "candidate_id", "source", "state", "value", "reason", "flags", "attempt",
-    "state_in_force", "value_in_force", "score_in_force", "override_value",
+    "position", "run_metric_id", "response_id", "candidate_id", "source", "state", "value", "reason", "flags",
+    "attempt", "state_in_force", "value_in_force", "score_in_force", "override_value",
 )  # fmt: skip
 
 
