@@ -237,6 +237,8 @@ def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
     for metric, candidate in sorted(names):
         cells = [report.get(candidate, {}).get(metric) for report in reports]
         means = [cell and cell["mean"] for cell in cells]
+        if all(mean is None for mean in means):
+            continue  # a metric that gives no number
         table.append(
             {
                 "metric": metric,

@@ -59,11 +59,13 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     candidate = request.GET.get("candidate", "")
     if candidate and candidate not in names:
         raise Http404
+    metrics = [metric.metric for metric in columns.values()]
+    cells = {name: zip(metrics, _row(project, name, mine, columns), strict=True) for name in names}
     context = {
         "versions": versions,
         "version": version,
-        "metrics": [metric.metric for metric in columns.values()],
-        "rows": [(name, names[name], _row(project, name, mine, columns)) for name in names],
+        "metrics": metrics,
+        "rows": [(name, names[name], list(cells[name])) for name in names],
         "candidate": candidate,
         "entries": _entries(project, candidate, mine, columns) if candidate else [],
         "left_out": _left_out(mine, columns),

@@ -21,8 +21,8 @@ EXCERPT = 400  # characters of a question or an answer
 LEVELS = 5  # of the colour scale
 
 _FIELDS = (
-    "position", "run_metric_id", "response_id", "candidate_id", "state", "value", "reason", "flags", "attempt",
-    "state_in_force", "value_in_force", "score_in_force", "override_value",
+    "position", "run_metric_id", "response_id", "candidate_id", "source", "state", "value", "reason", "flags",
+    "attempt", "state_in_force", "value_in_force", "score_in_force", "override_value",
 )  # fmt: skip
 
 
@@ -38,6 +38,12 @@ class Pill:
     shown: str
     level: int | None
     meant: bool
+
+    @property
+    def name(self) -> str:
+        """The metric's name; of an imported verdict also that of who gave it."""
+        source = self.judgement.source
+        return f"{source.name} · {self.metric}" if source else self.metric
 
     @property
     def flags(self) -> list[str]:
@@ -61,7 +67,13 @@ class GridRow:
 
     line: int
     question: str
+    candidates: list[str]
     cells: list[list[Answer]]
+
+    @property
+    def named(self) -> list[tuple[str, list[Answer]]]:
+        """The cells, each with its candidate's name."""
+        return list(zip(self.candidates, self.cells, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +93,7 @@ def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPag
     look = nearest(run, filters, after, limit)
     rows, ids, end = _first_rows(look.found, limit)
     onward = Place(look.stopped, look.stopped) if look.stopped is not None else None
-    return GridPage(
-        list(candidates.values()), _rows(run, rows, list(candidates), ids), end or onward, look.stopped
-    )
+    return GridPage(list(candidates.values()), _rows(run, rows, candidates, ids), end or onward, look.stopped)
 
 
 def _first_rows(
@@ -103,13 +113,14 @@ def _first_rows(
     return list(rows), ids, last if len(found) == limit else None
 
 
-def _rows(run: Run, rows: list[int], candidates: list[int], meant: set[int]) -> list[GridRow]:
-    answers = _answers(run, rows, candidates, meant)
+def _rows(run: Run, rows: list[int], candidates: dict[int, str], meant: set[int]) -> list[GridRow]:
+    answers = _answers(run, rows, list(candidates), meant)
     found = Row.objects.in_bulk(rows)
     return [
         GridRow(
             found[row].line,
             (data_of(found[row].raw, run.version.format)["question"] or "")[:EXCERPT],
+            list(candidates.values()),
             [answers.get((row, candidate), []) for candidate in candidates],
         )
         for row in rows
@@ -138,7 +149,8 @@ def _judgements(run: Run, responses: list[int], metrics: list[int]) -> list[Judg
     found = Judgement.objects.filter(run=run, run_metric__in=metrics, response__in=responses, current=True)
     if run.kind not in (PEOPLE, IMPORTED):
         found = found.filter(rater=None, source=None)  # the condition of the index by response
-    return list(found.only(*_FIELDS).order_by("run_metric_id", "position"))
+    found = found.select_related("source").only(*_FIELDS, "source__name")
+    return list(found.order_by("run_metric_id", "position"))
 
 
 def _pill(judgement: Judgement, metric: MetricDefinition, meant: bool) -> Pill:

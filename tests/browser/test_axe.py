@@ -37,6 +37,10 @@ NO_PAGES = {
     "accounts:oidc": "leads to the provider; off",
     "accounts:oidc_back": "comes from the provider; off",
     "datasets:attachment_unmatched": "a file",
+    "runs:panel": "a part of the grid",
+    "runs:answer": "a part of the grid",
+    "runs:compare_item": "a part of the comparison",
+    "runs:people_result": "a part of the evaluation's page",
     "datasets:random_row": "leads to a row",
     "datasets:dataset": "leads to the newest version",
 }
@@ -53,6 +57,7 @@ ASK = """only => {
 }"""
 EVERYTHING = {"type": "tag", "values": RULES}
 CONTRAST = ["color-contrast"]
+NO_MODELS = {f"asked-{name}_FORMS": count for name, count in (("TOTAL", "0"), ("INITIAL", "0"))}
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +117,19 @@ def send(
 
 
 def prepare(visitor: APIRequestContext, site: str) -> list[str]:
-    """Bring about what a fresh site lacks: bad rows, a second version, answers to attach, an invitation, a token."""
+    """Bring about what a fresh site lacks: another run, bad rows, a second version, answers, an invitation, a token."""
     uploads = "/p/sample/datasets/upload/"
+    chosen = {
+        "version": "1",
+        "candidates": "1",
+        "metrics": "1",
+        "seed": "1",
+        "priority": "0",
+        "name": "Again",
+    }
+    again, _ = send(
+        visitor, site, "/p/sample/runs/new/?version=1", {**chosen, **NO_MODELS}, to="/p/sample/runs/new/"
+    )
     bad = SAMPLE.read_bytes() + b'{"broken"\n{"messages": []}\n' * 60
     more = b"\n".join(SAMPLE.read_bytes().splitlines()[1:]) + b"\n"
     sample = {"name": "sample.jsonl", "mimeType": "application/jsonl"}
@@ -121,12 +137,17 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     second, _ = send(
         visitor, site, uploads, {"name": "Everyday questions · 日常问答", "file": {**sample, "buffer": more}}
     )
-    for address, sign in ((faulty, "/findings/"), (second, "?version="), ("/p/sample/runs/1/", "/report/")):
+    reports = [(run, "/report/") for run in ("/p/sample/runs/1/", again)]
+    for address, sign in ((faulty, "/findings/"), (second, "?version="), *reports):
         wait_until(lambda address=address, sign=sign: sign in visitor.get(site + address).text(), PATIENCE)
     send(visitor, site, second, {"since": "1"}, to=second + "changes/")
     answers = b'{"line": 1, "model": "new", "response": "Yes."}\n'
     attach = second + "attach/"
     attached, _ = send(visitor, site, attach, {"match_by": "line", "file": {**sample, "buffer": answers}})
+    verdict = b'{"line": 1, "model": "heron-large", "judge": "elsewhere", "value": 8}\n'
+    results = {"version": "1", "name": "Elsewhere", "file": {**sample, "buffer": verdict}}
+    imported, _ = send(visitor, site, "/p/sample/runs/import/", results)
+    wait_until(lambda: "/confirm/" in visitor.get(site + imported).text(), PATIENCE)
     rated = evaluate(visitor, site)
     people = "/p/sample/people/"
     invitation = {"invite-note": "Dora", "invite-days": "7", "invite-roles": "rater"}
@@ -139,6 +160,8 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     assert shared
     send(visitor, site, "/account/", {"token-name": "x", "token-days": "30"}, to="/account/tokens/")
     return [
+        f"{again}compare/?with=1",
+        imported,
         faulty,
         second,
         second + "changes/v1/",

@@ -24,7 +24,8 @@ def walk(visitor: APIRequestContext, site: str, starts: list[str]) -> tuple[dict
         if not name or name in pages or name in others:
             continue
         answer = visitor.get(site + address, max_redirects=0)
-        if answer.status != 200 or not answer.headers.get("content-type", "").startswith("text/html"):
+        page = answer.headers.get("content-type", "").startswith("text/html")
+        if answer.status != 200 or not page or "content-disposition" in answer.headers:
             if answer.status == 405 or answer.ok:
                 others.add(name)
             continue

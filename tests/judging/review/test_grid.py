@@ -17,7 +17,8 @@ from judging.review.telling import Story
 from judging.runs.filters import Filters
 from judging.runs.models import Override, Run
 from tests.conftest import ClientOf
-from tests.judging.judged import a_judged_run, failed, said
+from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
+from tests.make import a_metric, a_run
 
 pytestmark = pytest.mark.django_db
 
@@ -142,3 +143,12 @@ def test_a_wrong_value_in_the_panel_keeps_what_was_typed(reviewer: Client, run: 
 def test_a_panel_without_the_right_to_review_offers_no_override(reader: Client, run: Run) -> None:
     judgement = run.judgements.order_by("position")[0]
     assert "New value" not in reader.get(address(run, "panel", judgement.pk)).content.decode()
+
+
+def test_a_panel_names_what_other_runs_say_of_the_answer(reader: Client, run: Run) -> None:
+    first = run.judgements.order_by("position")[0]
+    for verdict in (said(7), failed()):
+        judge(a_run(run.version, a_metric(JUDGE_URL)), lambda _place, verdict=verdict: verdict)
+    page = reader.get(address(run, "panel", first.pk)).content.decode()
+    assert "<strong>7</strong>" in page
+    assert 'data-state="error"' in page
