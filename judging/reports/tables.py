@@ -171,8 +171,11 @@ def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
     return Table(_("Repeated answers"), columns, rows) if rows else None
 
 
-def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | None:
-    """The differences on shared items; None for a single candidate."""
+def pairs_table(
+    pairs: Sequence[Mapping[str, Any]], links: Links, needed: Sequence[int | None] = ()
+) -> Table | None:
+    """The differences on shared items; None for a single candidate. `needed`: items that each pair needs to show the
+    wanted difference, if one is."""
     rows = [
         [
             f"{pair['a']} − {pair['b']}",
@@ -184,10 +187,12 @@ def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | Non
             *(_count(pair[name], links.to_pair(pair, name)) for name in ("wins", "ties", "losses")),
             linked(number(pair["items"]), links.to_pair(pair)),
             decimal(pair["smallest_difference"]),
+            *([number(needed[place])] if needed else []),
         ]
-        for pair in pairs
+        for place, pair in enumerate(pairs)
     ]
     words = (_("Difference"), _("95 % interval"), "p", _("p (Holm)"), _("Wins"), _("Ties"), _("Losses"))
     columns = [Column(_("Pair"), num=False), Column(_("Conclusion"), num=False), *map(Column, words)]
     columns += [Column(_("Shared items")), Column(_("Minimum detectable difference (80 % power)"))]
+    columns += [Column(_("Items needed"))] if needed else []
     return Table(_("Pairwise comparison on shared items"), columns, rows) if rows else None
