@@ -90,7 +90,7 @@ def planted(run: Run) -> dict[tuple[str, str], Flagged]:
     metrics, candidates = definitions_of(run), candidates_of(run)
     found = matching(run, Filters(flag=PLANTED_VERDICT)).order_by("run_metric", "candidate")
     counts = found.values_list("run_metric", "candidate").annotate(
-        Count("*"), Count("score_in_force"), Sum("score_in_force")
+        answers=Count("*"), scores=Count("score_in_force"), total=Sum("score_in_force")
     )
     return {
         (metrics[metric].name, candidates[candidate]): Flagged(answers, scores, total or 0.0)

@@ -15,6 +15,7 @@ from judging.core.statistics.means import Estimate
 from judging.core.statistics.pairs import items_needed
 
 LEAST = 0.001  # in the unit of the form; smaller ones take more items than there are
+MOST = 1e6  # without a declared scale
 MOST_CHARACTERS = 20
 
 
@@ -67,15 +68,13 @@ def wanted_difference(
     value = _value(text)
     if not text or value is None or not LEAST <= value <= most:
         return WantedDifference(text, rate, error=_refusal(most) if text else "")
-    needed = [
-        items_needed(_estimate(pair), value / unit, document["level"], document["power"]) for pair in pairs
-    ]
+    needed = [_needed(pair, value / unit, document) for pair in pairs]
     return WantedDifference(text, rate, needed)
 
 
 def _width(scale: tuple[float | None, float | None]) -> float:
     low, high = scale
-    return math.inf if low is None or high is None else high - low
+    return MOST if low is None or high is None else high - low
 
 
 def _value(text: str) -> float | None:
@@ -87,10 +86,12 @@ def _value(text: str) -> float | None:
 
 
 def _refusal(most: float) -> str:
-    if math.isinf(most):
-        return _("Enter a number of at least %(least)s.") % {"least": LEAST}
-    return _("Enter a number from %(least)s to %(most)s.") % {"least": LEAST, "most": f"{most:g}"}
+    return _("Enter a number from %(least)s to %(most)s.") % {"least": LEAST, "most": number(most)}
 
 
-def _estimate(pair: Mapping[str, Any]) -> Estimate:
-    return Estimate(pair["difference"], pair["se"], None, None, pair["items"], pair["clusters"])
+def _needed(pair: Mapping[str, Any], wanted: float, document: Mapping[str, Any]) -> int | None:
+    estimate = Estimate(pair["difference"], pair["se"], None, None, pair["items"], pair["clusters"])
+    try:
+        return items_needed(estimate, wanted, document["level"], document["power"])
+    except OverflowError:  # scores beyond all scales
+        return None

@@ -48,17 +48,19 @@ def planted_verdicts(
     found = []
     for metric in metrics:
         mine = {name: one for (of, name), one in flagged.items() if of == metric.name}
-        values = counted(frame, metric) if mine else None
-        for name, one in mine.items() if values is not None else ():
-            scores = values.loc[(values["candidate"] == name).to_numpy(), "value"].dropna()
-            others = len(scores) - one.scores
-            found.append(
-                Planted(
-                    metric=metric.name,
-                    candidate=name,
-                    answers=one.answers,
-                    mean=one.total / one.scores if one.scores else None,
-                    others_mean=(float(scores.sum()) - one.total) / others if others > 0 else None,
-                )
-            )
+        if mine:
+            values = counted(frame, metric)
+            found += [_planted(metric, name, one, values) for name, one in mine.items()]
     return found
+
+
+def _planted(metric: Metric, candidate: str, flagged: Flagged, values: DataFrame) -> Planted:
+    scores = values["value"][(values["candidate"] == candidate).to_numpy()].dropna()
+    others = len(scores) - flagged.scores
+    return Planted(
+        metric=metric.name,
+        candidate=candidate,
+        answers=flagged.answers,
+        mean=flagged.total / flagged.scores if flagged.scores else None,
+        others_mean=(float(scores.sum()) - flagged.total) / others if others > 0 else None,
+    )
