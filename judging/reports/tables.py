@@ -180,6 +180,7 @@ def pairs_table(
         [
             f"{pair['a']} − {pair['b']}",
             verdict(pair),
+            *([number(needed[place])] if needed else []),
             linked(signed(pair["difference"]), links.to_pair(pair)),
             interval(pair["ci_low"], pair["ci_high"]),
             probability(pair["p"]),
@@ -187,12 +188,15 @@ def pairs_table(
             *(_count(pair[name], links.to_pair(pair, name)) for name in ("wins", "ties", "losses")),
             linked(number(pair["items"]), links.to_pair(pair)),
             decimal(pair["smallest_difference"]),
-            *([number(needed[place])] if needed else []),
         ]
         for place, pair in enumerate(pairs)
     ]
     words = (_("Difference"), _("95 % interval"), "p", _("p (Holm)"), _("Wins"), _("Ties"), _("Losses"))
-    columns = [Column(_("Pair"), num=False), Column(_("Conclusion"), num=False), *map(Column, words)]
+    columns = [
+        Column(_("Pair"), num=False),
+        Column(_("Conclusion"), num=False),
+        *map(Column, [_("Items needed")] if needed else []),
+        *map(Column, words),
+    ]
     columns += [Column(_("Shared items")), Column(_("Minimum detectable difference (80 % power)"))]
-    columns += [Column(_("Items needed"))] if needed else []
     return Table(_("Pairwise comparison on shared items"), columns, rows) if rows else None
