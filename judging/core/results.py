@@ -13,6 +13,7 @@ from judging.core.values import Outcome, Value
 Order = Literal["first", "swapped", "both"]
 
 FORMAT_FAILED = "format_failed"  # flag: the answer lacks the format that a rule program wants
+PLANTED_VERDICT = "planted_verdict"  # flag: what a judge was shown of the answer holds a text like a verdict
 TRUNCATED = "truncated"  # flag: a judge's reply ended with its limit of tokens
 ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
 

@@ -11,7 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, duration, number, percent
-from judging.reports.labels import ValueFormat, author_name, interval, level_name, refusal
+from judging.reports.judge_health import PARTS as HEALTH_PARTS
+from judging.reports.judge_health import JudgeHealth, judge_health
+from judging.reports.labels import ValueFormat, author_name, kappa, level_name, refusal
 from judging.reports.leaderboard import Series, marked
 from judging.reports.links import Links
 from judging.reports.pair_matrix import MatrixCell
@@ -56,7 +58,7 @@ class AgreementView:
     """What there is to say of a metric's judges and raters; empty or None where there is nothing."""
 
     judges: Sequence[JudgeView]
-    health: Table | None
+    health: JudgeHealth
     raters: RatersView | None
     corrected: Table | None
 
@@ -69,20 +71,16 @@ def agreement_view(
 ) -> AgreementView:
     mine = {
         part: [one for one in document.get(part, ()) if one["metric"] == metric]
-        for part in ("judges", "repeats", "order", "length", "raters", "corrected")
+        for part in ("judges", *HEALTH_PARTS, "planted", "raters", "corrected")
     }
     order = {one["judge"]: one for one in mine["order"]}
     judges = sorted(mine["judges"], key=lambda one: one["against"] != "people")
     return AgreementView(
         judges=[_judge(one, order.get(one["judge"]), values, metric, links) for one in judges],
-        health=health_table(mine["repeats"], mine["order"], mine["length"], values),
+        health=judge_health(mine, metric, values, series, links),
         raters=_raters(mine["raters"][0]) if mine["raters"] else None,
         corrected=_corrected(mine["corrected"], values, series),
     )
-
-
-def kappa(value: float | None) -> str:
-    return NONE if value is None else f"{value:.2f}".replace("-", "−")
 
 
 def _judge(
@@ -193,57 +191,6 @@ def _address(label: str | float, metric: str, links: Links, rounded: bool) -> st
     if rounded:
         return links.to("", metric, state="scored", least=label - 0.5, below=label + 0.5)
     return links.to("", metric, state="scored", least=label, most=label)
-
-
-def health_table(
-    repeats: Sequence[Mapping[str, Any]],
-    order: Sequence[Mapping[str, Any]],
-    length: Sequence[Mapping[str, Any]],
-    values: ValueFormat,
-) -> Table | None:
-    """What each judge does by itself: repeats that agree, order flips, and whether longer answers score higher."""
-    judges = list(dict.fromkeys(one["judge"] for part in (repeats, order, length) for one in part))
-    if not judges:
-        return None
-    parts = [{one["judge"]: one for one in part} for part in (repeats, order, length)]
-    rows = [
-        [
-            author_name(judge),
-            *_health_row(parts[0].get(judge), parts[1].get(judge), parts[2].get(judge), values),
-        ]
-        for judge in judges
-    ]
-    columns = [
-        Column(_("Judge"), num=False),
-        Column(_("Repeats that agree")),
-        Column(_("Order flips")),
-        Column(_("First side preferred")),
-        Column(_("Score and length (Spearman)")),
-        Column(_("Score per doubled length")),
-    ]
-    kept = [place for place in range(len(columns)) if any(row[place] != NONE for row in rows)]
-    return Table(
-        _("Judges"), [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
-    )
-
-
-def _health_row(
-    repeats: Mapping[str, Any] | None,
-    order: Mapping[str, Any] | None,
-    length: Mapping[str, Any] | None,
-    values: ValueFormat,
-) -> list[str]:
-    return [
-        percent(repeats["exact"], 0) if repeats else NONE,
-        f"{percent(order['share'], 0)} ({number(order['flips'])}/{number(order['pairs'])})"
-        if order and order["pairs"]
-        else NONE,
-        percent(order["first_side"]["share"], 0) if order else NONE,
-        f"{kappa(length['spearman'])} {interval(length['ci_low'], length['ci_high'], 2)}"
-        if length and length["spearman"] is not None
-        else NONE,
-        values.signed(length["slope_per_doubling"]) if length else NONE,
-    ]
 
 
 def _raters(one: Mapping[str, Any]) -> RatersView:

@@ -15,6 +15,7 @@ from django_tasks import task
 
 from evalsite.tasks import workers
 from judging.core.statistics.frame import Kind
+from judging.core.statistics.judge_bias import planted_verdicts
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
 from judging.reports import selectors
@@ -28,7 +29,7 @@ from judging.runs.models import Run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LAYOUT = 3  # of Figures and KeptMeans; to be raised whenever they change
+LAYOUT = 4  # of Figures and KeptMeans; to be raised whenever they change
 FEW = 20_000  # judgements; a page works out their figures itself, in a quarter of a second
 PATIENCE = 10  # of a running run they are worked out again when this many times older than that took
 KEPT_SECONDS = 24 * 3600
@@ -191,5 +192,6 @@ def _work_out(run: Run) -> tuple[Kept, DataFrame]:
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():
             cell["overridden"] = counts[candidate, metric]
+    document["planted"] = planted_verdicts(selectors.planted(run), judgements, metrics)
     figures = Figures(document, rule_figures(run), selectors.retries_of(run), selectors.truncated_of(run))
     return Kept(figures, run.revision, made_at, time.monotonic() - began), judgements

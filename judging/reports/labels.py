@@ -47,6 +47,11 @@ def probability(p: float | None) -> str:
     return f"< {SMALL_P}" if p is not None and p < SMALL_P else decimal(p)
 
 
+def kappa(value: float | None) -> str:
+    """An agreement or a correlation: to two decimals."""
+    return NONE if value is None else f"{value:.2f}".replace("-", "−")
+
+
 @dataclass(frozen=True, slots=True)
 class ValueFormat:
     """How a metric's values are written: rates as percentages, scores to as many places as their scale needs."""

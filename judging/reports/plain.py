@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from html import unescape
 from typing import Any
 
+from django.utils.html import strip_tags
+from django.utils.safestring import SafeString
+
 from judging.reports import labels
-from judging.reports.tables import ranked
+from judging.reports.agreement_view import AgreementView, agreement_view
+from judging.reports.links import Links
+from judging.reports.side_by_side_view import SideView, side_views
+from judging.reports.slices_view import Slices, slices_of
+from judging.reports.tables import Table, ranked
 
 Document = Mapping[str, Any]
 _COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "errors", "not_run")
 
 
 def plain_report(document: Document) -> str:
-    """What was judged, the figures of each metric and its pairs, and the cost."""
+    """What was judged, the figures of each metric, its pairs, verdicts and breakdowns, and the cost."""
     metrics = dict.fromkeys(name for cells in document["candidates"].values() for name in cells)
     parts = [_head(document), *(_metric(document, name) for name in metrics), _cost(document["cost"])]
     return "\n\n".join(parts)
@@ -43,7 +51,8 @@ def _metric(document: Document, metric: str) -> str:
     if pairs:
         heads = ["pair", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses", "items", ""]
         parts.append(columns([heads, *pairs]))
-    return "\n".join([*parts, *_shares(cells), *labels.note_sentences(cells)])
+    parts += [*_shares(cells), *labels.note_sentences(cells)]
+    return "\n\n".join(["\n".join(parts), *_sections(document, metric, cells)])
 
 
 def _shares(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -74,6 +83,86 @@ def _pair(pair: Mapping[str, Any]) -> list[str]:
     interval = labels.interval(pair["ci_low"], pair["ci_high"])
     name, difference = f"{pair['a']} − {pair['b']}", labels.signed(pair["difference"])
     return [name, difference, interval, labels.probability(pair["p_holm"]), *counts, labels.verdict(pair)]
+
+
+def _sections(document: Document, metric: str, cells: Mapping[str, Any]) -> list[str]:
+    """What there is to say of a metric's comparisons, judges, raters and slices: a heading and a table each."""
+    kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
+    values = labels.ValueFormat(rate=kind == "bool", places=3)
+    agreement = agreement_view(document, metric, values, {}, Links.none())
+    sides = [_side_by_side(one) for one in side_views(document, metric, {})]
+    judges = [one for one in document.get("judges", ()) if one["metric"] == metric]
+    fields = [
+        slices_of(one, metric, list(cells), values, (None, None)) for one in document.get("breakdowns", ())
+    ]
+    return [
+        *sides,
+        *([_judges(judges, values)] if judges else []),
+        *_people(agreement),
+        *(_slices(one) for one in fields if one is not None),
+    ]
+
+
+def _side_by_side(side: SideView) -> str:
+    stats = [f"{stat.name}: {stat.value} {stat.more}".rstrip() + "." for stat in side.stats]
+    return "\n".join([f"Side by side, by {side.by}", *side.warnings, _rows(side.table), *stats])
+
+
+def _judges(judges: Sequence[Mapping[str, Any]], values: labels.ValueFormat) -> str:
+    """Each judge against people, with the agreement among these, and against other judges."""
+    heads = ["judge", "against", "items", "exact", "kappa", "95 % interval", "people's kappa", "Spearman"]
+    rows = [
+        [
+            labels.author_name(one["judge"]),
+            labels.author_name(one["against"]),
+            str(one["items"]),
+            labels.decimal(one["exact"]),
+            labels.kappa(one["kappa_weighted"]),
+            labels.interval(one["kappa_low"], one["kappa_high"], 2),
+            labels.kappa((one["human"] or {}).get("kappa_weighted")),
+            labels.kappa(one["spearman"]),
+            values.signed(one["bias"]),
+            values.interval(one["bias_low"], one["bias_high"]),
+        ]
+        for one in judges
+    ]
+    table = columns([[*heads, "bias", "95 % interval"], *rows])
+    return f"Agreement of judges (quadratic kappa; bias: judge − other)\n{table}"
+
+
+def _people(agreement: AgreementView) -> list[str]:
+    """Judge health, raters, and the scores that people's ratings correct."""
+    health, raters = agreement.health, agreement.raters
+    found = [
+        f"{heading}\n{_rows(table)}"
+        for heading, table in (
+            ("Judge health", health.judges),
+            ("Suspected planted verdicts", health.planted),
+            ("Corrected by people (PPI++)", agreement.corrected),
+        )
+        if table is not None
+    ]
+    if raters is not None:
+        stats = "; ".join(f"{stat.name} {stat.value} {stat.more}".rstrip() for stat in raters.stats)
+        found.append("\n".join(["Raters", *([f"{stats}."] if stats else []), _rows(raters.each)]))
+    return found
+
+
+def _slices(slices: Slices) -> str:
+    rows = [[value, *(cell.text for cell in cells), items] for value, cells, items in slices.rows]
+    heading = f"By {slices.field} (* differs from the rest: Benjamini–Hochberg, 0.05)"
+    left_out = [f"{slices.left_out} rarer values not shown."] if slices.left_out else []
+    return "\n".join([heading, columns([[slices.field, *slices.names, "items"], *rows]), *left_out])
+
+
+def _rows(table: Table) -> str:
+    """A table of the page."""
+    heads = [column.name for column in table.columns]
+    return columns([heads, *([_text(cell) for cell in row] for row in table.rows)])
+
+
+def _text(cell: str) -> str:
+    return unescape(strip_tags(cell)) if isinstance(cell, SafeString) else cell
 
 
 def _cost(cost: Mapping[str, Any]) -> str:

@@ -35,6 +35,7 @@ from judging.reports.tables import (
     shares_table,
     uncertain,
 )
+from judging.reports.wanted_difference import WantedDifference, wanted_difference
 from judging.runs.models import Run
 
 MOST_SLICED = 100_000  # judgements; of a larger run `manage.py report --by` shows slices
@@ -45,12 +46,13 @@ EACH_METRIC = "each"  # below each other
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a reader chose: a metric by its number ("" is the first, "all" a table of all), columns, and the field by
-    whose values the means are also shown."""
+    """What a reader chose: a metric by its number ("" is the first, "all" a table of all), columns, the field by
+    whose values the means are also shown, and the difference between candidates that should be detected."""
 
     metric: str = ""
     columns: Collection[str] = ()
     by: str = ""
+    difference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class MetricView:
     matrix: PairMatrix | None
     pairs: Table | None
     pairs_summary: str
+    wanted: WantedDifference | None
     side_by_side: Sequence[SideView]
     agreement: AgreementView
     slices: Slices | None
@@ -197,7 +200,8 @@ class _Maker:
         pairs = [pair for pair in self.document["pairs"] if pair["metric"] == metric.name]
         kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
         values = labels.ValueFormat.of(kind, metric.low, metric.high)
-        lines = self.rule_lines.get(metric.name)
+        lines, scale = self.rule_lines.get(metric.name), (metric.low, metric.high)
+        wanted = wanted_difference(self.options.difference, pairs, self.document, scale, rate=values.rate)
         return MetricView(
             number=place,
             name=metric.name,
@@ -209,13 +213,12 @@ class _Maker:
             notes=labels.note_sentences(cells),
             uncertain=any(map(uncertain, cells.values())),
             matrix=pair_matrix(list(cells), pairs, values, links),
-            pairs=pairs_table(pairs, links),
+            pairs=pairs_table(pairs, links, wanted.needed if wanted else ()),
             pairs_summary=labels.pair_summary(pairs),
+            wanted=wanted,
             side_by_side=side_views(self.document, metric.name, self.series),
             agreement=agreement_view(self.document, metric.name, values, self.series, links),
-            slices=slices_of(
-                self.document.get("breakdown"), metric.name, list(cells), values, (metric.low, metric.high)
-            ),
+            slices=slices_of(self.document.get("breakdown"), metric.name, list(cells), values, scale),
             spread=_svg(spread_chart(f"spread-{place}", cells, metric)),
             distribution=distribution_table(cells, metric.name, links),
             shares=shares_table(cells, metric.name, links),

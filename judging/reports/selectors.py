@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from django.db.models import Count
+from django.db.models import Count, Sum
 from django.utils import timezone
 
 from datasets.core.formats import Format
@@ -15,9 +15,10 @@ from datasets.core.variables import row_data
 from datasets.models import Row
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
-from judging.core.results import TRUNCATED
+from judging.core.results import PLANTED_VERDICT, TRUNCATED
 from judging.core.statistics.frame import REFERENCE, Metric
 from judging.core.statistics.frame import Judgement as Told
+from judging.core.statistics.judge_bias import Flagged
 from judging.runs.filters import Filters, matching
 from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Reading, Run
 
@@ -82,6 +83,19 @@ def shown_name(name: str, version: int) -> str:
 def truncated_of(run: Run) -> int:
     """Current judgements with a judge's reply that ended with its limit of tokens."""
     return matching(run, Filters(flag=TRUNCATED)).count()
+
+
+def planted(run: Run) -> dict[tuple[str, str], Flagged]:
+    """The current judgements of answers that hold a text like a verdict, by names of (metric, candidate)."""
+    metrics, candidates = definitions_of(run), candidates_of(run)
+    found = matching(run, Filters(flag=PLANTED_VERDICT)).order_by("run_metric", "candidate")
+    counts = found.values_list("run_metric", "candidate").annotate(
+        answers=Count("*"), scores=Count("score_in_force"), total=Sum("score_in_force")
+    )
+    return {
+        (metrics[metric].name, candidates[candidate]): Flagged(answers, scores, total or 0.0)
+        for metric, candidate, answers, scores, total in counts
+    }
 
 
 def retries_of(run: Run) -> int:

@@ -14,7 +14,7 @@ from judging.runs.models import Run
 
 FIGURES = (
     "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",
-    "repeats", "order", "length", "raters", "corrected",
+    "repeats", "order", "length", "scale_ends", "planted", "raters", "corrected",
 )  # fmt: skip
 
 

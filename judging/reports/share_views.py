@@ -92,7 +92,8 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
     except NoReportLink:
         raise Http404 from None
     kept = for_page(run)
-    options = Options(request.GET.get("metric", ""), tuple(request.GET.getlist("column")))
+    columns, difference = tuple(request.GET.getlist("column")), request.GET.get("difference", "")
+    options = Options(request.GET.get("metric", ""), columns, difference=difference)
     report = kept and view_of(run, kept, Links.none(), options)
     response = render(request, "reports/shared.html", {"run": run, "report": report, "options": options})
     response["X-Robots-Tag"] = "noindex, nofollow"

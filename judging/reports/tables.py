@@ -171,12 +171,16 @@ def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
     return Table(_("Repeated answers"), columns, rows) if rows else None
 
 
-def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | None:
-    """The differences on shared items; None for a single candidate."""
+def pairs_table(
+    pairs: Sequence[Mapping[str, Any]], links: Links, needed: Sequence[int | None] = ()
+) -> Table | None:
+    """The differences on shared items; None for a single candidate. `needed`: items that each pair needs to show the
+    wanted difference, if one is."""
     rows = [
         [
             f"{pair['a']} − {pair['b']}",
             verdict(pair),
+            *([number(needed[place])] if needed else []),
             linked(signed(pair["difference"]), links.to_pair(pair)),
             interval(pair["ci_low"], pair["ci_high"]),
             probability(pair["p"]),
@@ -185,9 +189,14 @@ def pairs_table(pairs: Sequence[Mapping[str, Any]], links: Links) -> Table | Non
             linked(number(pair["items"]), links.to_pair(pair)),
             decimal(pair["smallest_difference"]),
         ]
-        for pair in pairs
+        for place, pair in enumerate(pairs)
     ]
     words = (_("Difference"), _("95 % interval"), "p", _("p (Holm)"), _("Wins"), _("Ties"), _("Losses"))
-    columns = [Column(_("Pair"), num=False), Column(_("Conclusion"), num=False), *map(Column, words)]
+    columns = [
+        Column(_("Pair"), num=False),
+        Column(_("Conclusion"), num=False),
+        *map(Column, [_("Items needed")] if needed else []),
+        *map(Column, words),
+    ]
     columns += [Column(_("Shared items")), Column(_("Minimum detectable difference (80 % power)"))]
     return Table(_("Pairwise comparison on shared items"), columns, rows) if rows else None

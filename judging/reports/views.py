@@ -61,9 +61,9 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def options_of(request: HttpRequest) -> Options:
     """What the address chooses."""
-    return Options(
-        request.GET.get("metric", ""), tuple(request.GET.getlist("column")), request.GET.get("by", "")
-    )
+    get = request.GET.get
+    columns = tuple(request.GET.getlist("column"))
+    return Options(get("metric", ""), columns, get("by", ""), get("difference", ""))
 
 
 def figures_context(run: Run, options: Options | None = None) -> dict[str, Any]:

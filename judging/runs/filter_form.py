@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
+from judging.core.results import PLANTED_VERDICT, TRUNCATED
 from judging.core.rules.check import read_program
 from judging.runs.counts import overridden_states, reasons
 from judging.runs.filters import ANYTHING, LOWER, NO, RULE_SCORES, SORTS, YES, Filters
@@ -17,12 +18,12 @@ from judging.runs.models import JudgementState, Run
 from judging.runs.rerun.reparse import definition_now
 
 FLAGS = {
-    "planted_verdict": _("planted verdict suspected"),
+    PLANTED_VERDICT: _("planted verdict suspected"),
     "order_flip": _("winner changed with the order"),
     "format_failed": _("answer lacks the program's format"),
     ANSWER_EMPTY: _("empty answer"),
     ANSWER_TRUNCATED: _("answer cut by its limit of tokens"),
-    "truncated": _("judge's reply cut off"),
+    TRUNCATED: _("judge's reply cut off"),
 }
 _ANY = [("", _("any"))]
 

@@ -268,6 +268,26 @@ class LengthEffect(TypedDict):
     slope_high: float | None
 
 
+class ScaleEnds(TypedDict):
+    """How a judge uses its scale: the shares of its `scores` that are the lowest and the highest there is."""
+
+    metric: str
+    judge: str
+    scores: int
+    lowest: float
+    highest: float
+
+
+class Planted(TypedDict):
+    """A candidate's `answers` that hold a text like a verdict: their mean score and that of its other answers."""
+
+    metric: str
+    candidate: str
+    answers: int
+    mean: float | None
+    others_mean: float | None
+
+
 class RaterPair(TypedDict):
     """Two raters on the items that both rated."""
 
@@ -371,6 +391,7 @@ class Report(TypedDict):
     repeats: list[Repeats]
     order: list[OrderEffect]
     length: list[LengthEffect]
+    scale_ends: list[ScaleEnds]
     raters: list[Raters]
     corrected: list[Corrected]
     breakdown: NotRequired[list[Breakdown]]

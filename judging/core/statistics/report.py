@@ -10,6 +10,8 @@ from .cells import metric_cells, scale_of
 from .correction import corrected_scores
 from .document import Cell, Pair, Report
 from .frame import REFERENCE, Metric, ordered
+from .frame import Metric, ordered
+from .judge_bias import scale_ends
 from .judges import judge_agreements, judge_repeats, order_effects
 from .numeric import quiet
 from .pairs import metric_pairs
@@ -119,11 +121,11 @@ def _verdict_figures(
 ) -> dict[str, Any]:
     """What is about verdicts and who gave them, in the order of metrics."""
     draws, level = Draws(options.seed), options.level
-    found: dict[str, list[Any]] = {
-        name: [] for name in ("side_by_side", "judges", "repeats", "order", "length", "raters", "corrected")
-    }
+    names = ("side_by_side", "judges", "repeats", "order", "length", "scale_ends", "raters", "corrected")
+    found: dict[str, list[Any]] = {name: [] for name in names}
     for metric in metrics:
         mine = frame[(frame["metric"] == metric.name).to_numpy()]
+        found["scale_ends"] += scale_ends(mine, metric)
         if features is None and says_one_thing_each(mine, metric):
             continue
         verdicts = verdicts_under(mine, metric)

@@ -16,6 +16,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.prompts import Rendered, names_of, render
 from judging.core.replies import Parser, make_parser
 from judging.core.results import (
+    PLANTED_VERDICT,
     Context,
     Failure,
     Item,
@@ -141,7 +142,7 @@ class MetricEffects:
         """Only what a judge is shown is looked at: the reasoning where a template shows it."""
         shown = (item.response.get(name) for name in self._shown)
         planted = any(isinstance(text, str) and holds_verdict(text) for text in shown)
-        return ("planted_verdict",) if planted else ()
+        return (PLANTED_VERDICT,) if planted else ()
 
     def _batched(self, work: Callable[[list[Wanted]], list[Answer]]) -> Batcher[Wanted, Answer]:
         async def in_thread(wanted: list[Wanted]) -> list[Answer]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from judging.reports.agreement_view import agreement_view, confusion_of, health_table, kappa
-from judging.reports.labels import ValueFormat
+from judging.reports.agreement_view import agreement_view, confusion_of
+from judging.reports.judge_health import judges_table
+from judging.reports.labels import ValueFormat, kappa
 from judging.reports.links import Links
 from judging.reports.side_by_side_view import rating_points, side_views, steps_of, win_matrix
 from judging.reports.slices_view import ends_of, shade, slices_of
@@ -103,7 +104,7 @@ def test_too_many_values_make_no_confusion_table() -> None:
 
 
 def test_columns_of_judge_health_without_figures_are_left_out() -> None:
-    table = health_table([{"judge": "gpt", "exact": 0.8}], [], [], NUMBERS)
+    table = judges_table({"repeats": [{"judge": "gpt", "exact": 0.8}]}, NUMBERS)
     assert table is not None
     assert [column.name for column in table.columns] == ["Judge", "Repeats that agree"]
 

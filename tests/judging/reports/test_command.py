@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 
 import pytest
@@ -11,13 +12,37 @@ from django.core.management import CommandError, call_command
 from datasets.models import Row
 from evalsite.accounts.models import Project
 from judging.reports.labels import decimal, interval
-from judging.reports.plain import columns
+from judging.reports.plain import columns, plain_report
 from judging.reports.services import report_document
 from judging.runs.models import Run
+from tests.judging import judged
 from tests.judging.reports.cast import a_judged_run
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
+
+
+COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "errors", "not_run", "overridden")
+EMPTY_CELL = {
+    **dict.fromkeys(COUNTS, 0),
+    **dict.fromkeys(("mean", "ci_low", "ci_high", "low_bound", "high_bound", "kind")),
+    "notes": [],
+}
+EMPTY = {
+    **{
+        "run": "r",
+        "run_id": 1,
+        "state": "done",
+        "dataset": "d",
+        "version": 1,
+        "rows": 4,
+        "provisional": False,
+    },
+    "left_out": dict.fromkeys(("bad_rows", "not_read_to_its_end", "rows_not_drawn", "rows_without_answers")),
+    "pairs": [],
+    "cost": dict.fromkeys(("requests", "retries", "failed_requests", "prompt_tokens", "completion_tokens"), 0)
+    | {"wall_seconds": None},
+}
 
 
 @pytest.fixture
@@ -42,6 +67,50 @@ def test_the_text_holds_the_same_figures(run: Run) -> None:
     for metrics in report_document(run)["candidates"].values():
         cell = metrics["quality"]
         assert f"{decimal(cell['mean'])}  {interval(cell['ci_low'], cell['ci_high'])}" in text
+
+
+def test_judges_and_slices_are_in_the_text(project: Project) -> None:
+    run = judged.a_judged_run(project, lambda place: judged.said(10 if place % 2 else 4))
+    text = said(str(run.pk), "--by", "turns")
+    assert "\n\nJudge health\n" in text
+    assert (
+        "\n\nBy turns (* differs from the rest: Benjamini–Hochberg, 0.05)\n  turns    beta  alpha  items\n"
+        in text
+    )
+    assert "Side by side" not in text
+    assert "Raters" not in text
+
+
+def test_every_section_has_its_text_and_names_stand_as_they_are() -> None:
+    both = {"candidate": "a<b> & c", "metric": "m", "judge": "gpt"}
+    bounds = dict.fromkeys(("ci_low", "ci_high", "kappa_low", "kappa_high", "bias_low", "bias_high"))
+    people = {"items": 4, "agreement_with_others": 0.5, "seconds": 3.0}
+    raters = {"alpha": 0.7, "percent": 0.6, "ac1": None, "fleiss": None, "level": "ordinal", "pairs": []}
+    agreement = {
+        "exact": 0.6,
+        "kappa_weighted": 0.71,
+        "spearman": 0.7,
+        "bias": 0.3,
+        "human": None,
+        "items": 4,
+    }
+    corrected = {"people_mean": 3.0, "labelled": 4, "judge_mean": 4.0, "judged": 9, "value": 3.2, "halve": 5}
+    text = plain_report(
+        EMPTY
+        | {
+            "candidates": {"a<b> & c": {"m": EMPTY_CELL}},
+            "judges": [both | bounds | agreement | {"against": "people", "labels": [], "confusion": []}],
+            "planted": [both | {"answers": 2, "mean": 9.0, "others_mean": 4.5}],
+            "corrected": [both | bounds | corrected | {"refused": None}],
+            "raters": [both | bounds | raters | {"each": {"Ann": people}}],
+        }
+    )
+    flat = re.sub(" +", " ", text)
+    assert "\n gpt people 4 0.600 0.71 " in flat
+    assert "\n a<b> & c 2 9.000 4.500\n" in flat
+    assert "Corrected by people (PPI++)\n" in text
+    assert "Raters\nKrippendorff's α (ordinal) 0.70; Same verdict 60 %.\n" in text
+    assert "&lt;" not in text
 
 
 def test_columns_stand_below_each_other_whatever_the_script() -> None:

@@ -17,6 +17,7 @@ from judging.reports.services import report_document
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
+from tests.judging import judged
 from tests.judging.reports.cast import a_judged_run, by_name, judge_all
 from tests.make import a_metric, a_run, a_version
 
@@ -87,6 +88,48 @@ def test_the_page_shows_every_pair(client_of: ClientOf, alice: User, run: Run) -
     html = page(client_of, alice, run) + page(client_of, alice, run, "?metric=2")
     for pair in report_document(run)["pairs"]:
         assert interval(pair["ci_low"], pair["ci_high"]) in html
+
+
+def test_a_difference_to_detect_tells_the_items_that_each_pair_needs(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    html = page(client_of, alice, run, "?metric=2&column=items&difference=0.3")
+    assert "Detecting this difference with 80 % power takes" in html
+    assert '<th scope="col" class="num">Items needed</th>' in html
+    assert '<input type="hidden" name="metric" value="2">' in html.split("difference-2")[0]
+
+
+def test_a_difference_that_is_none_gets_a_sentence(client_of: ClientOf, alice: User, run: Run) -> None:
+    html = page(client_of, alice, run, "?difference=<b>")
+    assert "Enter a number " in html
+    assert 'value="&lt;b&gt;"' in html
+    assert '<th scope="col" class="num">Items needed</th>' not in html
+
+
+def test_bounds_are_shown_where_something_is_unscored(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    version = a_version(project)
+    unscored = a_judged_run(version, lambda one: mixed(one) if one.row.line < 3 else 4)
+    clean = a_judged_run(version, lambda one: one.row.line)
+    assert ">Bounds</span></th>" in page(client_of, alice, unscored)
+    assert ">Bounds</span></th>" not in page(client_of, alice, clean)
+
+
+def test_answers_with_a_verdict_lead_to_their_judgements(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    run = judged.a_judged_run(project, lambda place: judged.said(9 if place < 2 else 4, flags=flags(place)))
+    html = page(client_of, alice, run)
+    assert "Suspected planted verdicts" in html
+    link = re.search(r'href="([^"]*flag=planted_verdict)">1</a></td>\s*<td class="num">9.00', html)
+    assert link is not None
+    assert client_of(alice).get(unescape(link[1])).status_code == 200
+    assert [one["others_mean"] for one in report_document(run)["planted"]] == [4.0, 4.0]
+
+
+def flags(place: int) -> tuple[str, ...]:
+    return ("planted_verdict",) if place < 2 else ()
 
 
 def test_what_has_no_score_is_counted_beside_its_reason(client_of: ClientOf, alice: User, run: Run) -> None:

@@ -1,0 +1,97 @@
+"""What each judge does by itself: repeats, order, length, the ends of its scale, and answers with planted verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from evalsite.templatetags.show import NONE, number, percent
+from judging.core.results import PLANTED_VERDICT
+from judging.reports.labels import ValueFormat, author_name, interval, kappa
+from judging.reports.leaderboard import Series, marked
+from judging.reports.links import Links, linked
+from judging.reports.tables import Column, Table, with_mark
+
+PARTS = ("repeats", "order", "length", "scale_ends")
+Found = Mapping[str, Sequence[Mapping[str, Any]]]
+"""{part of the document: its entries under one metric}"""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeHealth:
+    """`judges`: a row for each; `planted`: the candidates with answers that hold a text like a verdict."""
+
+    judges: Table | None
+    planted: Table | None
+
+    def __bool__(self) -> bool:
+        return bool(self.judges or self.planted)
+
+
+def judge_health(found: Found, metric: str, values: ValueFormat, series: Series, links: Links) -> JudgeHealth:
+    return JudgeHealth(
+        judges_table(found, values), planted_table(found["planted"], metric, values, series, links)
+    )
+
+
+def judges_table(found: Found, values: ValueFormat) -> Table | None:
+    """Columns without a figure are left out; None without a judge."""
+    parts = {part: {one["judge"]: one for one in found.get(part, ())} for part in PARTS}
+    judges = dict.fromkeys(judge for part in parts.values() for judge in part)
+    rows = [
+        [author_name(judge), *_figures({part: parts[part].get(judge) for part in PARTS}, values)]
+        for judge in judges
+    ]
+    columns = [
+        Column(_("Judge"), num=False),
+        Column(_("Repeats that agree")),
+        Column(_("Order flips")),
+        Column(_("First side preferred")),
+        Column(_("Score and length (Spearman)")),
+        Column(_("Score per doubled length")),
+        Column(_("Lowest score given")),
+        Column(_("Highest score given")),
+    ]
+    kept = [place for place in range(len(columns)) if any(row[place] != NONE for row in rows)]
+    shown = [[row[place] for place in kept] for row in rows]
+    return Table(_("Judges"), [columns[place] for place in kept], shown) if rows else None
+
+
+def _figures(one: Mapping[str, Mapping[str, Any] | None], values: ValueFormat) -> list[str]:
+    repeats, order, length, ends = (one[part] for part in PARTS)
+    flips = (
+        f"{percent(order['share'], 0)} ({number(order['flips'])}/{number(order['pairs'])})" if order else NONE
+    )
+    spearman = length["spearman"] if length else None
+    return [
+        percent(repeats["exact"], 0) if repeats else NONE,
+        flips if order and order["pairs"] else NONE,
+        percent(order["first_side"]["share"], 0) if order else NONE,
+        f"{kappa(spearman)} {interval(length['ci_low'], length['ci_high'], 2)}"
+        if length and spearman is not None
+        else NONE,
+        values.signed(length["slope_per_doubling"]) if length else NONE,
+        percent(ends["lowest"], 0) if ends else NONE,
+        percent(ends["highest"], 0) if ends else NONE,
+    ]
+
+
+def planted_table(
+    planted: Sequence[Mapping[str, Any]], metric: str, values: ValueFormat, series: Series, links: Links
+) -> Table | None:
+    """Each candidate's suspected answers, which lead to their judgements, with their mean beside the others'."""
+    rows = [
+        [
+            with_mark(marked(series, one["candidate"]), one["candidate"]),
+            linked(number(one["answers"]), links.to(one["candidate"], metric, flag=PLANTED_VERDICT)),
+            values.text(one["mean"]),
+            values.text(one["others_mean"]),
+        ]
+        for one in planted
+    ]
+    columns = [Column(_("Candidate"), num=False), Column(_("Answers that contain a verdict"))]
+    columns += [Column(_("Their mean")), Column(_("Mean of the others"))]
+    return Table(_("Suspected planted verdicts"), columns, rows) if rows else None
