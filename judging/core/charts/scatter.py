@@ -87,6 +87,4 @@ def _point(point: Point, across: Axis, up: Axis, most: int) -> str:
     if not point.address:
         return element("g", circle, data_tip=point.text)
     # Out of the Tab key's way: the table beside the chart has the same links.
-    return element(
-        "a", circle, href=point.address, tabindex="-1", data_tip=point.text, aria_label=point.text
-    )
+    return element("a", circle, href=point.address, tabindex="-1", data_tip=point.text, aria_label=point.text)

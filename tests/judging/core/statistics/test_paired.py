@@ -39,9 +39,7 @@ def test_peoples_value_is_their_mean_and_an_adjudicators_wins():
 
 def test_labels_differ_or_they_do_not():
     metric = Metric("m")
-    one = paired(
-        *(said("good"), said("bad", row=2)), *(person("good"), person("good", row=2)), metric=metric
-    )
+    one = paired(*(said("good"), said("bad", row=2)), *(person("good"), person("good", row=2)), metric=metric)
     assert list(zip(one.judge, one.people, one.differences, strict=True)) == [
         ("bad", "good", 1),
         ("good", "good", 0),
