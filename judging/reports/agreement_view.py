@@ -152,7 +152,7 @@ def _judge(
         people=one["against"] == "people",
         items=items,
         stats=[stat for stat in stats if stat.value != NONE],
-        confusion=confusion_of(one, links, beside and beside.paired),
+        confusion=confusion_of(one, links, beside.paired if beside else None),
         beside=beside,
     )
 

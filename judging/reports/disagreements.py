@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.urls import reverse
 
@@ -150,9 +151,12 @@ def _replies(judged: Sequence[tuple[int, int]]) -> dict[int, str]:
 def _comments(run: Run, metric: Metric, known: Sides) -> dict[Sides, list[Comment]]:
     """What raters and adjudicators wrote of these answers under a criterion of the metric's name."""
     evaluations = [one.pk for one in evaluations_of(run)]
-    about = {"evaluation__in": evaluations, "evaluation__run__metrics__name": metric.name}
-    about |= {"response__in": known, "needed__gt": 0}
-    about = {f"item__{name}": value for name, value in about.items()}
+    about: dict[str, Any] = {
+        "item__evaluation__in": evaluations,
+        "item__evaluation__run__metrics__name": metric.name,
+        "item__response__in": known,
+        "item__needed__gt": 0,
+    }
     given = Assignment.objects.filter(**about, state=AssignmentState.GIVEN).exclude(rating__comment="")
     sides = ("item__response", "item__other_response")
     said = [*given.order_by("pk").values_list(*sides, "rater__pseudonym", "rating__comment")]

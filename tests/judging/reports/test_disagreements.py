@@ -135,9 +135,7 @@ def test_cells_of_the_confusion_table_and_points_lead_to_the_list(
         assert address.replace("&", "&amp;") in judge.beside.chart
 
 
-def test_the_scatter_chart_is_a_file(
-    client_of: ClientOf, alice: User, run: Run, rated: Evaluation
-) -> None:
+def test_the_scatter_chart_is_a_file(client_of: ClientOf, alice: User, run: Run, rated: Evaluation) -> None:
     files = [
         client_of(alice).get(reverse("runs:report_file", args=(run.project.slug, run.pk, name)))
         for name in ("scatter-1-1.svg", "scatter-1-2.svg", "scatter-0-1.svg", "scatter-2-1.svg")
