@@ -120,7 +120,11 @@ def points_table(paired: Paired, metric: str, judge: str, links: Links) -> Table
         ]
         for (said, people), count in paired.counts().most_common(MOST_POINTS)
     ]
-    return Table(_("Judge and people"), [Column(_("Judge")), Column(_("People")), Column(_("Answers"))], rows)
+    return Table(
+        _("Judge and people"),
+        [Column(_("Judge"), num=False), Column(_("People")), Column(_("Answers"))],
+        rows,
+    )
 
 
 def kappa(value: float | None) -> str:

@@ -143,8 +143,8 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = get_run(request, slug, pk)
     asked = {name: request.GET.get(name, "") for name in ("metric", "judge", "judge_value", "people_value")}
     kept = None if rates_here(request, run) else for_page(run)
-    if kept is None:
-        return redirect("runs:report", slug, pk)  # which says that they are being worked out
+    if kept is None or not asked["metric"]:
+        return redirect("runs:report", slug, pk)  # which leads here, or says that they are being worked out
     metric = next((one for one in selectors.metrics_of(run).values() if one.name == asked["metric"]), None)
     paired = kept.figures.paired.get(asked["metric"], {}).get(asked["judge"])
     if metric is None or paired is None:
