@@ -45,6 +45,7 @@ urlpatterns = [
     path("<int:pk>/people-result/", people_result.people_result, name="people_result"),
     path("<int:pk>/report/", reports.report, name="report"),
     path("<int:pk>/report/pair/", reports.pair, name="report_pair"),
+    path("<int:pk>/report/agreement/", reports.agreement, name="report_agreement"),
     path("<int:pk>/report/links/", share_views.links, name="report_links"),
     path("<int:pk>/report/links/<int:link_pk>/revoke/", share_views.revoke, name="report_revoke_link"),
     path("<int:pk>/report/<str:name>", reports.report_file, name="report_file"),

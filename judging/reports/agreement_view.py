@@ -7,21 +7,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, duration, number, percent
+from judging.core.statistics.paired import MOST_LABELS, Paired, value_key
+from judging.reports.disagreements import Spoken
 from judging.reports.judge_health import PARTS as HEALTH_PARTS
 from judging.reports.judge_health import JudgeHealth, judge_health
-from judging.reports.labels import ValueFormat, author_name, kappa, level_name, refusal
+from judging.reports.labels import (
+    ValueFormat,
+    author_name,
+    kappa,
+    label_text,
+    level_name,
+    refusal,
+)
 from judging.reports.leaderboard import Series, marked
-from judging.reports.links import Links
+from judging.reports.links import Links, linked
 from judging.reports.pair_matrix import MatrixCell
 from judging.reports.result_card import Stat
 from judging.reports.tables import Column, Table, with_mark
 
 SHADES = 5
-MOST_LABELS = 11  # in a confusion table; more numbers are rounded
+MOST_POINTS = 100  # rows of the table beside a scatter chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class JudgeView:
-    """One judge against people or another judge."""
+    """One judge against people or another judge; `beside`: the answers that it and people both gave a value."""
 
     judge: str
     against: str
@@ -42,6 +52,20 @@ class JudgeView:
     items: str
     stats: Sequence[Stat]
     confusion: Confusion | None
+    beside: Beside | None
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A judge's values beside people's. `number`: of the judge, from 1, in the chart's file name; `all`: where all
+    answers are, '' for readers who see no items."""
+
+    number: int
+    paired: Paired
+    strongest: Sequence[Spoken]
+    chart: SafeString
+    points: Table | None
+    all: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +91,14 @@ class AgreementView:
 
 
 def agreement_view(
-    document: Mapping[str, Any], metric: str, values: ValueFormat, series: Series, links: Links
+    document: Mapping[str, Any],
+    metric: str,
+    values: ValueFormat,
+    series: Series,
+    links: Links,
+    beside: Mapping[str, Beside] | None = None,
 ) -> AgreementView:
+    """`beside`: by judge."""
     mine = {
         part: [one for one in document.get(part, ()) if one["metric"] == metric]
         for part in ("judges", *HEALTH_PARTS, "planted", "raters", "corrected")
@@ -76,15 +106,42 @@ def agreement_view(
     order = {one["judge"]: one for one in mine["order"]}
     judges = sorted(mine["judges"], key=lambda one: one["against"] != "people")
     return AgreementView(
-        judges=[_judge(one, order.get(one["judge"]), values, metric, links) for one in judges],
+        judges=[
+            _judge(one, order.get(one["judge"]), values, links, _beside(one, beside or {})) for one in judges
+        ],
         health=judge_health(mine, metric, values, series, links),
         raters=_raters(mine["raters"][0]) if mine["raters"] else None,
         corrected=_corrected(mine["corrected"], values, series),
     )
 
 
+def _beside(one: Mapping[str, Any], beside: Mapping[str, Beside]) -> Beside | None:
+    return beside.get(one["judge"]) if one["against"] == "people" else None
+
+
+def points_table(paired: Paired, metric: str, judge: str, links: Links) -> Table:
+    """What a scatter chart draws, the most frequent values first."""
+    rows = [
+        [
+            label_text(said),
+            label_text(people),
+            linked(number(count), links.to_agreement(metric, judge, value_key(said), value_key(people))),
+        ]
+        for (said, people), count in paired.counts().most_common(MOST_POINTS)
+    ]
+    return Table(
+        _("Judge and people"),
+        [Column(_("Judge"), num=False), Column(_("People")), Column(_("Answers"))],
+        rows,
+    )
+
+
 def _judge(
-    one: Mapping[str, Any], order: Mapping[str, Any] | None, values: ValueFormat, metric: str, links: Links
+    one: Mapping[str, Any],
+    order: Mapping[str, Any] | None,
+    values: ValueFormat,
+    links: Links,
+    beside: Beside | None,
 ) -> JudgeView:
     human = one.get("human") or {}
     stats = [
@@ -104,7 +161,8 @@ def _judge(
         people=one["against"] == "people",
         items=items,
         stats=[stat for stat in stats if stat.value != NONE],
-        confusion=confusion_of(one, metric, links),
+        confusion=confusion_of(one, links, beside.paired if beside else None),
+        beside=beside,
     )
 
 
@@ -130,8 +188,10 @@ def _flips(order: Mapping[str, Any] | None) -> list[Stat]:
     return [Stat(_("Order flips"), percent(order["share"], 0), _("%(n)s of %(total)s") % counts)]
 
 
-def confusion_of(one: Mapping[str, Any], metric: str, links: Links) -> Confusion | None:
-    """The judge's values against the other's, many of them rounded; None where there are too many different ones."""
+def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = None) -> Confusion | None:
+    """The judge's values against the other's, many of them rounded; None where there are too many different ones.
+
+    Its cells lead to the answers that are `paired`, or else to all to which the judge gave the row's value."""
     labels, counts = one["labels"], one["confusion"]
     if not counts:
         return None
@@ -140,13 +200,18 @@ def confusion_of(one: Mapping[str, Any], metric: str, links: Links) -> Confusion
         labels, counts = _in_whole_numbers(labels, counts)
     largest = max(max(row) for row in counts) or 1
     against = author_name(one["against"])
+
+    def address(said: str | float, other: str | float) -> str:
+        if paired is None:
+            return _address(said, one["metric"], links, rounded)
+        keys = (value_key(value, rounded=paired.rounded) for value in (said, other))
+        return links.to_agreement(one["metric"], one["judge"], *keys)
+
     rows = [
         (
             label_text(label),
             [
-                _count_cell(
-                    count, largest, label, labels[place], against, _address(label, metric, links, rounded)
-                )
+                _count_cell(count, largest, label, labels[place], against, address(label, labels[place]))
                 for place, count in enumerate(row)
             ],
         )
@@ -166,10 +231,6 @@ def _in_whole_numbers(
         for count, other in zip(row, whole, strict=True):
             together[said][other] += count
     return [float(label) for label in found], [list(row.values()) for row in together.values()]
-
-
-def label_text(label: str | float) -> str:
-    return label if isinstance(label, str) else f"{label:g}".replace("-", "−")
 
 
 def _count_cell(

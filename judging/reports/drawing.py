@@ -12,9 +12,13 @@ from evalsite.templatetags.show import number
 from judging.core.charts.histograms import HistogramTexts, Panel, histogram_chart
 from judging.core.charts.intervals import Interval, IntervalTexts, interval_chart
 from judging.core.charts.radar import FEWEST, Shape, radar_chart
+from judging.core.charts.scatter import Point, ScatterTexts, scatter_chart
 from judging.core.statistics.frame import Metric
-from judging.reports.labels import decimal, interval
+from judging.core.statistics.paired import Paired, value_key
+from judging.reports.labels import author_name, decimal, interval, label_text
+from judging.reports.links import Links
 
+MOST_POINTS = 400  # different pairs of values; of more a chart would be a cloud
 Cells = Mapping[str, Mapping[str, Any]]
 
 
@@ -102,3 +106,43 @@ def _spread_note(cell: Mapping[str, Any]) -> str:
     said = ngettext("%(n)s score", "%(n)s scores", scores) % {"n": number(scores)}
     missing = cell["responses"] - scores
     return said if not missing else _("%(scores)s, %(n)s missing") % {"scores": said, "n": number(missing)}
+
+
+def agreement_chart(chart_id: str, paired: Paired, metric: Metric, judge: str, links: Links) -> str:
+    """A judge's numbers against people's as SVG; '' for other values, and where not all answers are known."""
+    counts = paired.counts()
+    if not paired.numeric or paired.total > len(paired) or len(counts) > MOST_POINTS:
+        return ""
+    points = [
+        Point(
+            x=float(people),
+            y=float(said),
+            count=count,
+            text=point_text(said, people, count),
+            address=links.to_agreement(metric.name, judge, value_key(said), value_key(people)),
+        )
+        for (said, people), count in sorted(counts.items())
+    ]
+    texts = ScatterTexts(
+        title=_("%(metric)s: %(judge)s against people")
+        % {"metric": metric.name, "judge": author_name(judge)},
+        description=_("One point per pair of values; its area is the number of answers."),
+        x=_("people"),
+        y=author_name(judge),
+    )
+    ends = [end for point in points for end in (point.x, point.y)]
+    low, high = metric.low, metric.high
+    fits = low is not None and high is not None and low <= min(ends) and max(ends) <= high
+    return scatter_chart(chart_id, points, texts, (low, high) if fits else None)  # type: ignore[arg-type]
+
+
+def point_text(said: float | str, people: float | str, count: int) -> str:
+    values = {"judge": label_text(said), "people": label_text(people), "n": number(count)}
+    return (
+        ngettext(
+            "judge %(judge)s, people %(people)s: %(n)s answer",
+            "judge %(judge)s, people %(people)s: %(n)s answers",
+            count,
+        )
+        % values
+    )

@@ -16,6 +16,7 @@ from django_tasks import task
 from evalsite.tasks import workers
 from judging.core.statistics.frame import Kind
 from judging.core.statistics.judge_bias import planted_verdicts
+from judging.core.statistics.paired import Paired, paired_under
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
 from judging.reports import selectors
@@ -29,7 +30,7 @@ from judging.runs.models import Run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LAYOUT = 4  # of Figures and KeptMeans; to be raised whenever they change
+LAYOUT = 5  # of Figures and KeptMeans; to be raised whenever they change
 FEW = 20_000  # judgements; a page works out their figures itself, in a quarter of a second
 PATIENCE = 10  # of a running run they are worked out again when this many times older than that took
 KEPT_SECONDS = 24 * 3600
@@ -37,12 +38,14 @@ KEPT_SECONDS = 24 * 3600
 
 class Figures(msgspec.Struct, frozen=True):
     """A core report with `overridden` in its cells, figures of each rule metric's lines by its name, calls that were
-    repeats, and judgements with a judge's reply that ended with its limit of tokens."""
+    repeats, judgements with a judge's reply that ended with its limit of tokens, and the answers that a judge and
+    people both gave a value, by metric and judge."""
 
     report: dict[str, Any]
     rule_lines: dict[str, RuleFigures]
     retries: int
     truncated: int
+    paired: dict[str, dict[str, Paired]]
 
     def kind(self, metric: str) -> Kind | None:
         """What the metric's mean is over."""
@@ -193,5 +196,11 @@ def _work_out(run: Run) -> tuple[Kept, DataFrame]:
         for metric, cell in cells.items():
             cell["overridden"] = counts[candidate, metric]
     document["planted"] = planted_verdicts(selectors.planted(run), judgements, metrics)
-    figures = Figures(document, rule_figures(run), selectors.retries_of(run), selectors.truncated_of(run))
+    figures = Figures(
+        report=document,
+        rule_lines=rule_figures(run),
+        retries=selectors.retries_of(run),
+        truncated=selectors.truncated_of(run),
+        paired={metric.name: paired_under(judgements, metric) for metric in metrics},
+    )
     return Kept(figures, run.revision, made_at, time.monotonic() - began), judgements

@@ -216,6 +216,13 @@ def author_name(author: str) -> str:
     return known.get(author, author)
 
 
+def label_text(label: str | float) -> str:
+    """A value as tables and charts write it."""
+    if isinstance(label, str):
+        return label
+    return (f"{label:.3g}" if abs(label) < 1000 else f"{label:.0f}").replace("-", "−")
+
+
 def level_name(level: str) -> str:
     """What kind of scale alpha takes the verdicts for."""
     return {"nominal": _("nominal"), "ordinal": _("ordinal"), "interval": _("interval")}.get(level, level)

@@ -20,11 +20,13 @@ class Links:
 
     judgements: str
     pair: str
+    agreement: str = ""
 
     @classmethod
     def of(cls, run: Run) -> Links:
         place = (run.project.slug, run.pk)
-        return cls(reverse("runs:judgements", args=place), reverse("runs:report_pair", args=place))
+        names = ("judgements", "report_pair", "report_agreement")
+        return cls(*(reverse(f"runs:{name}", args=place) for name in names))
 
     @classmethod
     def none(cls) -> Links:
@@ -48,6 +50,13 @@ class Links:
             return ""
         asked = {"metric": pair["metric"], "a": pair["a"], "b": pair["b"]}
         return f"{self.pair}?{urlencode(asked | ({'outcome': outcome} if outcome else {}))}"
+
+    def to_agreement(self, metric: str, judge: str, said: str = "", people: str = "") -> str:
+        """The answers that a judge and people both gave a value; with `said` and `people` those of these values
+        (`paired.value_key`)."""
+        asked = {"metric": metric, "judge": judge, "judge_value": said, "people_value": people}
+        named = {name: value for name, value in asked.items() if value}
+        return f"{self.agreement}?{urlencode(named)}" if self.agreement else ""
 
 
 def linked(text: str, address: str) -> str:

@@ -13,14 +13,15 @@ from django.utils.safestring import SafeString, mark_safe
 
 from judging.core.statistics.frame import Metric
 from judging.reports import labels, selectors
-from judging.reports.agreement_view import AgreementView, agreement_view
-from judging.reports.drawing import metrics_radar, spread_chart
-from judging.reports.figures import KEPT_SECONDS, LAYOUT, Kept, for_page
+from judging.reports.agreement_view import AgreementView, Beside, agreement_view, points_table
+from judging.reports.disagreements import strongest
+from judging.reports.drawing import agreement_chart, metrics_radar, spread_chart
+from judging.reports.figures import KEPT_SECONDS, LAYOUT, Figures, Kept, for_page
 from judging.reports.leaderboard import BoardData, Leaderboard, leaderboard
 from judging.reports.links import Links
 from judging.reports.pair_matrix import PairMatrix, pair_matrix
 from judging.reports.result_card import ResultCard, result_card
-from judging.reports.rule_lines import RuleFigures, left_out_lines, rule_table
+from judging.reports.rule_lines import left_out_lines, rule_table
 from judging.reports.selectors import LENGTH, TURNS, FieldUnknown
 from judging.reports.services import report_by, report_document
 from judging.reports.side_by_side_view import SideView, side_views
@@ -132,7 +133,7 @@ def view_of(run: Run, kept: Kept, links: Links, options: Options) -> ReportView:
     metrics = list(selectors.metrics_of(run).values())
     shown = chosen_metrics(len(metrics), options.metric)
     series = {name: place for place, name in enumerate(document["candidates"], 1)}
-    maker = _Maker(document, links, series, figures.rule_lines, options)
+    maker = _Maker(run, figures, document, links, series, options)
     return ReportView(
         document=document,
         fields=fields,
@@ -189,10 +190,11 @@ def _tabs(metrics: Sequence[Metric], wanted: str, shown: list[int]) -> list[tupl
 class _Maker:
     """Makes the view of a metric out of a document."""
 
+    run: Run
+    figures: Figures
     document: Mapping[str, Any]
     links: Links
     series: Mapping[str, int]
-    rule_lines: Mapping[str, RuleFigures]
     options: Options
 
     def metric(self, place: int, metric: Metric) -> MetricView:
@@ -200,7 +202,7 @@ class _Maker:
         pairs = [pair for pair in self.document["pairs"] if pair["metric"] == metric.name]
         kind = next((cell["kind"] for cell in cells.values() if cell["kind"]), None)
         values = labels.ValueFormat.of(kind, metric.low, metric.high)
-        lines, scale = self.rule_lines.get(metric.name), (metric.low, metric.high)
+        lines, scale = self.figures.rule_lines.get(metric.name), (metric.low, metric.high)
         wanted = wanted_difference(self.options.difference, pairs, self.document, scale, rate=values.rate)
         return MetricView(
             number=place,
@@ -217,7 +219,9 @@ class _Maker:
             pairs_summary=labels.pair_summary(pairs),
             wanted=wanted,
             side_by_side=side_views(self.document, metric.name, self.series),
-            agreement=agreement_view(self.document, metric.name, values, self.series, links),
+            agreement=agreement_view(
+                self.document, metric.name, values, self.series, links, self._beside(place, metric)
+            ),
             slices=slices_of(self.document.get("breakdown"), metric.name, list(cells), values, scale),
             spread=_svg(spread_chart(f"spread-{place}", cells, metric)),
             distribution=distribution_table(cells, metric.name, links),
@@ -226,6 +230,21 @@ class _Maker:
             rule_lines=rule_table(lines, metric.name, list(cells), links) if lines else None,
             rule_lines_left_out=left_out_lines(lines) if lines else 0,
         )
+
+    def _beside(self, place: int, metric: Metric) -> dict[str, Beside]:
+        """What stands with a judge against people; no answers for readers who see no items."""
+        found, links = {}, self.links
+        for judge, (name, paired) in enumerate(self.figures.paired.get(metric.name, {}).items(), 1):
+            chart = agreement_chart(f"scatter-{place}-{judge}", paired, metric, name, links)
+            found[name] = Beside(
+                number=judge,
+                paired=paired,
+                strongest=strongest(self.run, metric, name, paired) if links.judgements else [],
+                chart=_svg(chart),
+                points=points_table(paired, metric.name, name, links) if chart else None,
+                all=links.to_agreement(metric.name, name),
+            )
+        return found
 
     def _board(
         self,

@@ -13,9 +13,12 @@ from django.utils.http import content_disposition_header
 from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.tasks import workers
+from judging.core.statistics.frame import Metric
 from judging.reports import files, selectors
+from judging.reports.disagreements import choices, spoken
+from judging.reports.drawing import agreement_chart
 from judging.reports.figures import Figures, for_page, item_means
-from judging.reports.labels import decimal, signed
+from judging.reports.labels import author_name, decimal, signed
 from judging.reports.links import Links
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
 from judging.reports.people_result import rates_here
@@ -43,6 +46,8 @@ _TYPES = {
     "html": "text/html; charset=utf-8",
 }
 _CHART = re.compile(r"(means|spread)-(\d+)\.svg")
+_SCATTER = re.compile(r"scatter-(\d+)-(\d+)\.svg")
+PAIRED_PER_PAGE = 50
 
 
 @login_required
@@ -102,7 +107,7 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
     if name == "report.html":
         content = report_html(run, kept)
     else:
-        content = _content(report_document(run, kept.figures), run, name)
+        content = _content(report_document(run, kept.figures), kept.figures, run, name)
     if not content:
         raise Http404
     response = HttpResponse(content, content_type=_TYPES[name.rpartition(".")[2]])
@@ -111,15 +116,60 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
     return response
 
 
-def _content(document: files.Document, run: Run, name: str) -> bytes:
+def _content(document: files.Document, figures: Figures, run: Run, name: str) -> bytes:
     """What the file holds; nothing where there is no such file."""
     if name in TABLES:
         return TABLES[name](document)
-    chart = _CHART.fullmatch(name)
     metrics = list(selectors.metrics_of(run).values())
+    if scatter := _SCATTER.fullmatch(name):
+        return _scatter(figures, metrics, int(scatter[1]) - 1, int(scatter[2]) - 1)
+    chart = _CHART.fullmatch(name)
     if chart is None or not 0 < int(chart[2]) <= len(metrics):
         return b""
     return files.chart_svg(document, metrics[int(chart[2]) - 1], chart[1])
+
+
+def _scatter(figures: Figures, metrics: list[Metric], metric: int, judge: int) -> bytes:
+    judges = list(figures.paired.get(metrics[metric].name, {}).items()) if 0 <= metric < len(metrics) else []
+    if not 0 <= judge < len(judges):
+        return b""
+    name, paired = judges[judge]
+    return agreement_chart("scatter", paired, metrics[metric], name, Links.none()).encode()
+
+
+@login_required
+def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The answers that a judge and people both gave a value, those first on which they differ most."""
+    run = get_run(request, slug, pk)
+    asked = {name: request.GET.get(name, "") for name in ("metric", "judge", "judge_value", "people_value")}
+    kept = None if rates_here(request, run) else for_page(run)
+    if kept is None or not asked["metric"]:
+        return redirect("runs:report", slug, pk)  # which leads here, or says that they are being worked out
+    metric = next((one for one in selectors.metrics_of(run).values() if one.name == asked["metric"]), None)
+    paired = kept.figures.paired.get(asked["metric"], {}).get(asked["judge"])
+    if metric is None or paired is None:
+        raise Http404
+    places = paired.places(asked["judge_value"], asked["people_value"])
+    page = min(_page_number(request), max(1, -(-len(places) // PAIRED_PER_PAGE)))
+    first = (page - 1) * PAIRED_PER_PAGE
+    here = places[first : first + PAIRED_PER_PAGE]
+    context = {
+        **asked,
+        "run": run,
+        "judge_name": author_name(asked["judge"]),
+        "made_at": None if kept.current(run) else kept.made_at,
+        "paired": paired,
+        "judge_values": choices(paired, paired.judge, asked["judge_value"]),
+        "people_values": choices(paired, paired.people, asked["people_value"]),
+        "items": spoken(run, metric, asked["judge"], paired, here, reasons=True),
+        "several_answers": max(paired.responses, default=1) > 1,
+        "first": first + 1,
+        "last": first + len(here),
+        "count": len(places),
+        "previous": page - 1 if page > 1 else None,
+        "next": page + 1 if first + len(here) < len(places) else None,
+    }
+    return render(request, "reports/agreement.html", context)
 
 
 @login_required

@@ -145,7 +145,7 @@ table(
     GET,
     READ,
     "runs:list runs:detail runs:judgements runs:judgement runs:export runs:report runs:report_pair runs:report_file "
-    "runs:people_result "
+    "runs:report_agreement runs:people_result "
     "runs:compare runs:compare_item runs:items runs:answer runs:panel runs:leaderboard",
 )
 table(

@@ -30,16 +30,19 @@ MOST_LABELS = 20  # of a confusion table
 class Shared:
     """The answers that two authors both have a value for.
 
-    `a`, `b`: the values as numbers; `said`: what is the same or not, as codes; `clusters`: the rows; all of shape
-    (answers,). `level`: of the values' scale. `labels` and `counts` (labels, labels): the confusion table."""
+    `a`, `b`: the values as numbers; `said`: what is the same or not, as codes; `clusters`: the rows; `places`: which of
+    the answers these are; all of shape (answers,). `level`: of the values' scale. `labels` and `counts` (labels,
+    labels): the confusion table. `coded`: is what was said a place in `labels`, not a number itself?"""
 
     level: Level
     a: Floats
     b: Floats
     said: tuple[Floats, Floats]
     clusters: Ints
+    places: Ints
     labels: list[str | float]
     counts: Floats
+    coded: bool = True
     binary: bool = False
 
 
@@ -107,7 +110,8 @@ def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     values, counts = agreement.contingency(a, b)
     if values.size > MOST_LABELS:  # the table is of whole numbers then
         values, counts = agreement.contingency(np.floor(a + 0.5), np.floor(b + 0.5))
-    return Shared(level, a, b, (a, b), rows["unit"].to_numpy(), [_plain(one) for one in values], counts)
+    clusters, labels = rows["unit"].to_numpy(), [_plain(one) for one in values]
+    return Shared(level, a, b, (a, b), clusters, np.arange(a.size), [*labels], counts, coded=False)
 
 
 def _plain(value: float) -> float:
@@ -122,7 +126,8 @@ def _of_bools(rows: DataFrame, others: DataFrame) -> Shared:
     counts = np.zeros((2, 2))
     np.add.at(counts, (a.astype(int), b.astype(int)), 1)
     clusters = rows["unit"].to_numpy()[kept]
-    return Shared("nominal", a, b, (a, b), clusters, [False, True], counts, binary=True)
+    places = np.flatnonzero(kept)
+    return Shared("nominal", a, b, (a, b), clusters, places, [False, True], counts, binary=True)
 
 
 def _of_labels(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
@@ -140,7 +145,8 @@ def _of_labels(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     a, b = said
     if level != "nominal":
         a, b = (np.array([STEPS[label] for label in one], dtype=np.float64) for one in (first, second))
-    return Shared(level, a, b, (said[0], said[1]), rows["unit"].to_numpy()[labelled], [*known], counts)
+    clusters, both = rows["unit"].to_numpy()[labelled], np.flatnonzero(labelled)
+    return Shared(level, a, b, (said[0], said[1]), clusters, both, [*known], counts)
 
 
 def _without_strengths(labels: NDArray[np.object_]) -> NDArray[np.object_]:

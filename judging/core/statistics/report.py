@@ -10,7 +10,6 @@ from .cells import metric_cells, scale_of
 from .correction import corrected_scores
 from .document import Cell, Pair, Report
 from .frame import REFERENCE, Metric, ordered
-from .frame import Metric, ordered
 from .judge_bias import scale_ends
 from .judges import judge_agreements, judge_repeats, order_effects
 from .numeric import quiet

@@ -74,7 +74,7 @@ def test_figures_that_do_not_exist_are_left_out() -> None:
 
 
 def test_the_confusion_table_has_the_judges_highest_value_on_top() -> None:
-    confusion = confusion_of(a_judge(), "m", LINKS)
+    confusion = confusion_of(a_judge(), LINKS)
     assert confusion is not None
     assert [(label, [cell.text for cell in cells]) for label, cells in confusion.rows] == [
         ("2", ["0", "4"]),
@@ -83,7 +83,7 @@ def test_the_confusion_table_has_the_judges_highest_value_on_top() -> None:
 
 
 def test_its_cells_lead_to_what_the_judge_said() -> None:
-    confusion = confusion_of(a_judge(), "m", LINKS)
+    confusion = confusion_of(a_judge(), LINKS)
     assert confusion is not None
     addresses = [cell.address for cell in confusion.rows[0][1]]
     assert addresses == ["", "/list/?metric=m&state=scored&least=2.0&most=2.0"]
@@ -92,7 +92,7 @@ def test_its_cells_lead_to_what_the_judge_said() -> None:
 def test_many_values_are_rounded_to_whole_numbers() -> None:
     labels = [step / 2 for step in range(2, 25)]
     counts = [[int(row == column) for column in range(len(labels))] for row in range(len(labels))]
-    confusion = confusion_of(a_judge(labels=labels, confusion=counts), "m", LINKS)
+    confusion = confusion_of(a_judge(labels=labels, confusion=counts), LINKS)
     assert confusion is not None
     assert confusion.labels[:3] == ["1", "2", "3"]
     assert [cell.text for cell in confusion.rows[-2][1]][:3] == ["0", "2", "0"]
@@ -100,7 +100,7 @@ def test_many_values_are_rounded_to_whole_numbers() -> None:
 
 
 def test_too_many_values_make_no_confusion_table() -> None:
-    assert confusion_of(a_judge(confusion=[], labels=[]), "m", LINKS) is None
+    assert confusion_of(a_judge(confusion=[], labels=[]), LINKS) is None
 
 
 def test_columns_of_judge_health_without_figures_are_left_out() -> None:

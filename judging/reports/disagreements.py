@@ -1,0 +1,190 @@
+"""Answers that a judge and people both gave a value, as pages show them: with the question and both reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from datasets.models import Response
+from judging.core.statistics.frame import Metric
+from judging.core.statistics.paired import ABOUT, Paired, value_key
+from judging.core.values import Value
+from judging.people.models import Adjudication, Assignment, AssignmentState
+from judging.people.selectors import evaluations_of
+from judging.reports.labels import label_text
+from judging.reports.selectors import candidates_of, questions_of
+from judging.reports.slices_view import shade
+from judging.runs.filters import BY_METRICS, BY_SOURCES
+from judging.runs.models import Judgement, JudgeReply, Run
+
+STRONGEST = 5
+QUESTION, REASON = 200, 400  # characters
+MOST_CHOICES = 60  # different values that a menu offers
+Sides = frozenset[int]
+"""Ids of the response, or the two, that something was said about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pill:
+    """A value; `level` from 1 (the lowest of the scale) to 5, None for what is no number."""
+
+    text: str
+    level: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What a person wrote; `by` is a pseudonym, '' for an adjudicator."""
+
+    by: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """An answer, or two, with both values. `url`: its judgement's page, '' where there is none."""
+
+    line: int
+    candidate: str
+    other: str
+    number: int
+    judge: Pill
+    people: Pill
+    difference: str
+    question: str
+    url: str
+    reply: str = ""
+    comments: Sequence[Comment] = ()
+
+
+def pill(value: Value, metric: Metric) -> Pill:
+    if isinstance(value, str):
+        return Pill(value, None)
+    if isinstance(value, bool):
+        return Pill(value_key(value), 5 if value else 1)
+    low, high = metric.low, metric.high
+    level = None if low is None or high is None else max(1, shade(value, low, high))
+    return Pill(label_text(value), level)
+
+
+def strongest(run: Run, metric: Metric, judge: str, paired: Paired) -> list[Spoken]:
+    """The answers on which a judge and people differ most."""
+    places = [place for place in range(min(STRONGEST, len(paired))) if paired.differences[place] > 0]
+    return spoken(run, metric, judge, paired, places)
+
+
+def spoken(
+    run: Run, metric: Metric, judge: str, paired: Paired, places: Sequence[int], *, reasons: bool = False
+) -> list[Spoken]:
+    """These answers; with `reasons` the beginning of the judge's reply, and what people wrote."""
+    if not places:
+        return []
+    lines = sorted({paired.rows[place] for place in places})
+    questions, responses = questions_of(run, lines), _responses(run, lines)
+    sides = {place: _sides(paired, place, responses) for place in places}
+    known = frozenset[int]().union(*sides.values())
+    judged = _judgements(run, metric, judge, known)
+    replies = _replies(list(judged.values())) if reasons else {}
+    comments = _comments(run, metric, known) if reasons else {}
+    found = []
+    for place in places:
+        pk, _asked = judged.get(sides[place], (0, 0))
+        found.append(
+            Spoken(
+                line=paired.rows[place],
+                candidate=paired.candidates[place],
+                other=paired.others[place] or "",
+                number=paired.responses[place],
+                judge=pill(paired.judge[place], metric),
+                people=pill(paired.people[place], metric),
+                difference=f"{paired.differences[place]:.3g}",
+                question=questions.get(paired.rows[place], "")[:QUESTION],
+                url=reverse("runs:judgement", args=(run.project.slug, run.pk, pk)) if pk else "",
+                reply=replies.get(pk, ""),
+                comments=comments.get(sides[place], ()),
+            )
+        )
+    return found
+
+
+def _responses(run: Run, lines: list[int]) -> dict[tuple[str, int, int], int]:
+    """Ids of the answers in these rows, by candidate, row and number."""
+    names = candidates_of(run)
+    found = Response.objects.filter(
+        row__version=run.version_id, row__line__in=lines, candidate__in=list(names)
+    )
+    parts = found.values_list("pk", "candidate_id", "row__line", "number")
+    return {(names[candidate], line, number): pk for pk, candidate, line, number in parts}
+
+
+def _sides(paired: Paired, place: int, responses: Mapping[tuple[str, int, int], int]) -> Sides:
+    line = paired.rows[place]
+    names = [(paired.candidates[place], line, paired.responses[place])]
+    names.append((paired.others[place] or "", line, paired.other_responses[place]))
+    return frozenset(responses[name] for name in names if name in responses)
+
+
+def _judgements(run: Run, metric: Metric, judge: str, known: Sides) -> dict[Sides, tuple[int, int]]:
+    """The judge's judgement of each answer, and the attempt that asked."""
+    found = Judgement.objects.filter(run=run, current=True, run_metric__name=metric.name, response__in=known)
+    found = found.filter(BY_SOURCES, source__name=judge) if run.imported else found.filter(BY_METRICS)
+    judged: dict[Sides, tuple[int, int]] = {}
+    parts = ("pk", "asked_by", "response", "other_response")
+    for pk, asked, response, other in found.order_by("repeat", "position").values_list(*parts):
+        judged.setdefault(known & {response, other}, (pk, asked or pk))
+    return judged
+
+
+def _replies(judged: Sequence[tuple[int, int]]) -> dict[int, str]:
+    """The beginning of what the judge replied first, by judgement."""
+    asked = dict(judged)
+    found = JudgeReply.objects.filter(judgement__in=asked.values()).exclude(content=None)
+    replies: dict[int, str] = {}
+    for pk, content in found.order_by("judge", "repeat", "swapped").values_list("judgement", "content"):
+        replies.setdefault(pk, _beginning(content or ""))
+    return {pk: replies[by] for pk, by in asked.items() if by in replies}
+
+
+def _comments(run: Run, metric: Metric, known: Sides) -> dict[Sides, list[Comment]]:
+    """What raters and adjudicators wrote of these answers under a criterion of the metric's name."""
+    evaluations = [one.pk for one in evaluations_of(run)]
+    about: dict[str, Any] = {
+        "item__evaluation__in": evaluations,
+        "item__evaluation__run__metrics__name": metric.name,
+        "item__response__in": known,
+        "item__needed__gt": 0,
+    }
+    given = Assignment.objects.filter(**about, state=AssignmentState.GIVEN).exclude(rating__comment="")
+    sides = ("item__response", "item__other_response")
+    said = [*given.order_by("pk").values_list(*sides, "rater__pseudonym", "rating__comment")]
+    decided = Adjudication.objects.filter(**about).exclude(reason="").order_by("pk")
+    said += [(*one[:2], "", one[2]) for one in decided.values_list(*sides, "reason")]
+    found: dict[Sides, list[Comment]] = {}
+    for response, other, by, text in said:
+        if text:
+            found.setdefault(known & {response, other}, []).append(Comment(by, _beginning(text)))
+    return found
+
+
+def _beginning(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= REASON else f"{text[:REASON].rstrip()}…"
+
+
+def choices(paired: Paired, values: Sequence[Value], chosen: str) -> list[tuple[str, str]]:
+    """The values that a menu offers, lowest first, and the one that is chosen: (in an address, as shown)."""
+    rounded = paired.numeric and (paired.rounded or len(set(values)) > MOST_CHOICES)
+    known = {value_key(value, rounded=rounded): value for value in sorted(set(values), key=_rank)}
+    keys = list(known)[:MOST_CHOICES]
+    if chosen and chosen not in keys:
+        keys.append(chosen)
+    return [
+        (key, f"≈ {key.removeprefix(ABOUT)}" if paired.numeric and key[0] == ABOUT else key) for key in keys
+    ]
+
+
+def _rank(value: Value) -> tuple[float, str]:
+    return (0.0, value) if isinstance(value, str) else (float(value), "")
