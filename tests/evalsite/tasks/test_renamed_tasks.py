@@ -7,7 +7,6 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from datasets.importing.worker import read_version
-from evalsite.tasks import celery
 from evalsite.tasks.database import SiteWorker
 
 OLD = "datasets.importing.worker.read_version"
@@ -29,9 +28,3 @@ def test_a_worker_passes_over_a_queued_task_that_is_gone() -> None:
     ).run()
     states = dict(DBTaskResult.objects.values_list("task_path", "status"))
     assert states == {OLD: TaskResultStatus.FAILED, known.task.module_path: TaskResultStatus.SUCCESSFUL}
-
-
-@pytest.mark.django_db
-def test_a_message_for_a_task_that_is_gone_is_noted(caplog: pytest.LogCaptureFixture) -> None:
-    celery.run(OLD, {"version_id": 1})
-    assert f"There is no task {OLD}" in caplog.text
