@@ -40,6 +40,7 @@ NO_PAGES = {
     "runs:panel": "a part of the grid",
     "runs:answer": "a part of the grid",
     "runs:compare_item": "a part of the comparison",
+    "runs:report_agreement": "leads to the report where people and judges share no answers",
     "runs:people_result": "a part of the evaluation's page",
     "datasets:random_row": "leads to a row",
     "datasets:dataset": "leads to the newest version",

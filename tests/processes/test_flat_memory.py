@@ -40,17 +40,18 @@ django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from django.core.files import File
-from datasets import services, tables
+from datasets import services
 from datasets.importing import worker
+from datasets.versions import downloads
 from evalsite.accounts.models import Project
 project = Project.objects.create(name="P", slug="p")
 peaks = []
 for path in sys.argv[1:]:
     with open(path, "rb") as file:
         made = services.dataset_upload(project=project, name=path, file=File(file), file_name="x.jsonl", user=None)
-    assert importing.import_or_wait(made.pk, "test").state == "ready"
+    assert worker.import_or_wait(made.pk, "test").state == "ready"
     made.refresh_from_db()
-    assert not DOWNLOADED or sum(map(len, tables.table_csv(made))) > 20 * made.rows
+    assert not DOWNLOADED or sum(map(len, downloads.table_csv(made))) > 20 * made.rows
     status = Path("/proc/self/status").read_text()
     peaks.append(int(status.split("VmHWM:")[1].split()[0]) / 1024)
 print(json.dumps(peaks))
