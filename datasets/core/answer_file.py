@@ -6,6 +6,7 @@ legacy file the last response of each row is the answer of one named model, foun
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,13 +17,14 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.detect import detect
-from datasets.core.findings import CODES, Finding, finding
+from datasets.core.findings import CODES, Finding
 from datasets.core.formats import Format
-from datasets.core.json_errors import JsonProblem, flaws, parse
+from datasets.core.json_errors import parse
 from datasets.core.json_nodes import Node
 from datasets.core.limits import Limits, holds_more_values
-from datasets.core.reader import Reading, read
-from datasets.core.row_decoder import findings_of, invalid_json, not_utf8
+from datasets.core.reader import UploadReading, read
+from datasets.core.row_decoder import UNDECODED, decoded, findings_of, not_utf8, too_large, too_many_values
+from datasets.core.rules import RowFindings, check_row
 from datasets.core.variables import before_question, has_earlier_answers, messages_of
 
 MatchBy = Literal["", "id", "line", "prompt"]
@@ -30,9 +32,8 @@ MATCH_BY: tuple[MatchBy, ...] = ("", "id", "line", "prompt")
 """The first leaves it to each line: its `id` if it has one, else its `line`, else its messages."""
 Kind = Literal["id", "line", "prompt"]
 
-_BEFORE = '{"messages":[{"role":"user","content":"?"}],"model_outputs":'
-_UNDECODED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_TELLING = (b'"id"', b'"line"', b'"messages"', b'"model_name"', b'"responses"')
+_BEFORE = {"messages": [{"role": "user", "content": "?"}]}
+_BEFORE_TEXT = '{"messages":[{"role":"user","content":"?"}],"model_outputs":'
 
 
 class ModelNameWanted(Exception):
@@ -77,7 +78,7 @@ class Given:
         return next((one for one in self.findings if CODES[one.code].severity == "error"), None)
 
 
-class _Line(Struct):
+class _AnswerLine(Struct):
     id: Raw | UnsetType = UNSET
     line: Raw | UnsetType = UNSET
     messages: Raw | UnsetType = UNSET
@@ -91,14 +92,8 @@ class _Output(Struct):
     responses: Raw
 
 
-class _Answer(Struct):
-    content: str
-    reasoning_content: str | None = None
-
-
-_decode_line = msgspec.json.Decoder(_Line).decode
+_decode_line = msgspec.json.Decoder(_AnswerLine).decode
 _decode_output = msgspec.json.Decoder(_Output).decode
-_decode_answers = msgspec.json.Decoder(list[_Answer]).decode
 
 
 def hashed(text: str | bytes) -> int:
@@ -149,16 +144,13 @@ def given_lines(
             return
         encoding = seen.encoding or "utf-8"
         for block in blocks(utf8_chunks(upload, encoding, progress), limits.row_bytes):
-            for number, line in enumerate(block.lines, block.first):
+            for number, line, row in decoded(block, limits.row_values):
                 if number in block.oversized:
-                    yield _refused(
-                        number, line, finding("row.too_large", line=number, limit=limits.row_bytes)
-                    )
-                elif holds_more_values(line, limits.row_values):
-                    crowded = finding("row.too_large", line=number, limit=limits.row_values, of="values")
-                    yield _refused(number, line, crowded)
+                    yield _refused(number, line, too_large(number, limits))
+                elif row is None and holds_more_values(line, limits.row_values):
+                    yield _refused(number, line, too_many_values(number, limits))
                 elif line.strip():
-                    yield _given(number, line, match_by)
+                    yield _given(number, line, row, match_by)
     except Unreadable as stopped:
         raise NoAnswers((stopped.found,)) from None
     finally:
@@ -175,121 +167,93 @@ def _legacy(
 ) -> Iterator[Given]:
     if not model_name.strip():
         raise ModelNameWanted
-    told = [0]
+    reported = [0]
 
     def advance(done: int, _all: int) -> None:
         if progress:
-            progress(done - told[0])
-        told[0] = done
+            progress(done - reported[0])
+        reported[0] = done
 
-    reading: Reading = read(path, format=fmt, limits=limits, progress=advance, digest=False)
+    reading: UploadReading = read(path, format=fmt, limits=limits, progress=advance, digest=False)
     with reading:
         for row in reading:
             if not row.valid:
                 yield Given(row.line, row.raw)
                 continue
-            fields = msgspec.json.decode(row.json)
-            messages = messages_of(fields, fmt)
+            messages = messages_of(msgspec.json.decode(row.json), fmt)
             answer = msgspec.json.encode([{"content": messages[-1]["content"]}]).decode()
-            given = Given(row.line, row.raw, answers=((model_name, answer),))
-            if match_by in ("", "prompt"):
-                yield _with_turns(replace(given, key=Key("prompt", prompt_hash(messages))), messages)
-            else:
-                yield _with_turns(replace(given, key=_key(_decode_line(row.json), match_by)), messages)
+            by_prompt = match_by in ("", "prompt")
+            key = (
+                Key("prompt", prompt_hash(messages)) if by_prompt else _key(_decode_line(row.json), match_by)
+            )
+            yield _with_turns(Given(row.line, row.raw, key, ((model_name, answer),)), messages)
 
 
 def _with_turns(given: Given, messages: list[dict[str, Any]]) -> Given:
-    """With what the conversation of the answer tells beside its key."""
+    """With the hash of what is asked, and the earlier turns."""
     asked = asked_hash(messages) if given.key and given.key.kind == "prompt" else None
     known = has_earlier_answers(messages)
     earlier = msgspec.json.encode(before_question(messages)).decode() if known else None
     return replace(given, asked=asked, earlier=earlier)
 
 
-def _given(number: int, line: bytes, match_by: MatchBy) -> Given:
-    broken = broken_byte(line)
+def _given(number: int, line: bytes, row: dict[str, Any] | None, match_by: MatchBy) -> Given:
+    """`row`: the line's values if it is an object without a flaw."""
+    broken = None if row else broken_byte(line)
     if broken:
         return _refused(number, line, not_utf8(number, broken))
     text = line.decode().rstrip("\r")
-    try:
-        top = _decode_line(line)
-        answers = None if _suspect(line, top) else _answers(top)
-    except _UNDECODED:
-        answers = None
-    if answers is not None:
-        return _with_turns(Given(number, text, _key(top, match_by), answers), _messages(top))
-    found = _careful(number, text)
-    given = Given(number, text, findings=tuple(found))
+    given = Given(number, text, findings=() if row and _is_clean(row) else tuple(_explained(number, text)))
     if given.error:
         return given
     top = _decode_line(line)
-    given = replace(given, key=_key(top, match_by), answers=_answers(top, blank=True) or ())
-    return _with_turns(given, _messages(top))
+    answers = tuple((output.model_name, bytes(output.responses).decode()) for output in _outputs(top))
+    return _with_turns(replace(given, key=_key(top, match_by), answers=answers), _messages(top))
+
+
+def _is_clean(row: dict[str, Any]) -> bool:
+    found = RowFindings(CODES)
+    check_row({**_BEFORE, "model_outputs": row.get("model_outputs", [row])}, "judge_only", found)
+    return not found.counts
 
 
 def _refused(number: int, line: bytes, found: Finding) -> Given:
     return Given(number, line.decode("utf-8", "replace"), findings=(found,))
 
 
-def _suspect(line: bytes, top: _Line) -> bool:
-    """May a key be there twice, or a character that is not allowed?"""
-    if b"\\u0000" in line:
-        return True
-    return top.model_outputs is UNSET and any(line.count(name) > 1 for name in _TELLING)
-
-
-def _answers(top: _Line, blank: bool = False) -> tuple[tuple[str, str], ...] | None:
-    """(model, JSON list of its responses) of each output; None where the careful look must say something."""
-    outputs = _outputs(top)
-    names = {output.model_name for output in outputs}
-    if not outputs or len(names) < len(outputs) or not all(name.strip() for name in names):
-        return None
-    if not blank:
-        for output in outputs:
-            answers = _decode_answers(output.responses)
-            if not answers or not all(answer.content.strip() for answer in answers):
-                return None
-    return tuple((output.model_name, bytes(output.responses).decode()) for output in outputs)
-
-
-def _outputs(top: _Line) -> list[_Output]:
+def _outputs(top: _AnswerLine) -> list[_Output]:
     if top.model_outputs is not UNSET:
         return [_decode_output(output) for output in top.model_outputs]
-    if top.model_name is UNSET or top.responses is UNSET:
-        return []
+    assert isinstance(top.model_name, Raw)  # the rules found both
+    assert isinstance(top.responses, Raw)
     return [_Output(msgspec.json.decode(top.model_name, type=str), top.responses)]
 
 
-def _key(top: _Line, match_by: MatchBy) -> Key | None:
+def _key(top: _AnswerLine, match_by: MatchBy) -> Key | None:
     """How the line names its row; None if it does not, or not in the way that was asked for."""
     wanted: tuple[Kind, ...] = (match_by,) if match_by else ("id", "line", "prompt")
     for kind in wanted:
-        value = _key_value(top, kind)
+        value = None
+        with suppress(*UNDECODED):
+            if kind == "id" and top.id is not UNSET:
+                value = id_hash(bytes(top.id))
+            elif kind == "line" and top.line is not UNSET:
+                value = _line_number(top.line)
+            elif kind == "prompt" and (messages := _messages(top)):
+                value = prompt_hash(messages)
         if value is not None:
             return Key(kind, value)
     return None
 
 
-def _key_value(top: _Line, kind: Kind) -> int | None:
-    try:
-        if kind == "id":
-            return None if top.id is UNSET else id_hash(bytes(top.id))
-        if kind == "line":
-            return None if top.line is UNSET else _line_number(top.line)
-        messages = _messages(top)
-        return prompt_hash(messages) if messages else None
-    except (*_UNDECODED, TypeError):
-        return None
-
-
-def _messages(top: _Line) -> list[dict[str, Any]]:
+def _messages(top: _AnswerLine) -> list[dict[str, Any]]:
     """The line's messages with their parts joined; none where it has none, or they are not messages."""
     if top.messages is UNSET:
         return []
     try:
         messages = messages_of({"messages": msgspec.json.decode(top.messages)}, "judge_only")
         return [{"role": one["role"], "content": one["content"]} for one in messages]
-    except (*_UNDECODED, AttributeError, KeyError, TypeError):
+    except (*UNDECODED, AttributeError, KeyError, TypeError):
         return []
 
 
@@ -299,26 +263,19 @@ def _line_number(raw: Raw) -> int | None:
     return number if known else None
 
 
-def _careful(number: int, text: str) -> list[Finding]:
+def _explained(number: int, text: str) -> list[Finding]:
     """Everything wrong with a line, in the words and places of the line itself."""
-    try:
-        root = parse(text)
-    except JsonProblem as problem:
-        return [invalid_json(number, problem)]
-    if root.type != "object":
-        return [finding("json.not_object", line=number, column=root.column, met=root.type)]
-    found = [
-        finding(flaw.code, line=number, column=flaw.column, path=flaw.path, name=flaw.name)
-        for flaw in flaws(text, root)
-    ]
-    return found + _of_outputs(number, text, root)
+    found = findings_of(number, text, None)
+    if any(one.code in ("json.invalid", "json.not_object") for one in found):
+        return found
+    return found + _of_outputs(number, text, parse(text))
 
 
 def _of_outputs(number: int, text: str, root: Node) -> list[Finding]:
     """The findings on answers, as of a row that holds just these; columns and paths are put back."""
     outputs = root.member("model_outputs")
     whole = outputs or root
-    before, after = (_BEFORE, "}") if outputs else (_BEFORE + "[", "]}")
+    before, after = (_BEFORE_TEXT, "}") if outputs else (_BEFORE_TEXT + "[", "]}")
     found = findings_of(number, before + text[whole.start : whole.end] + after, "judge_only")
     shift = whole.start - len(before)
     return [

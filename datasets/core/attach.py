@@ -51,7 +51,7 @@ _ENTRY = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _KINDS = "SELECT kind FROM entry UNION SELECT 'asked' FROM entry WHERE asked IS NOT NULL"
-# By id and by prompt: how many rows have it, and the first of them.
+# How many rows have the key, and the first of them.
 _FIND = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.{kind} = entry.key)
 WHERE kind = '{kind}' AND problem IS NULL
@@ -59,10 +59,6 @@ WHERE kind = '{kind}' AND problem IS NULL
 _FIND_ASKED = """
 UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.asked = entry.asked)
 WHERE asked IS NOT NULL AND found = 0
-"""
-_FIND_LINE = """
-UPDATE entry SET (found, target) = (SELECT COUNT(*), MIN(line) FROM base WHERE base.line = entry.key)
-WHERE kind = 'line' AND problem IS NULL
 """
 _JUDGE = (
     "UPDATE entry SET problem = 'unknown_' || kind WHERE problem IS NULL AND found = 0",
@@ -104,7 +100,7 @@ class Example:
 
 
 @dataclass(slots=True)
-class Report:
+class AttachReport:
     """What was matched and what was not; complete counts.
 
     `lines` of the file (blank ones left out), `matched` of its answers, where all responses of one model to one
@@ -133,7 +129,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class AttachWork:
     """What is attached to what. `target` and `unmatched` are written; a legacy file needs a `model_name`."""
 
     base: Path
@@ -146,7 +142,7 @@ class Work:
     limits: Limits = field(default_factory=Limits)
 
 
-def attach(work: Work, progress: Callable[[int, int], None] | None = None) -> Report:
+def attach(work: AttachWork, progress: Callable[[int, int], None] | None = None) -> AttachReport:
     """Match, and write the merged rows and the list of what did not match (JSONL each).
 
     `progress(done, all)` counts bytes over the passes. Raises OSError, NoAnswers, ModelNameWanted; both files are
@@ -155,15 +151,15 @@ def attach(work: Work, progress: Callable[[int, int], None] | None = None) -> Re
     with tempfile.TemporaryDirectory(dir=work.target.parent, prefix=".attach-") as folder:
         database = sqlite3.connect(Path(folder) / "work.sqlite3", isolation_level=None)
         try:
-            return _Attaching(work, database, _Steps(work, progress)).run()
+            return _Attaching(work, database, _Passes(work, progress)).run()
         finally:
             database.close()
 
 
-class _Steps:
+class _Passes:
     """How far three passes have come: one over the answers, two over the version."""
 
-    def __init__(self, work: Work, progress: Callable[[int, int], None] | None) -> None:
+    def __init__(self, work: AttachWork, progress: Callable[[int, int], None] | None) -> None:
         self.all = work.answers.stat().st_size + 2 * work.base.stat().st_size
         self.progress = progress
         self.done = 0
@@ -184,15 +180,15 @@ class _Steps:
 
 
 class _Attaching:
-    def __init__(self, work: Work, database: sqlite3.Connection, steps: _Steps) -> None:
+    def __init__(self, work: AttachWork, database: sqlite3.Connection, steps: _Passes) -> None:
         self.work = work
         self.database = database
         self.steps = steps
-        self.report = Report()
+        self.report = AttachReport()
         self.models: dict[str, int] = {}
         self.names: list[str] = []
 
-    def run(self) -> Report:
+    def run(self) -> AttachReport:
         self.database.executescript(_TABLES)
         self.database.execute("BEGIN")
         self._take_answers()
@@ -291,13 +287,13 @@ class _Attaching:
         return None if identity is UNSET else id_hash(bytes(identity)), prompt, asked
 
     def _match(self) -> None:
-        for kind in ("id", "prompt"):
-            self.database.execute(f"CREATE INDEX base_{kind} ON base ({kind})")
-            self.database.execute(_FIND.format(kind=kind))
-        self.database.execute("CREATE INDEX base_asked ON base (asked)")
-        self.database.execute(_FIND_ASKED)
-        self.database.execute(_FIND_LINE)
-        for statement in _JUDGE:
+        for column in ("id", "prompt", "asked"):
+            self.database.execute(f"CREATE INDEX base_{column} ON base ({column})")
+        for statement in (
+            *(_FIND.format(kind=kind) for kind in ("id", "prompt", "line")),
+            _FIND_ASKED,
+            *_JUDGE,
+        ):
             self.database.execute(statement)
 
     def _write_rows(self) -> None:

@@ -19,7 +19,7 @@ from datasets.core.spelling import misspelt
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CsvRecord:
     """One record: where it starts, its text and its fields; `quote` is the column of a quote that never ends.
 
     `more` lines belong to it beside the first.
@@ -102,7 +102,7 @@ def open_quote(line: str, inside: bool) -> int | None:
 
 def records(
     lines: Iterable[tuple[int, bytes, bool]], row_bytes: int, row_values: int = Limits().row_values
-) -> Iterator[Record]:
+) -> Iterator[CsvRecord]:
     """(number, bytes with line end, oversized) → records. Blank lines between records are skipped.
 
     A record longer than `row_bytes` is read to its end but not kept; of one with more than `row_values` fields the text
@@ -123,7 +123,7 @@ def records(
 
 class _Building:
     def __init__(self, line: int, row_bytes: int, row_values: int) -> None:
-        self.line, self.room = line, row_bytes
+        self.line, self.left = line, row_bytes
         self.most = row_values
         self.raw = bytearray()
         self.quote: int | None = None
@@ -142,19 +142,19 @@ class _Building:
             self.quote = None
         elif still >= 0:
             self.quote = still if number == self.line else -1
-        self.room -= len(raw)
-        self.oversized = self.oversized or oversized or self.room < 0
+        self.left -= len(raw)
+        self.oversized = self.oversized or oversized or self.left < 0
         if not self.oversized:
             self.raw += raw
         return self.quote is None
 
-    def record(self, ended: bool) -> Record:
+    def record(self, ended: bool) -> CsvRecord:
         text = self.raw.decode("utf-8", "replace")
         text = text.removesuffix("\n").removesuffix("\r")
         quote = None if ended or self.quote is None else self.quote + 1
         crowded = not self.oversized and _has_more_fields(text, self.most)
         fields = [] if self.oversized or crowded else split_fields(text)
-        return Record(self.line, text, fields, quote, self.oversized, crowded, self.broken, self.more)
+        return CsvRecord(self.line, text, fields, quote, self.oversized, crowded, self.broken, self.more)
 
 
 def broken_byte(raw: bytes) -> tuple[int, str] | None:
@@ -175,7 +175,7 @@ class CsvTable:
     line: int
 
     @classmethod
-    def of(cls, header: Record) -> "CsvTable":
+    def of(cls, header: CsvRecord) -> "CsvTable":
         names = tuple(name.strip() for name in header.fields)
         keys = tuple(name.lower() if name.lower() in LEGACY_COLUMNS else name for name in names)
         return cls(names, keys, header.line)
@@ -205,7 +205,7 @@ class CsvTable:
                 yield finding("json.nul", line=self.line, path=name)
             seen.add(key)
 
-    def check(self, record: Record) -> RowFindings:
+    def check(self, record: CsvRecord) -> RowFindings:
         """Everything found in one record; all of it with its line."""
         found = RowFindings()
         for one in text_findings(record):
@@ -219,15 +219,15 @@ class CsvTable:
                 found.put(one)
         return found
 
-    def row(self, record: Record) -> dict[str, str]:
+    def row(self, record: CsvRecord) -> dict[str, str]:
         """The record as an object, of a column that is there twice the first."""
         pairs = list(zip(self.keys, record.fields, strict=False))
         return dict(reversed(pairs)) if len(set(self.keys)) < len(self.keys) else dict(pairs)
 
-    def json(self, record: Record) -> bytes:
+    def json(self, record: CsvRecord) -> bytes:
         return msgspec.json.encode(self.row(record))
 
-    def _text_findings(self, record: Record) -> Iterator[Finding]:
+    def _text_findings(self, record: CsvRecord) -> Iterator[Finding]:
         for name, key, text in zip(self.names, self.keys, record.fields, strict=True):
             if "\0" in text:
                 yield finding("json.nul", line=record.line, path=name)
@@ -235,7 +235,7 @@ class CsvTable:
                 yield finding(f"{key}.blank", line=record.line, path=name)
 
 
-def text_findings(record: Record) -> Iterator[Finding]:
+def text_findings(record: CsvRecord) -> Iterator[Finding]:
     """What is wrong with the text of a record, or of the header, whatever its fields are."""
     if record.broken is not None:
         yield not_utf8(record.line, record.broken)

@@ -48,7 +48,7 @@ class Block:
 
 
 class Upload:
-    """One uploaded file, gzipped or not, that can be read from the start as often as wanted."""
+    """One uploaded file, gzipped or not, that can be read from the start any number of times."""
 
     def __init__(self, source: Path | str | BinaryIO, limits: Limits) -> None:
         self._path = Path(source) if isinstance(source, Path | str) else None
@@ -84,12 +84,12 @@ class Upload:
 
     def chunks(self, progress: Progress | None = None) -> Iterator[bytes]:
         """The decompressed bytes; raises Unreadable at a cut gzip or beyond the limit, after what could be read."""
-        room, beyond = self._byte_limit()
+        left, beyond = self._byte_limit()
         for chunk in self._unzipped(progress) if self.gzipped else self._raw(progress):
-            if len(chunk) > room:
-                yield chunk[:room]
+            if len(chunk) > left:
+                yield chunk[:left]
                 raise Unreadable(beyond)
-            room -= len(chunk)
+            left -= len(chunk)
             yield chunk
 
     def _byte_limit(self) -> tuple[int, Finding]:

@@ -1,7 +1,8 @@
-"""What an upload is, told from its whole content: its encoding, its shape, and which of the four formats."""
+"""Detects an upload's encoding, shape and format from its whole content."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,8 +21,9 @@ from datasets.core.decode import (
     utf8_chunks,
 )
 from datasets.core.findings import Finding, Param, finding
-from datasets.core.formats import Format, Telling
+from datasets.core.formats import FORMAT_KEYS, Format, FormatKeys
 from datasets.core.pretty_json import NotSpread, Splitter
+from datasets.core.row_decoder import UNDECODED, is_json
 from datasets.core.spelling import misspelt
 
 Shape = Literal["jsonl", "spread", "csv", "none"]
@@ -32,20 +34,18 @@ MET_BYTES, MET_CHARACTERS = 200, 80
 _JSON_START = re.compile(rb"\s*(?:[{\[#]|//|/\*)")
 
 
-_QUOTED_KEYS = tuple(
-    (b'"%s"' % key, b"'%s'" % key) for key in (b"messages", b"model_outputs", b"conversation")
-)
+_QUOTED_KEYS = tuple((f'"{key}"'.encode(), f"'{key}'".encode()) for key in FORMAT_KEYS)
 
 
 class _Keys(Struct):
-    """Of a row only which of the telling keys it has."""
+    """Of a row only which of the format keys it has."""
 
     messages: Raw | UnsetType = UNSET
     model_outputs: Raw | UnsetType = UNSET
     conversation: Raw | UnsetType = UNSET
 
     @property
-    def telling(self) -> Telling:
+    def found(self) -> FormatKeys:
         return self.messages is not UNSET, self.model_outputs is not UNSET, self.conversation is not UNSET
 
 
@@ -53,30 +53,28 @@ _decode_keys = msgspec.json.Decoder(_Keys).decode
 _decode_names = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
-@dataclass(slots=True)
-class Votes:
-    """How many rows have which of the telling keys."""
+class Votes(Counter[FormatKeys]):
+    """How many rows have which of the format keys."""
 
-    objects: int = 0
-    messages: int = 0
-    with_outputs: int = 0
-    conversation: int = 0
-    outputs_only: int = 0
-
-    def add(self, messages: bool, outputs: bool, conversation: bool, rows: int = 1) -> None:
-        self.objects += rows
-        self.messages += rows * messages
-        self.with_outputs += rows * (messages and outputs)
-        self.conversation += rows * conversation
-        self.outputs_only += rows * (outputs and not messages and not conversation)
+    @property
+    def figures(self) -> dict[str, Param]:
+        """Rows in all and with each key; those with `model_outputs` only if they have messages too."""
+        found = dict.fromkeys(("rows", "messages", "model_outputs", "conversation"), 0)
+        for (messages, outputs, conversation), rows in self.items():
+            found["rows"] += rows
+            found["messages"] += rows * messages
+            found["model_outputs"] += rows * (messages and outputs)
+            found["conversation"] += rows * conversation
+        return {**found}
 
     def format(self) -> Format | None:
         """The more frequent family; within `messages`, judge_only if at least half have answers."""
-        if not (self.messages or self.conversation):
-            return "judge_only" if self.outputs_only else None
-        if self.conversation > self.messages:
+        _, messages, with_outputs, conversation = map(int, self.figures.values())
+        if not (messages or conversation):
+            return "judge_only" if self[False, True, False] else None
+        if conversation > messages:
             return "legacy_jsonl"
-        return "judge_only" if 2 * self.with_outputs >= self.messages else "infer_and_judge"
+        return "judge_only" if 2 * with_outputs >= messages else "infer_and_judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +117,6 @@ class Detector:
     def fresh(self) -> Splitter:
         """One that has seen nothing yet."""
         return Splitter(keep=False, unended_comment=self.splitter.unended_comment)
-
-    def vote(self, rows: Mapping[Telling, int]) -> None:
-        """So many rows with these keys."""
-        for telling, number in rows.items():
-            self.rows += number
-            self.votes.add(*telling, rows=number)
 
 
 def guess_from_beginning(upload: Upload, forced: Format | None = None) -> Detection | None:
@@ -216,11 +208,11 @@ def observe(number: int, line: bytes, detector: Detector) -> None:
         detector.first_number, detector.first = number, line
     try:
         keys = _decode_keys(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNDECODED:
         _observe_other(number, line, detector)
         return
     detector.rows += 1
-    detector.votes.add(*keys.telling)
+    detector.votes[keys.found] += 1
     if detector.splitter.active:
         _feed(number, line, detector)
 
@@ -229,9 +221,10 @@ def _observe_other(number: int, line: bytes, detector: Detector) -> None:
     if not line.strip():
         return
     detector.rows += 1
-    detector.bracketed = detector.bracketed or (line.lstrip()[:1] in (b"{", b"[") and not _is_json(line))
+    detector.bracketed = detector.bracketed or (line.lstrip()[:1] in (b"{", b"[") and not is_json(line))
     if line.lstrip().startswith(b"{"):
-        detector.guesses.add(*(any(name in line for name in quoted) for quoted in _QUOTED_KEYS))
+        messages, outputs, conversation = (any(name in line for name in quoted) for quoted in _QUOTED_KEYS)
+        detector.guesses[messages, outputs, conversation] += 1
     _feed(number, line, detector)
 
 
@@ -243,7 +236,10 @@ def _feed(number: int, line: bytes, detector: Detector) -> None:
         try:
             pieces = splitter.feed(number, text)
         except NotSpread:
-            _note_failure(detector)
+            if (
+                not detector.failed
+            ):  # what fails first decides whether the file began with a value over several lines
+                detector.failed, detector.begun = True, _goes_on(splitter)
             continue
         ended_below = any(piece.lines > 1 for piece in pieces) or (splitter.spans_lines and not splitter.open)
         detector.spread = ended_below or (splitter.arrays > 0 and splitter.spans_lines and bool(pieces))
@@ -251,12 +247,6 @@ def _feed(number: int, line: bytes, detector: Detector) -> None:
             detector.splitter = detector.fresh()
         return
     detector.splitter = detector.fresh()
-
-
-def _note_failure(detector: Detector) -> None:
-    """What fails first tells whether the file began with a value over several lines, which is broken there."""
-    if not detector.failed:
-        detector.failed, detector.begun = True, _goes_on(detector.splitter)
 
 
 def _goes_on(splitter: Splitter) -> bool:
@@ -281,13 +271,15 @@ def _concluded(
         return Detection("spread", forced, "spread", {}, encoding, (*found, problem))
     votes = detector.votes if detector.votes.format() else detector.guesses
     detected = votes.format()
-    if forced is None and detected is None and (detector.votes.objects or not _looks_like_json(detector)):
-        shape: Shape = "jsonl" if detector.votes.objects else "none"
+    if forced is None and detected is None and (detector.votes or not detector.bracketed):
+        shape: Shape = "jsonl" if detector.votes else "none"
         problem = finding("file.unknown_format", met=_beginning(detector.first), **_key_meant(detector.first))
         found += detector.stopped if shape == "none" else ()
         return Detection(shape, None, "unknown", {}, encoding, (*found, problem), detector.rows, silent=True)
-    why, params = _reason(votes, detected) if forced is None else ("forced", {})
-    return Detection("jsonl", forced or detected, why, params, encoding, found)
+    if forced:
+        return Detection("jsonl", forced, "forced", {}, encoding, found)
+    why = f"keys.{detected}" if detected else "unknown"
+    return Detection("jsonl", detected, why, votes.figures, encoding, found)
 
 
 def _key_meant(line: bytes) -> dict[str, Any]:
@@ -295,7 +287,7 @@ def _key_meant(line: bytes) -> dict[str, Any]:
     try:
         names: Iterable[str] = _decode_names(line)
         wanted: tuple[str, ...] = ("messages", "conversation")
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNDECODED:
         names, wanted = header_of(line.decode("utf-8", "replace")), ("prompt", "response")
     near = ((misspelt(names, meant), meant) for meant in wanted)
     return next(({"near": name, "meant": meant} for name, meant in near if name), {})
@@ -315,35 +307,3 @@ def _is_one_array(detector: Detector) -> bool:
     except NotSpread:
         return False
     return splitter.arrays == 1 and not splitter.open
-
-
-def _looks_like_json(detector: Detector) -> bool:
-    """Some broken line begins like an object or a list: faults are reported line by line."""
-    return detector.bracketed
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        msgspec.json.decode(line, type=Raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
-
-
-def _reason(votes: Votes, detected: Format | None) -> tuple[str, dict[str, Param]]:
-    params: dict[str, Param] = {
-        "rows": votes.objects,
-        "messages": votes.messages,
-        "model_outputs": votes.with_outputs,
-        "conversation": votes.conversation,
-    }
-    return (f"keys.{detected}" if detected else "unknown"), params
-
-
-def vote_on(text: str, votes: Votes) -> None:
-    """Counts one row's telling keys, if it is an object."""
-    try:
-        keys = _decode_keys(text)
-    except (msgspec.MsgspecError, RecursionError):
-        return
-    votes.add(*keys.telling)

@@ -1,4 +1,4 @@
-"""Telling files that are no text at all by their first and last bytes."""
+"""Recognises files that are not text by their first and last bytes."""
 
 import codecs
 import re

@@ -1,4 +1,4 @@
-"""What validation can say: the codes, the findings, and the log that counts them all and keeps some."""
+"""Validation findings: the codes, one finding, and the log that counts all and keeps some."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ Param = str | int
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FindingKind:
     """One line of the table of findings; `repair` repairs all of its findings, each of `some` a part of them."""
 
     severity: Severity
@@ -24,21 +24,21 @@ class Kind:
         return (self.repair, *self.some) if self.repair else self.some
 
 
-_ERROR = Kind("error")
-_WARNING = Kind("warning")
+_ERROR = FindingKind("error")
+_WARNING = FindingKind("warning")
 
-CODES: dict[str, Kind] = {
+CODES: dict[str, FindingKind] = {
     "file.empty": _ERROR,
     "file.encoding": _ERROR,
     "file.other_kind": _ERROR,
     "file.too_large": _ERROR,
     "file.too_many_rows": _ERROR,
-    "file.converted": Kind("warning", "to_utf8"),
-    "file.not_jsonl": Kind("error", "to_jsonl"),
+    "file.converted": FindingKind("warning", "to_utf8"),
+    "file.not_jsonl": FindingKind("error", "to_jsonl"),
     "file.unknown_format": _ERROR,
     "file.mixed_formats": _ERROR,
     "row.too_large": _ERROR,
-    "json.invalid": Kind("error", some=("strip_comments", "strip_trailing_commas", "python_literal")),
+    "json.invalid": FindingKind("error", some=("strip_comments", "strip_trailing_commas", "python_literal")),
     "json.not_object": _ERROR,
     "json.duplicate_key": _ERROR,
     "json.lone_surrogate": _ERROR,
@@ -48,7 +48,7 @@ CODES: dict[str, Kind] = {
     "messages.empty": _ERROR,
     "message.not_object": _ERROR,
     "role.missing": _ERROR,
-    "role.unknown": Kind("error", some=("fix_role",)),
+    "role.unknown": FindingKind("error", some=("fix_role",)),
     "content.missing": _ERROR,
     "content.not_text": _ERROR,
     "content.blank": _WARNING,
@@ -62,7 +62,7 @@ CODES: dict[str, Kind] = {
     "model_name.missing": _ERROR,
     "model_name.not_text": _ERROR,
     "model_name.blank": _ERROR,
-    "model_name.twice_in_row": Kind("error", some=("merge_models",)),
+    "model_name.twice_in_row": FindingKind("error", some=("merge_models",)),
     "responses.missing": _ERROR,
     "responses.not_list": _ERROR,
     "responses.empty": _ERROR,
@@ -85,7 +85,7 @@ CODES: dict[str, Kind] = {
     "csv.columns": _ERROR,
     "csv.quote": _ERROR,
     "csv.extra_column": _WARNING,
-    "model_name.alike": Kind("warning", "unify_model_names"),
+    "model_name.alike": FindingKind("warning", "unify_model_names"),
     "model.coverage": _WARNING,
     "model.uneven_n": _WARNING,
     "ref_answer.some_missing": _WARNING,

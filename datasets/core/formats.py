@@ -1,14 +1,15 @@
-"""The four upload formats and the keys that tell them apart."""
+"""The four upload formats and the keys that distinguish them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Literal
 
 Format = Literal["infer_and_judge", "judge_only", "legacy_jsonl", "legacy_csv"]
 
-Telling = tuple[bool, bool, bool]
-"""Which of the keys that tell formats apart a row has: messages, model_outputs, conversation."""
+FormatKeys = tuple[bool, bool, bool]
+"""Which of the keys that distinguish formats a row has: messages, model_outputs, conversation."""
 
+FORMAT_KEYS = ("messages", "model_outputs", "conversation")
 FORMATS: tuple[Format, ...] = ("infer_and_judge", "judge_only", "legacy_jsonl", "legacy_csv")
 LEGACY: tuple[Format, ...] = ("legacy_jsonl", "legacy_csv")
 ROLES = ("system", "user", "assistant", "tool")
@@ -16,11 +17,15 @@ COMPUTED = ("question", "gt", "history")
 LEGACY_COLUMNS = ("prompt", "response", "system")
 
 
+def format_keys(row: Container[str]) -> FormatKeys:
+    """Which of the format keys a row has."""
+    return "messages" in row, "model_outputs" in row, "conversation" in row
+
+
 def structural_keys(fmt: Format | None) -> frozenset[str]:
     """The top-level keys that are no fields of the row."""
-    keys = {"messages", "model_outputs", "conversation"}
     legacy: dict[Format | None, Iterable[str]] = {"legacy_jsonl": ("system",), "legacy_csv": LEGACY_COLUMNS}
-    return frozenset(keys.union(legacy.get(fmt, ())))
+    return frozenset({*FORMAT_KEYS}.union(legacy.get(fmt, ())))
 
 
 _SEPARATORS = re.compile(r"[\s\-_.]+")

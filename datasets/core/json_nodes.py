@@ -15,17 +15,11 @@ Steps = tuple[str | int, ...]
 scanstring: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 
 BLANK = re.compile(r"[ \t\r\n]*+")
-# A scalar, or brackets with nothing but scalars in them: most values end after one match.
 _QUOTED = r'"(?:[^"\\]++|\\.)*+"'
-_LIST = rf"[\[{{](?:[^\"\[\]{{}}]++|{_QUOTED})*+[\]}}]"
-for _ in range(3):
-    _LIST = rf"[\[{{](?:[^\"\[\]{{}}]++|{_QUOTED}|{_LIST})*+[\]}}]"
-_FLAT = rf"(?:[-+.\w]++|{_QUOTED}|{_LIST})"
-_GAP = r"[ \t\r\n]*+"
-_ITEM = re.compile(rf"({_FLAT}){_GAP},?{_GAP}", re.DOTALL)
-_MEMBER = re.compile(rf"({_QUOTED}){_GAP}:{_GAP}(?:({_FLAT}){_GAP},?{_GAP})?", re.DOTALL)
-_TO_BRACKET = re.compile(rf"(?:[^\"\[\]{{}}]++|{_QUOTED})*+", re.DOTALL)
-_SEPARATOR = re.compile(rf"{_GAP},?{_GAP}")
+_FLAT = re.compile(rf"[-+.\w]++|{_QUOTED}", re.DOTALL)
+_TO_BRACKET = re.compile(rf"(?:[^\"\[\]{{}}]++|{_QUOTED})*+[\[\]{{}}]", re.DOTALL)
+_KEY = re.compile(rf"({_QUOTED})[ \t\r\n]*+:[ \t\r\n]*+", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t\r\n]*+,?[ \t\r\n]*+")
 _TYPES: dict[str, JsonType] = {
     '"': "string",
     "{": "object",
@@ -39,27 +33,27 @@ REMEMBERED = 50_000
 
 
 class Node:
-    """A value with its place: `text[start:end]`. `sound`: it is known that no key or text in it has a flaw."""
+    """A value with its place: `text[start:end]`; where it ends is looked up when it is needed."""
 
-    __slots__ = ("_items", "_pairs", "end", "sound", "start", "text", "type")
+    __slots__ = ("_end", "_items", "_pairs", "start", "text", "type")
 
-    def __init__(self, text: str, start: int, end: int) -> None:
+    def __init__(self, text: str, start: int, end: int | None = None) -> None:
         self.text = text
         self.start = start
-        self.end = end
+        self._end = end
         self.type: JsonType = _TYPES.get(text[start], "number")
-        self.sound = False
         self._items: list[Node] | None = None
         self._pairs: list[tuple[Node, Node]] | None = None
 
     @property
-    def column(self) -> int:
-        return self.start + 1
+    def end(self) -> int:
+        if self._end is None:
+            self._end = _end(self.text, self.start)
+        return self._end
 
     @property
-    def source(self) -> str:
-        """The value as it is written."""
-        return self.text[self.start : self.end]
+    def column(self) -> int:
+        return self.start + 1
 
     def items(self) -> "Iterable[Node]":
         """The items of an array, one after the other; nothing for anything else."""
@@ -72,16 +66,11 @@ class Node:
     def _read_items(self) -> "Iterator[Node]":
         if self.type != "array":
             return
-        text, at, last = self.text, _after(BLANK, self.text, self.start + 1), self.end - 1
-        while at < last:
-            flat = _ITEM.match(text, at)
-            if flat:
-                yield Node(text, at, flat.end(1))
-                at = flat.end()
-            else:
-                end = _end(text, at)
-                yield Node(text, at, end)
-                at = _after(_SEPARATOR, text, end)
+        text, at = self.text, _after(BLANK, self.text, self.start + 1)
+        while text[at] != "]":
+            item = Node(text, at)
+            yield item
+            at = _after(_SEPARATOR, text, item.end)
 
     def members(self) -> "Iterable[tuple[Node, Node]]":
         """Keys and values of an object, in their order; nothing for anything else."""
@@ -94,18 +83,13 @@ class Node:
     def _read_members(self) -> "Iterator[tuple[Node, Node]]":
         if self.type != "object":
             return
-        text, at, last = self.text, _after(BLANK, self.text, self.start + 1), self.end - 1
-        while at < last:
-            found = _MEMBER.match(text, at)
-            assert found  # the text is known to be JSON
-            key = Node(text, at, found.end(1))
-            if found.end(2) > 0:
-                yield key, Node(text, found.start(2), found.end(2))
-                at = found.end()
-            else:
-                end = _end(text, found.end())
-                yield key, Node(text, found.end(), end)
-                at = _after(_SEPARATOR, text, end)
+        text, at = self.text, _after(BLANK, self.text, self.start + 1)
+        while text[at] != "}":
+            key = _KEY.match(text, at)
+            assert key  # the text is JSON
+            value = Node(text, key.end())
+            yield Node(text, at, key.end(1)), value
+            at = _after(_SEPARATOR, text, value.end)
 
     def member(self, name: str) -> "Node | None":
         """The value under `name`, the last one if it is there twice; None if this is no object or has none."""
@@ -114,6 +98,10 @@ class Node:
             if key.value == name:
                 found = value
         return found
+
+    def first_member(self, name: str) -> "Node":
+        """The value under a `name` that is there once; what stands behind it is not read."""
+        return next(value for key, value in self._read_members() if key.value == name)
 
     @property
     def value(self) -> Any:
@@ -126,7 +114,7 @@ class Node:
         """The value as Python's json would give it."""
         if self.type == "string":
             return scanstring(self.text, self.start + 1, True)[0]
-        return json.loads(self.source)
+        return json.loads(self.text[self.start : self.end])
 
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -136,20 +124,27 @@ def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _end(text: str, start: int) -> int:
-    """Where the object or array that starts at `start` ends."""
-    depth, at = 1, start + 1
-    while depth:
-        at = _after(_TO_BRACKET, text, at)
-        depth += 1 if text[at] in "{[" else -1
-        at += 1
-    return at
+    """Where the value that starts at `start` ends."""
+    flat = _FLAT.match(text, start)
+    if flat:
+        return flat.end()
+    depth = 0
+    for found in _TO_BRACKET.finditer(text, start):
+        depth += 1 if text[found.end() - 1] in "{[" else -1
+        if not depth:
+            return found.end()
+    raise ValueError("brackets that do not match")
 
 
 class Places:
-    """Finds nodes by the steps that lead to them; fast as long as they are looked up in the order of the text."""
+    """Finds nodes by the steps that lead to them; fast as long as they are looked up in the order of the text.
 
-    def __init__(self, root: Node) -> None:
+    `sound`: no key is there twice.
+    """
+
+    def __init__(self, root: Node, *, sound: bool = False) -> None:
         self._root = root
+        self._sound = sound
         self._reading: dict[Steps, tuple[Iterator[Node], int, Node]] = {}
 
     def node(self, steps: Steps) -> Node:
@@ -159,7 +154,8 @@ class Places:
         *_, last = steps
         above = steps[:-1]
         if isinstance(last, str):
-            found = self.node(above).member(last)
+            holder = self.node(above)
+            found = holder.first_member(last) if self._sound else holder.member(last)
             assert found
             return found
         reading = self._reading.get(above)

@@ -1,20 +1,68 @@
 """The lines of an upload of JSON: each a row that is examined, or together objects that are only described."""
 
-from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 from datasets.core.csv_reader import broken_byte
 from datasets.core.decode import Block, Unreadable
-from datasets.core.detect import Detector, Votes, observe, vote_on
-from datasets.core.findings import Finding, finding
-from datasets.core.formats import Telling
-from datasets.core.limits import holds_more_values
-from datasets.core.pretty_json import Broken, Objects, Passed, Piece
-from datasets.core.read_state import ReadState
-from datasets.core.row_decoder import decoded, explain, not_utf8
+from datasets.core.detect import Detection, Detector, Votes, observe
+from datasets.core.findings import Finding, FindingLog, finding
+from datasets.core.formats import FORMAT_KEYS, format_keys
+from datasets.core.limits import Limits, holds_more_values
+from datasets.core.pretty_json import Broken, Objects, Passed, PrintedValue
+from datasets.core.row_decoder import decoded, explain, not_utf8, too_large, too_many_values
 from datasets.core.rows import NewRow, Part, RawRow, cut
-from datasets.core.rules import RowFindings, check_row
+from datasets.core.rules import RowFindings, check_row, placed
+from datasets.core.stats import Stats
+
+
+class ReadState:
+    """What is known of an upload while it is read; `valid` holds 1 or 0 for each row, in the order of the file."""
+
+    def __init__(self, detection: Detection, limits: Limits, kept_per_code: int) -> None:
+        self.detection = detection
+        self.limits = limits
+        self._kept_per_code = kept_per_code
+        self.begin()
+
+    def begin(self) -> None:
+        """From the first row, also once more."""
+        self.format = self.detection.format
+        self.log = FindingLog(self._kept_per_code)
+        self.stats = Stats()
+        self.valid = bytearray()
+        self.valid_rows = 0
+        self.stopped_by = ""
+        self.log.add_all(self.detection.findings)
+
+    @property
+    def rows(self) -> int:
+        return len(self.valid) or self.detection.rows
+
+    def count(self, valid: bool) -> bool:
+        """One more row, and whether it can be used; raises Unreadable if that is one too many."""
+        if len(self.valid) >= self.limits.rows:
+            raise Unreadable(finding("file.too_many_rows", limit=self.limits.rows))
+        usable = valid and self.format is not None
+        self.valid.append(usable)
+        self.valid_rows += usable
+        return usable
+
+    def note(self, line: int, source: bytes, found: RowFindings, *, sound: bool) -> None:
+        """Counts what was found in a row; what is kept is placed in its text."""
+        if self.detection.silent:
+            return
+        for code, number in found.counts.items():
+            self.log.count(code, number, line)
+        wanted = [one for one in found.found if self.log.is_kept(one)]
+        text = source.decode("utf-8", "replace") if wanted else ""
+        for one in placed(wanted, line, text, sound=sound):
+            self.log.keep(one)
+
+    def note_all(self, found: Iterable[Finding]) -> None:
+        """The same of findings that have their line."""
+        if not self.detection.silent:
+            self.log.add_all(found)
 
 
 class Surprise(Exception):
@@ -31,7 +79,7 @@ class JsonlReader:
         self._state = state
         self._watch = watch
         self._keep = keep
-        self._votes = Counter[Telling]()
+        self._votes = Votes()
         # Reused while it is empty: nearly all rows have no findings, and a new one for each would cost a tenth.
         self._nothing = RowFindings(state.log.full)
 
@@ -50,39 +98,23 @@ class JsonlReader:
         except Unreadable as trouble:
             stopped = trouble.found
         if self._watch:
-            self._watch.vote(self._votes)
+            self._watch.rows += self._votes.total()
+            self._watch.votes.update(self._votes)
         yield kept, 0
         return stopped
 
     def _rows(self, block: Block) -> Iterator[NewRow]:
         if block.text.isspace() and not block.oversized:
             return
-        crowded = self._crowded_lines(block)
-        lines = ((*numbered, None) for numbered in enumerate(block.lines, block.first))
-        for number, line, row in lines if crowded or block.oversized else decoded(block):
+        for number, line, row in decoded(block, self._state.limits.row_values):
             if row is not None:
                 valid = self._json_row(number, line, row)
+                if self._keep:
+                    yield NewRow(number, True, *cut(line)) if valid else NewRow(number, False, line)
             elif line.strip() or number in block.oversized:
-                valid = self._other_line(
-                    number, line, oversized=number in block.oversized, crowded=number in crowded
-                )
-            else:
-                continue
-            if self._keep:
-                yield self._kept(number, valid, line, row)
-
-    def _crowded_lines(self, block: Block) -> frozenset[int]:
-        """The numbers of lines that hold more values than a row may."""
-        most = self._state.limits.row_values
-        if len(block.text) < most:
-            return frozenset()
-        lines = enumerate(block.lines, block.first)
-        return frozenset(number for number, line in lines if holds_more_values(line, most))
-
-    def _kept(self, number: int, valid: bool, line: bytes, row: dict[str, Any] | None) -> NewRow:
-        if valid and self._state.format == "judge_only":
-            return NewRow(number, True, *cut(line, list(row or ())))
-        return NewRow(number, True, line.strip()) if valid else RawRow(number, False, line, line).kept
+                valid = self._other_line(number, line, oversized=number in block.oversized)
+                if self._keep:
+                    yield RawRow(number, valid, line, line).kept
 
     def _json_row(self, number: int, line: bytes, row: dict[str, Any]) -> bool:
         """A row that is JSON without a flaw. While a value may be open over lines, it matters to that question."""
@@ -91,13 +123,13 @@ class JsonlReader:
         if state.format:
             check_row(row, state.format, found)
         valid = state.count(not found.counts or found.valid)
-        shape = state.stats.add(number, row)
+        state.stats.add(number, row)
         if self._watch and self._watch.splitter.active:
             self._observe(number, line)
         else:
-            self._votes[shape.telling] += 1
+            self._votes[format_keys(row)] += 1
         if found.counts:
-            state.note(number, line, found)
+            state.note(number, line, found, sound=True)
             self._nothing = RowFindings(state.log.full)
         return valid
 
@@ -107,7 +139,7 @@ class JsonlReader:
             if self._watch.spread:
                 raise Surprise
 
-    def _other_line(self, number: int, line: bytes, *, oversized: bool, crowded: bool) -> bool:
+    def _other_line(self, number: int, line: bytes, *, oversized: bool) -> bool:
         """A line that is no row, or one with a flaw."""
         state = self._state
         broken = None if oversized else broken_byte(line)
@@ -116,9 +148,9 @@ class JsonlReader:
         self._observe(number, line)
         found, row = RowFindings(), None
         if oversized:
-            found.put(state.too_large(number))
-        elif crowded:
-            found.put(state.too_many_values(number))
+            found.put(too_large(number, state.limits))
+        elif holds_more_values(line, state.limits.row_values):
+            found.put(too_many_values(number, state.limits))
         elif broken:
             found.put(not_utf8(number, broken))
         else:
@@ -126,7 +158,7 @@ class JsonlReader:
         valid = state.count(found.valid)
         if row is not None:
             state.stats.add(number, row)
-        state.note(number, line, found)
+        state.note(number, line, found, sound=False)
         return valid
 
 
@@ -143,7 +175,7 @@ def describe_pretty(blocks: Iterator[Block], state: ReadState, unended_comment: 
             for found in objects.feed(number, line):
                 _describe(found, votes, state)
             if objects.too_large:
-                raise Unreadable(state.too_large(objects.start))
+                raise Unreadable(too_large(objects.start, state.limits))
         for found in objects.end(*last):
             _describe(found, votes, state)
     finally:
@@ -166,15 +198,15 @@ def _lines(blocks: Iterator[Block], state: ReadState) -> Iterator[tuple[int, str
         yield held
 
 
-def _describe(found: Piece | Broken | Passed, votes: Votes, state: ReadState) -> None:
+def _describe(found: PrintedValue | Broken | Passed, votes: Votes, state: ReadState) -> None:
     if isinstance(found, Broken):
         _describe_broken(found, votes, state)
-    elif isinstance(found, Piece):
+    elif isinstance(found, PrintedValue):
         _describe_whole(found, votes, state)
 
 
 def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
-    """The object that breaks off is one more; what was read of it tells the format where nothing else does."""
+    """The object that breaks off is one more; what was read of it decides the format where no whole object does."""
     params: dict[str, Any] = {"reason": "spread", "met": broken.met, "wanted": broken.wanted}
     if broken.met == "/*":
         params |= {"reason": "unended_comment", "wanted": "*/"}
@@ -184,17 +216,16 @@ def _describe_broken(broken: Broken, votes: Votes, state: ReadState) -> None:
     if broken.begun:
         state.count(valid=False)
         if votes.format() is None:
-            text = broken.begun
-            votes.add('"messages"' in text, '"model_outputs"' in text, '"conversation"' in text)
+            messages, outputs, conversation = (f'"{key}"' in broken.begun for key in FORMAT_KEYS)
+            votes[messages, outputs, conversation] += 1
 
 
-def _describe_whole(piece: Piece, votes: Votes, state: ReadState) -> None:
-    if holds_more_values(piece.text.encode("utf-8", "surrogatepass"), state.limits.row_values):
-        state.count(valid=False)
-        state.log.add(state.too_many_values(piece.line))
-        return
+def _describe_whole(piece: PrintedValue, votes: Votes, state: ReadState) -> None:
     state.count(valid=False)
-    vote_on(piece.text, votes)
+    if holds_more_values(piece.text.encode("utf-8", "surrogatepass"), state.limits.row_values):
+        state.log.add(too_many_values(piece.line, state.limits))
+        return
     row = explain(piece.text, None)[1]
     if row is not None:
+        votes[format_keys(row)] += 1
         state.stats.add(piece.line, row)

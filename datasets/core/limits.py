@@ -5,14 +5,12 @@ A row of very many values would take many times its bytes of memory.
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 MEBIBYTE = 1024 * 1024
 
 _BESIDE = rb'(?:[^",\[{]++|"(?:[^"\\]++|\\.)*+"|[\[{]\s*+[\]}])*+'
-_MARK = rb"(?:" + _BESIDE + rb"[,\[{])"  # one for each value but the outermost
-_AT_ONCE = 1_000
-_MARKS = re.compile(_MARK + b"{%d}+" % _AT_ONCE, re.DOTALL)
-_NEXT = re.compile(_MARK, re.DOTALL)
+_MARK = re.compile(_BESIDE + rb"[,\[{]", re.DOTALL)  # one for each value but the outermost
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +32,5 @@ def holds_more_values(text: bytes, most: int) -> bool:
     """
     if len(text) < 2 * most - 1 or text.count(b",") + text.count(b"[") + text.count(b"{") < most:
         return False
-    marks, at = 0, 0
-    while marks <= most - _AT_ONCE and (found := _MARKS.match(text, at)):
-        marks, at = marks + _AT_ONCE, found.end()
-    while marks < most and (found := _NEXT.match(text, at)):
-        marks, at = marks + 1, found.end()
-    return marks >= most
+    marks = iter(_MARK.scanner(text).match, None)  # type: ignore[attr-defined]  # each where the one before ended
+    return any(True for _ in islice(marks, most - 1, None))

@@ -30,7 +30,7 @@ class Digests:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedRow:
     """A row that is not the same in both; the line is None on the side where it is missing."""
 
     kind: Kind
@@ -151,7 +151,7 @@ class Matcher:
         """How many rows are the same in both."""
         return int(self._db.execute("SELECT count(*) FROM pair WHERE same").fetchone()[0])
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[ChangedRow]:
         """The rest, in the order of lines."""
         for kind, old_line, new_line, _place in self._db.execute(_CHANGES):
-            yield Change(kind, old_line, new_line)
+            yield ChangedRow(kind, old_line, new_line)

@@ -17,7 +17,7 @@ from datasets.core.findings import Finding, Param, finding
 from datasets.core.formats import Format
 
 Family = Literal["messages", "conversation", "json", "csv", "empty"]
-"""JSONL by its telling key, `json` where the first lines have none of them."""
+"""JSONL by its format key, `json` where the first lines have none of them."""
 
 Reason = Literal["format", "family", "columns", "quote", "unreadable", "too_large"]
 
@@ -36,7 +36,7 @@ class Misfit(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PartSource:
     """One part, and the name that people know it by."""
 
     name: str
@@ -66,7 +66,7 @@ class Placed:
 class Joining:
     """Parts that fit together. Iterating yields their bytes; `placed` is complete afterwards."""
 
-    sources: Sequence[Source]
+    sources: Sequence[PartSource]
     heads: Sequence[PartHead]
     most: int
     placed: list[Placed] = field(default_factory=list)
@@ -78,23 +78,23 @@ class Joining:
     def __iter__(self) -> Iterator[bytes]:
         """Each part ends with a line end. Raises Misfit."""
         self.placed.clear()
-        line, room, header_seen = 1, self.most, False
+        line, left, header_seen = 1, self.most, False
         for source, head in zip(self.sources, self.heads, strict=True):
             skip = head.header if header_seen else 0
             header_seen = header_seen or head.family == "csv"
             self.placed.append(Placed(line, skip, head.encoding))
             for chunk in _ended(_without_lines(_chunks(source, head), skip)):
                 line += chunk.count(b"\n")
-                room -= len(chunk)
-                if room < 0:
+                left -= len(chunk)
+                if left < 0:
                     raise Misfit(source.name, "too_large", params={"limit": self.most})
                 yield chunk
 
 
-def fit_together(sources: Sequence[Source], most: int, forced: Format | None = None) -> Joining:
+def fit_together(sources: Sequence[PartSource], most: int, forced: Format | None = None) -> Joining:
     """The parts, ready to be joined into at most `most` bytes. Raises Misfit and names the first that does not fit."""
     heads: list[PartHead] = []
-    first: tuple[Source, PartHead] | None = None
+    first: tuple[PartSource, PartHead] | None = None
     for source in sources:
         head = _read_head(source, forced)
         heads.append(head)
@@ -111,8 +111,8 @@ def fit_together(sources: Sequence[Source], most: int, forced: Format | None = N
 
 
 def _checked(
-    source: Source, head: PartHead, first: tuple[Source, PartHead] | None
-) -> tuple[Source, PartHead]:
+    source: PartSource, head: PartHead, first: tuple[PartSource, PartHead] | None
+) -> tuple[PartSource, PartHead]:
     """The part with its head, if it fits the first."""
     if first is None:
         return source, head
@@ -132,7 +132,7 @@ def _checked(
     return source, head
 
 
-def _read_head(source: Source, forced: Format | None) -> PartHead:
+def _read_head(source: PartSource, forced: Format | None) -> PartHead:
     kind = source.upload.other_kind()
     if kind:
         raise Misfit(source.name, "unreadable", finding("file.other_kind", kind=kind))
@@ -143,7 +143,7 @@ def _read_head(source: Source, forced: Format | None) -> PartHead:
         raise Misfit(source.name, "unreadable", trouble.found) from None
 
 
-def _look(source: Source, encoding: Encoding, forced: Format | None) -> PartHead:
+def _look(source: PartSource, encoding: Encoding, forced: Format | None) -> PartHead:
     given = blocks(utf8_chunks(source.upload, encoding), source.upload.limits.row_bytes)
     for block in given:
         first = next((line for line in block.lines if line.strip()), None)
@@ -165,7 +165,7 @@ def _numbered(given: Iterator[Block]) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _family(lines: Sequence[bytes]) -> Family:
-    """By the first line that has a telling key."""
+    """By the first line that has a format key."""
     for line in lines:
         try:
             row = json.loads(line)
@@ -179,7 +179,7 @@ def _family(lines: Sequence[bytes]) -> Family:
     return "json"
 
 
-def _check_quotes(source: Source, head: PartHead) -> None:
+def _check_quotes(source: PartSource, head: PartHead) -> None:
     """A quote that is open at the end of a part would take in the rows of the next one."""
     opened = 0
     given = blocks(utf8_chunks(source.upload, head.encoding), source.upload.limits.row_bytes)
@@ -195,7 +195,7 @@ def _check_quotes(source: Source, head: PartHead) -> None:
         raise Misfit(source.name, "quote", params={"line": opened})
 
 
-def _chunks(source: Source, head: PartHead) -> Iterator[bytes]:
+def _chunks(source: PartSource, head: PartHead) -> Iterator[bytes]:
     try:
         yield from utf8_chunks(source.upload, head.encoding)
     except Unreadable as trouble:

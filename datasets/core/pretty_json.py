@@ -32,7 +32,7 @@ _BEGINS = re.compile(r"[ \t]*+(?:[}\],][ \t]*+)*+(?=\{)")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PrintedValue:
     """One value of the stream, printed on one line: where it starts, how many lines it covers, where it ends."""
 
     line: int
@@ -103,7 +103,9 @@ class Splitter:
     def active(self) -> bool:
         return bool(self.open)
 
-    def feed(self, number: int, line: str, pieces: list[Piece] | None = None, at: int = 0) -> list[Piece]:
+    def feed(
+        self, number: int, line: str, pieces: list[PrintedValue] | None = None, at: int = 0
+    ) -> list[PrintedValue]:
         """The values that end on this line, from `at` on; raises NotSpread, and has put those before into `pieces`."""
         pieces = [] if pieces is None else pieces
         position = self._comment_end(line) if at == 0 else at
@@ -132,7 +134,7 @@ class Splitter:
         self.in_comment = end < 2
         return len(line) if end < 2 else end
 
-    def _take(self, kind: str, text: str, number: int, column: int, pieces: list[Piece]) -> None:
+    def _take(self, kind: str, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
         if not self.open:
             self.first_line = number
         if number != self.first_line:
@@ -142,7 +144,7 @@ class Splitter:
         else:
             self._value(kind, text, number, column, pieces)
 
-    def _value(self, kind: str, text: str, number: int, column: int, pieces: list[Piece]) -> None:
+    def _value(self, kind: str, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
         is_key = self._wanted in ("key", "key_or_end")
         if self._wanted not in ("value", "value_or_end") and not (is_key and kind == "string"):
             raise NotSpread(number, column)
@@ -166,7 +168,7 @@ class Splitter:
         else:
             self._done(number, column + len(text) - 1, pieces)
 
-    def _mark(self, text: str, number: int, column: int, pieces: list[Piece]) -> None:
+    def _mark(self, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
         if text == ":" and self._wanted == "colon":
             self._wanted = "value"
             self._write(": ")
@@ -188,7 +190,7 @@ class Splitter:
             and self._wanted in ("separator", "key_or_end", "value_or_end")
         )
 
-    def _close(self, text: str, number: int, column: int, pieces: list[Piece]) -> None:
+    def _close(self, text: str, number: int, column: int, pieces: list[PrintedValue]) -> None:
         inside = self._level() > 0
         self.open.pop()
         if not inside:
@@ -199,12 +201,12 @@ class Splitter:
         self._write(text)
         self._done(number, column, pieces)
 
-    def _done(self, number: int, end: int, pieces: list[Piece]) -> None:
+    def _done(self, number: int, end: int, pieces: list[PrintedValue]) -> None:
         """A value has ended; at the top it is a piece."""
         self._wanted = "separator" if self.open else "value"
         if self._level() == 0:
             line, column = self.start
-            pieces.append(Piece(line, column, number - line + 1, end, self.begun))
+            pieces.append(PrintedValue(line, column, number - line + 1, end, self.begun))
             self._values += 1
             self._forget()
 
@@ -267,23 +269,20 @@ def with_unended_comment(attempt: Callable[[int | None], None]) -> None:
 class Objects:
     """Lines in, whole values and broken ones out. Every method may raise UnendedComment.
 
-    After a break the next object is the one that begins on a line at the same indentation, unless whole objects hold
-    such lines. An object that is not closed takes in the next one: the lines since then are held and read again when
-    that shows, and from there on such a line ends an object at once.
+    After a break, and where lines are indented also in the middle of an object, the next object is the one that begins
+    on a line at the same indentation, unless objects hold such lines.
     """
 
     def __init__(self, most: int, unended_comment: int | None = None) -> None:
         self.splitter = Splitter(unended_comment=unended_comment)
         self._most = most
         self._indent: str | None = None  # of the line on which the last object began
-        self._indented = False  # the lines of objects stand further in than their beginning
+        self._indented: int | None = (
+            None  # where the last object began whose lines stand further in than that
+        )
         self._ended = False  # some object
         self._nested = False  # whole objects hold lines on which the next one would begin
-        self._next: Broken | None = (
-            None  # the open object, if it ought to end where the next one seems to begin
-        )
-        self._held: list[tuple[int, str]] = []  # the lines since then
-        self._ends_at_next = False
+        self._holds = False  # the open object holds some
         self._lost = False
 
     @property
@@ -296,108 +295,87 @@ class Objects:
         """Is more remembered of a value that has not ended than may be?"""
         return self.splitter.size > self._most
 
-    def feed(self, number: int, line: str) -> Iterator[Piece | Broken | Passed]:
+    def feed(self, number: int, line: str) -> Iterator[PrintedValue | Broken | Passed]:
         """What ends or breaks off on this line, and what is skipped until the next object."""
-        begins, at = self._next_object(line), 0
-        if self._lost:
-            if begins is None or not self._told_by_indent:
-                yield Passed(line, ended=False)
-                return
-            yield Passed(line[:begins], ended=True)
-            self._begin_again()
-            at = begins
-        elif begins is not None and self.splitter.size and not self.splitter.in_comment:
-            if self._ends_at_next:
-                yield from self._end_before(number, line[:begins])
-                at = begins
-            elif self._next is None:
-                self._next = self._broken(number, begins + 1, "{", unended=True)
-        if self._next:
-            self._held.append((number, line))
-        yield from self._read(number, line, at)
-        if self.too_large and self._next and self._told_by_indent:
-            yield from self._read_held()
+        begins = self._next_object(line)
+        is_open = self.splitter.size > 0 and not self.splitter.in_comment
+        if (
+            begins is not None
+            and self._known_by_indent
+            and (self._lost or (is_open and self._indented == self.start))
+        ):
+            yield from self._end_before(number, line[:begins])
+            yield from self._read(number, line, begins)
+        elif self._lost:
+            yield Passed(line, ended=False)
+        else:
+            yield from self._read(number, line, 0, begins if is_open else None)
 
-    def end(self, number: int, line: str) -> Iterator[Piece | Broken | Passed]:
+    def end(self, number: int, line: str) -> Iterator[Broken]:
         """What is still open behind the last line."""
         if self._lost:
             return
         if self.splitter.in_comment:
             raise UnendedComment(self.splitter.comment_line)
-        if self.splitter.open and self._next and self._told_by_indent:
-            yield from self._read_held()
-            yield from self.end(number, line)
-        elif self.splitter.open:
+        if self.splitter.open:
             yield self._broken(number, len(line) + 1, "", unended=self.splitter.size > 0)
 
     @property
-    def _told_by_indent(self) -> bool:
+    def _known_by_indent(self) -> bool:
         """Is a line at the indentation of objects the beginning of one?"""
-        return not self._nested and (self._indented or self._ended or self._indent is None)
+        return not self._nested and (self._indented is not None or self._ended or self._indent is None)
 
     def _next_object(self, line: str) -> int | None:
         """Where an object begins on this line, if that is at the indentation of the one before."""
         found, begins = _INDENT.match(line), _BEGINS.match(line)
-        if found and self._indent is not None and self.splitter.size:
-            self._indented = self._indented or len(found[0]) > len(self._indent)
+        if found and self._indent is not None and self.splitter.size and len(found[0]) > len(self._indent):
+            self._indented = self.start
         at_indent = found is not None and self._indent in (None, found[0])
         return begins.end() if begins and at_indent else None
 
-    def _end_before(self, number: int, rest: str) -> Iterator[Piece | Broken | Passed]:
+    def _end_before(self, number: int, rest: str) -> Iterator[PrintedValue | Broken | Passed]:
         """The open object ends, or should, with the rest of it on the line on which the next one begins."""
-        yield from self._read(number, rest, 0)
-        if self.splitter.size and not self._lost:
-            yield self._broken(number, len(rest) + 1, "{", unended=True)
-            self._lost = True
+        if not self._lost:
+            yield from self._read(number, rest, 0)
+            if self.splitter.size and not self._lost:
+                yield self._broken(number, len(rest) + 1, "{", unended=True)
+                self._lost, rest = True, ""
         if self._lost:
-            yield Passed("", ended=True)
+            yield Passed(rest, ended=True)
             self._begin_again()
 
-    def _read_held(self) -> Iterator[Piece | Broken | Passed]:
-        """The open object ended before the lines that are held."""
-        broken, held = self._next, self._held
-        assert broken
-        self._begin_again()
-        self._ends_at_next = True
-        (number, line), *further = held
-        yield broken
-        yield Passed(line[: broken.column - 1], ended=True)
-        yield from self._read(number, line, broken.column - 1)
-        for number, line in further:
-            yield from self.feed(number, line)
-
-    def _read(self, number: int, line: str, at: int) -> Iterator[Piece | Broken | Passed]:
-        pieces: list[Piece] = []
+    def _read(
+        self, number: int, line: str, at: int, begins: int | None = None
+    ) -> Iterator[PrintedValue | Broken | Passed]:
+        """`begins`: where the next object seems to begin, while one is open."""
+        pieces: list[PrintedValue] = []
         try:
             self.splitter.feed(number, line, pieces, at)
         except NotSpread as broken:
-            self._note(pieces)
-            if self._next and self._told_by_indent:
-                yield from self._read_held()
-                return
             yield from pieces
             at = broken.column - 1
-            yield self._broken(number, broken.column, _met(line, at))
-            if line.startswith("{", at) and not self.splitter.size:  # only a comma before it is missing
+            is_next = begins is not None and not pieces and at >= begins and self._known_by_indent
+            if begins is not None and is_next:
+                at = begins
+                yield self._broken(number, at + 1, "{", unended=True)
+                yield Passed(line[:at], ended=True)
+            else:
+                yield self._broken(number, broken.column, _met(line, at))
+            if is_next or (line.startswith("{", at) and not self.splitter.size):  # only a comma is missing
                 self._begin_again()
                 yield from self._read(number, line, at)
                 return
             yield Passed(line[at:], ended=False)
             self._lost = True
         else:
-            self._note(pieces)
             yield from pieces
+        holds = begins is not None and (not pieces or pieces[0].end_column > begins)
+        self._holds = self._holds or holds
+        if pieces:
+            self._ended, self._nested, self._holds = True, self._nested or self._holds, False
         if self.start == number:
             found = _INDENT.match(line)
             self._indent = found[0] if found else ""
-
-    def _note(self, pieces: list[Piece]) -> None:
-        if pieces:
-            end = (pieces[0].line + pieces[0].lines - 1, pieces[0].end_column)
-            self._nested = self._nested or (
-                self._next is not None and (self._next.line, self._next.column) < end
-            )
-            self._ended, self._next, self._held = True, None, []
 
     def _broken(self, number: int, column: int, met: str, unended: bool = False) -> Broken:
         splitter = self.splitter
@@ -408,7 +386,7 @@ class Objects:
     def _begin_again(self) -> None:
         array = self.splitter.open[:1] == ["["]
         self.splitter = Splitter.within(array, self.splitter.unended_comment)
-        self._lost, self._next, self._held = False, None, []
+        self._lost = self._holds = False
 
 
 def _met(line: str, at: int) -> str:

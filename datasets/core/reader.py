@@ -1,4 +1,4 @@
-"""The one way to read an upload: examined whole, then its rows streamed as they stand."""
+"""Reads an upload: the whole file is validated, then its rows are streamed unchanged."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
@@ -7,20 +7,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from datasets.core.csv_reader import CsvTable, Record, records, text_findings
+from datasets.core.csv_reader import CsvRecord, CsvTable, records, text_findings
 from datasets.core.decode import Block, Encoding, Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.detect import Detection, Detector, confirmed, detect, guess_from_beginning
 from datasets.core.findings import CODES, Finding, Param, finding, printable
 from datasets.core.formats import Format
-from datasets.core.jsonl_reader import JsonlReader, Surprise, describe_pretty
+from datasets.core.jsonl_reader import JsonlReader, ReadState, Surprise, describe_pretty
 from datasets.core.limits import Limits
 from datasets.core.line_set import Lines
 from datasets.core.pretty_json import with_unended_comment
-from datasets.core.read_state import ReadState
+from datasets.core.row_decoder import too_large, too_many_values
 from datasets.core.rows import Part, RawRow
 from datasets.core.rules import RowFindings
 
-__all__ = ["KEPT_PER_CODE", "Progress", "RawRow", "Reading", "Summary", "read"]
+__all__ = ["KEPT_PER_CODE", "Progress", "RawRow", "Summary", "UploadReading", "read"]
 
 Progress = Callable[[int, int], None]
 Kept = Iterator[Part]
@@ -56,10 +56,10 @@ class Summary:
         return any(CODES[code].severity == "error" for code in self.counts)
 
 
-class Reading:
+class UploadReading:
     """A file, examined once whole; then `summary` is there, and the rows may be iterated over, also again.
 
-    Or the rows are taken on the very way on which they are examined, by `kept`.
+    Or the rows are taken in the same pass, by `kept`.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class Reading:
         self._table: CsvTable | None = None
         self._iterated = False
         self._done_bytes = 0
-        self._told_bytes = 0
+        self._reported_bytes = 0
 
-    def __enter__(self) -> "Reading":
+    def __enter__(self) -> "UploadReading":
         return self
 
     def __exit__(
@@ -90,7 +90,7 @@ class Reading:
         self._upload.close()
 
     def __iter__(self) -> Iterator[RawRow]:
-        """The rows, as many as were counted; `progress` then tells of both ways through the file as one."""
+        """The rows, as many as were counted; `progress` then counts both passes as one."""
         self._iterated = True
         state = self._examined()
         self._done_bytes = 0
@@ -100,15 +100,24 @@ class Reading:
             yield from self._json_rows(state)
         self._upload.close()
 
-    def kept(self, forget: Callable[[], None]) -> Kept:
-        """All rows as they are to be kept, some hundred at a time, on the one way through that examines them.
+    def kept(self, forget: Callable[[], None] | None) -> Kept:
+        """All rows as they are stored, some hundred at a time, in the pass that validates them.
 
-        With each part comes of how many bytes it was made.
-        `forget` is called where the file is not what its beginning promised: nothing of what came before counts then.
+        With each part: how many bytes it was made of.
+        `forget` is called where the file is not what its beginning promised: drop the rows that came before. Without
+        it the file is examined only, and no rows are given.
         """
         assert self._state is None  # what was examined already is iterated over
-        yield from self._examine(forget)
-        self._upload.close()
+        guess = guess_from_beginning(self._upload, self._forced)
+        state = (yield from self._as_promised(guess, keep=forget is not None)) if guess else None
+        if state is None:
+            if guess and forget:
+                forget()
+            state = yield from self._as_detected(keep=forget is not None)
+        self._report(self._upload.bytes)  # the end of the first pass, which is half of two
+        self._state = state
+        if forget:
+            self._upload.close()
 
     @property
     def detection(self) -> Detection:
@@ -130,21 +139,10 @@ class Reading:
 
     def _examined(self) -> ReadState:
         if self._state is None:
-            for _ in self._examine(None):
+            for _ in self.kept(None):
                 pass
         assert self._state is not None  # that is how examining ends
         return self._state
-
-    def _examine(self, forget: Callable[[], None] | None) -> Kept:
-        """Sets the state at its end; rows are given only if the caller can `forget` them."""
-        guess = guess_from_beginning(self._upload, self._forced)
-        state = (yield from self._as_promised(guess, keep=forget is not None)) if guess else None
-        if state is None:
-            if guess and forget:
-                forget()
-            state = yield from self._as_detected(keep=forget is not None)
-        self._tell(self._upload.bytes)  # the end of the first pass, which is half of two
-        self._state = state
 
     def _as_promised(self, guess: Detection, *, keep: bool) -> Generator[Part, None, ReadState | None]:
         """One pass is enough if the file is what its beginning promises."""
@@ -191,7 +189,6 @@ class Reading:
 
     def _ended(self, state: ReadState, seen: Detection, stopped: Finding | None) -> ReadState:
         state.detection = seen
-        state.stats.finish()
         if stopped:
             state.log.add(stopped)
             state.stopped_by = stopped.code
@@ -205,15 +202,15 @@ class Reading:
 
     def _advance(self, read: int) -> None:
         self._done_bytes += read
-        self._tell(self._done_bytes)
+        self._report(self._done_bytes)
 
-    def _tell(self, done: int) -> None:
+    def _report(self, done: int) -> None:
         """Bytes of the two passes as bytes of one file; never less than reported before."""
         if self._iterated:
             done = (done + (self._upload.bytes if self._state else 0)) // 2
-        self._told_bytes = max(self._told_bytes, done)
+        self._reported_bytes = max(self._reported_bytes, done)
         if self._progress:
-            self._progress(self._told_bytes, self._upload.bytes)
+            self._progress(self._reported_bytes, self._upload.bytes)
 
     def _json_rows(self, state: ReadState) -> Iterator[RawRow]:
         verdicts = iter(state.valid)
@@ -233,11 +230,11 @@ class Reading:
         for record, valid in zip(records, state.valid, strict=False):
             yield self._csv_row(record, bool(valid))
 
-    def _csv_row(self, record: Record, valid: bool) -> RawRow:
+    def _csv_row(self, record: CsvRecord, valid: bool) -> RawRow:
         json = self._table.json(record) if valid and self._table else b""
         return RawRow(record.line, valid, record.text.encode(), json)
 
-    def _records(self, state: ReadState) -> Iterator[Record]:
+    def _records(self, state: ReadState) -> Iterator[CsvRecord]:
         lines = (
             (number, line + b"\n", number in block.oversized)
             for block in _readable(self._blocks(state))
@@ -259,17 +256,17 @@ class Reading:
         if not state.rows:
             state.log.add(finding("file.empty"))
 
-    def _examine_record(self, record: Record, table: CsvTable, state: ReadState) -> bool:
-        too_large = record.oversized and record.quote is None
+    def _examine_record(self, record: CsvRecord, table: CsvTable, state: ReadState) -> bool:
+        is_cut = record.oversized and record.quote is None
         found = RowFindings()
-        if too_large:
-            found.put(state.too_large(record.line))
+        if is_cut:
+            found.put(too_large(record.line, state.limits))
         elif record.crowded:
-            found.put(state.too_many_values(record.line))
+            found.put(too_many_values(record.line, state.limits))
         else:
             found = table.check(record)
         valid = state.count(found.valid and table.usable)
-        if not (too_large or record.crowded):
+        if not (is_cut or record.crowded):
             state.stats.add(record.line, table.row(record), legacy_csv=True)
         state.note_all(found.found)
         return valid
@@ -296,12 +293,12 @@ class Reading:
         )
 
 
-def _header_findings(header: Record, table: CsvTable, state: ReadState) -> Iterator[Finding]:
+def _header_findings(header: CsvRecord, table: CsvTable, state: ReadState) -> Iterator[Finding]:
     """Of one that is not read to its end nothing is said of its names."""
     if header.crowded:
-        yield state.too_many_values(header.line)
+        yield too_many_values(header.line, state.limits)
     elif header.oversized and header.quote is None:
-        yield state.too_large(header.line)
+        yield too_large(header.line, state.limits)
     else:
         yield from text_findings(header)
         if header.quote is None:
@@ -310,7 +307,7 @@ def _header_findings(header: Record, table: CsvTable, state: ReadState) -> Itera
 
 def _readable(given: Iterator[Block]) -> Iterator[Block]:
     """The blocks up to where the file can be read."""
-    with suppress(Unreadable):  # told when the file was examined
+    with suppress(Unreadable):  # reported when the file was examined
         yield from given
 
 
@@ -322,10 +319,10 @@ def read(
     kept_per_code: int = KEPT_PER_CODE,
     progress: Progress | None = None,
     digest: bool = True,
-) -> Reading:
+) -> UploadReading:
     """Opens an upload; raises OSError only. `format` overrules the detection.
 
     `progress(done, all)` counts bytes of the file; `digest=False` leaves out the SHA-256.
     """
     upload = Upload(source, limits or Limits())
-    return Reading(upload, format, kept_per_code, progress, upload.sha256() if digest else "")
+    return UploadReading(upload, format, kept_per_code, progress, upload.sha256() if digest else "")

@@ -14,6 +14,7 @@ from datasets.core.decode import Block
 from datasets.core.findings import Finding, finding
 from datasets.core.formats import Format
 from datasets.core.json_errors import MAX_DEPTH, JsonProblem, flaws, is_too_deep, parse
+from datasets.core.limits import Limits, holds_more_values
 from datasets.core.repair.python_literal import as_json
 from datasets.core.rules import RowFindings, check_row, placed
 
@@ -27,31 +28,37 @@ _DIGITS = re.compile(rb"[0-9]{3}")
 _REPAIRS = {"comment": "strip_comments", "trailing_comma": "strip_trailing_commas"}
 
 
-def decoded(block: Block) -> Iterator[tuple[int, bytes, dict[str, Any] | None]]:
-    """(number, line, row) of a block's lines; the row is None unless the line is an object without a flaw."""
-    written = bytearray(
-        len(block.text) // max(1, len(block.lines))
-    )  # used for every row: no new one is faster
+def decoded(block: Block, most: int) -> Iterator[tuple[int, bytes, dict[str, Any] | None]]:
+    """(number, line, row) of a block's lines; the row is None unless the line is an object without a flaw.
+
+    A line that is cut, or holds more than `most` values, is not looked at.
+    """
+    # Used for every row, as a new one each costs time.
+    written = bytearray(len(block.text) // max(1, len(block.lines)))
     odd = b"\\u00" in block.text or _DIGITS.search(block.text[::_STRIDE]) is not None
     for number, line in enumerate(block.lines, block.first):
-        try:
-            row = _decode(line)
-            _encode_into(row, written)
-        except UNDECODED:
+        row = None
+        if not (number in block.oversized or (len(line) > most and holds_more_values(line, most))):
+            try:
+                row = _decode(line)
+                _encode_into(row, written)
+            except UNDECODED:
+                row = None
+        is_odd = odd and (_ODD_ESCAPE.search(line) or _LONG_NUMBER.search(line))
+        if is_odd or type(row) is not dict or line.count(b":") != written.count(b":"):
             row = None
-        if type(row) is not dict or line.count(b":") != written.count(b":"):
-            row = None
-        elif odd or len(line) > 2 * MAX_DEPTH:
-            row = row if not (odd and _has_oddity(line)) and not _is_too_deep(line) else None
+        elif len(line) > 2 * MAX_DEPTH and line.count(b"[") + line.count(b"{") > MAX_DEPTH:
+            row = None if is_too_deep(line.decode()) else row
         yield number, line, row
 
 
-def _has_oddity(line: bytes) -> bool:
-    return _ODD_ESCAPE.search(line) is not None or _LONG_NUMBER.search(line) is not None
-
-
-def _is_too_deep(line: bytes) -> bool:
-    return line.count(b"[") + line.count(b"{") > MAX_DEPTH and is_too_deep(line.decode())
+def is_json(line: bytes) -> bool:
+    """Whether a decoder takes a line, whatever its values are."""
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except UNDECODED:
+        return False
+    return True
 
 
 def explain(text: str, fmt: Format | None) -> tuple[RowFindings, dict[str, Any] | None]:
@@ -91,6 +98,16 @@ def not_utf8(line: int, broken: tuple[int, str]) -> Finding:
     """Of a text whose first broken byte is known: its column, and the byte as `0xFF`."""
     column, met = broken
     return finding("file.encoding", line=line, column=column, met=met)
+
+
+def too_large(line: int, limits: Limits) -> Finding:
+    """Of a row that is too long to be looked at."""
+    return finding("row.too_large", line=line, limit=limits.row_bytes)
+
+
+def too_many_values(line: int, limits: Limits) -> Finding:
+    """Of a row that is not looked at, as its values would take many times its bytes."""
+    return finding("row.too_large", line=line, limit=limits.row_values, of="values")
 
 
 def findings_of(number: int, text: str, fmt: Format | None) -> list[Finding]:

@@ -5,7 +5,6 @@ A finding's path leads to its value; its column is looked up (`placed`) only for
 
 import re
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from msgspec import UNSET
@@ -16,6 +15,7 @@ from datasets.core.json_errors import trusted
 from datasets.core.json_nodes import JsonType, Places
 from datasets.core.repair.models import can_merge
 from datasets.core.spelling import misspelt, role_meant
+from datasets.core.variables import joined
 
 MOST_IN_A_ROW = 1_000
 """Findings of one code in one row that are kept."""
@@ -78,17 +78,20 @@ class RowFindings:
         return ERRORS.isdisjoint(self.counts)
 
 
-def placed(found: Iterable[Finding], line: int, text: str) -> Iterable[Finding]:
-    """Findings of a row with their line and column; the row, whose text is `text`, is JSON unless they are placed."""
+def placed(found: Iterable[Finding], line: int, text: str, *, sound: bool = False) -> Iterable[Finding]:
+    """Findings of a row with their line and column; the row, whose text is `text`, is JSON unless they are placed.
+
+    `sound`: it has no key twice.
+    """
     places: Places | None = None
     for one in found:
         column, repair = one.column, one.repair
         if column is None and one.path and not one.code.endswith("missing"):
-            places = places or Places(trusted(text))
+            places = places or Places(trusted(text), sound=sound)
             column = places.node(_steps(one.path)).column
         if repair == "merge_models" and not can_merge(text, int(str(_steps(one.path or "")[1]))):
             repair = None
-        yield replace(one, line=line, column=column, repair=repair)
+        yield Finding(line, column, one.path, one.code, one.severity, repair, one.params)
 
 
 def _steps(path: str) -> tuple[str | int, ...]:
@@ -192,11 +195,6 @@ def is_text(content: Any) -> bool:
 
 def _is_part(part: Any) -> bool:
     return type(part) is dict and part.get("type") == "text" and type(part.get("text")) is str
-
-
-def joined(content: Any) -> str:
-    """A readable content as one text."""
-    return content if type(content) is str else "".join([part["text"] for part in content])
 
 
 def _check_outputs(found: RowFindings, row: dict[str, Any]) -> None:

@@ -91,7 +91,7 @@ def readable(row: Any, raw: str, answers: Iterable[str] = ()) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class TextHit:
     """Where a text was found: some characters before it, itself as it is spelt there, and some after it."""
 
     before: str
@@ -99,7 +99,7 @@ class Hit:
     after: str
 
 
-def hit(texts: Iterable[str], wanted: str) -> Hit | None:
+def hit(texts: Iterable[str], wanted: str) -> TextHit | None:
     """The first place of `wanted` in some texts, without regard to case; None where only folding makes it equal."""
     pattern = re.compile(re.escape(wanted), re.IGNORECASE)
     for text in texts:
@@ -107,7 +107,7 @@ def hit(texts: Iterable[str], wanted: str) -> Hit | None:
         if found:
             start, end = found.span()
             before = ("…" if start > AROUND else "") + text[max(0, start - AROUND) : start]
-            return Hit(
+            return TextHit(
                 before, found.group(), text[end : end + AROUND] + ("…" if end + AROUND < len(text) else "")
             )
     return None
@@ -258,20 +258,20 @@ class Index:
         ).fetchall()
         return " OR ".join(_quoted(term) for (term,) in begun) if len(begun) <= MOST_ENDINGS else None
 
-    def with_text(self, question: str, place: "Place", limit: int) -> list[int]:
+    def with_text(self, question: str, place: "SearchFrom", limit: int) -> list[int]:
         """Lines that may hold the text of a question; those that do are among them."""
         return self._lines("grams", "rowid", "grams MATCH ?", question, place, limit) if question else []
 
-    def with_value(self, name: str, value: str, place: "Place", limit: int) -> list[int]:
+    def with_value(self, name: str, value: str, place: "SearchFrom", limit: int) -> list[int]:
         """Lines whose field has this value."""
         return self._lines("value", "line", "hash = ?", _hash(name, value), place, limit)
 
-    def with_model(self, name: str, place: "Place", limit: int) -> list[int]:
+    def with_model(self, name: str, place: "SearchFrom", limit: int) -> list[int]:
         """Lines that a model answered, if it is one of those that have entries."""
         return self._lines("value", "line", "hash = ?", _hash(_MODEL, name), place, limit)
 
     def _lines(
-        self, table: str, line: str, condition: str, argument: str | int, place: "Place", limit: int
+        self, table: str, line: str, condition: str, argument: str | int, place: "SearchFrom", limit: int
     ) -> list[int]:
         compared, order = (">", "") if place.forwards else ("<", " DESC")
         found = self.database.execute(
@@ -296,7 +296,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SearchFrom:
     """Where to look on from: after a line, or with `forwards=False` before it."""
 
     line: int = 0

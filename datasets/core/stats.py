@@ -2,6 +2,7 @@
 
 import json
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,26 +11,21 @@ import msgspec
 import numpy as np
 
 from datasets.core.findings import Finding, FindingLog, finding
-from datasets.core.formats import COMPUTED, Format, Telling, model_key, structural_keys
+from datasets.core.formats import COMPUTED, Format, model_key, structural_keys
 from datasets.core.json_errors import child_path
 from datasets.core.json_nodes import JsonType
-from datasets.core.rules import JSON_TYPES, is_text, joined
+from datasets.core.rules import JSON_TYPES, is_text
 from datasets.core.spelling import misspelt
+from datasets.core.variables import joined, messages_of
 
 DISTINCT_NAMES = 20_000
 """More different models or fields than this are a broken file; further ones are not counted apart."""
 
 LONGEST_NAME = 1_000
-"""What follows in a longer name tells no two apart: a megabyte of it in every row would be kept."""
+"""A longer name is cut: a megabyte of it in every row would be kept."""
 
-TYPE_BITS: dict[JsonType, int] = {
-    "null": 1,
-    "string": 2,
-    "number": 4,
-    "boolean": 8,
-    "array": 16,
-    "object": 32,
-}
+TYPES_NAMED: tuple[JsonType, ...] = ("string", "number", "boolean", "array", "object")
+"""In the order in which a finding names those of a field; null goes with every type."""
 
 
 @dataclass(slots=True)
@@ -41,49 +37,27 @@ class ModelCount:
     fewest: int = 1 << 62
     most: int = 0
 
-    def add(self, responses: int, rows: int) -> None:
-        self.rows += rows
-        self.responses += responses * rows
+    def add(self, responses: int) -> None:
+        self.rows += 1
+        self.responses += responses
         if responses < self.fewest:
             self.fewest = responses
         if responses > self.most:
             self.most = responses
 
 
-@dataclass(slots=True)
-class FieldCount:
-    """In how many rows a key stands, with how many nulls, and the types seen there as bits."""
+TypeCount = Counter[type]
+"""In how many rows a field has a value of each type."""
 
-    rows: int = 0
-    nulls: int = 0
-    types: int = 0
-
-    def add(self, bit: int, rows: int) -> None:
-        self.rows += rows
-        self.types |= bit
-        self.nulls += rows if bit == TYPE_BITS["null"] else 0
-
-
-Count = TypeVar("Count", FieldCount, ModelCount)
-
-
-MOST_REMEMBERED = 1_000_000
-"""Characters of the names by which kinds of rows are known; beyond them they are counted and forgotten."""
+Count = TypeVar("Count", TypeCount, ModelCount)
 
 
 def identity_hash(identity: object) -> int:
     """Equal for equal values of `id`; a text is never equal to a number."""
-    if isinstance(identity, str):
-        return hash(identity or ("id", identity))  # Python's of no text is 0, which is an id too
-    if type(identity) is int and -_SMALL < identity < _SMALL:
-        return identity  # much faster than a hash; as likely as any hash to be that of a text
-    return hash(("id", repr(identity)))
+    return hash(identity if isinstance(identity, str) else ("id", repr(identity)))
 
 
-_SMALL = 1 << 62
-
-
-class Repeats:
+class RepeatedValues:
     """Which rows share a value: one 64-bit hash and one line number a row, compared at the end.
 
     Twelve bytes a row, and about as much again while they are compared.
@@ -115,49 +89,17 @@ class Repeats:
             yield int(lines[order[at]]), int(lines[order[heads[at]]])
 
 
-class Shape:
-    """Rows with the same keys and types at the top and as many answers of the same models."""
-
-    __slots__ = ("_counts", "_models", "rows", "telling")
-
-    def __init__(
-        self, row: dict[str, Any], fields: list[FieldCount | None], models: list[tuple[ModelCount, int]]
-    ):
-        self._counts = [
-            (count, TYPE_BITS[JSON_TYPES[type(value)]])
-            for count, value in zip(fields, row.values(), strict=True)
-            if count
-        ]
-        self._models = models
-        self.telling: Telling = ("messages" in row, "model_outputs" in row, "conversation" in row)
-        self.rows = 0
-
-    def count(self) -> None:
-        """Adds the rows that were not counted yet."""
-        rows, self.rows = self.rows, 0
-        if not rows:
-            return
-        for count, bit in self._counts:
-            count.add(bit, rows)
-        for model, responses in self._models:
-            model.add(responses, rows)
-
-
 class Stats:
     """Every object and CSV record of a version, faulty ones too."""
 
-    def __init__(self, most_remembered: int = MOST_REMEMBERED) -> None:
-        self._most_remembered = most_remembered
+    def __init__(self) -> None:
         self.objects = 0
-        self.fields: dict[str, FieldCount] = {}
+        self.fields: dict[str, TypeCount] = {}
         self.models: dict[str, ModelCount] = {}
-        self.ids = Repeats()
-        self.messages = Repeats()
-        self._shapes: dict[tuple[Any, ...], Shape] = {}
-        self._weight = 0
+        self.ids = RepeatedValues()
+        self.messages = RepeatedValues()
 
-    def add(self, line: int, row: dict[str, Any], *, legacy_csv: bool = False) -> Shape:
-        """Counts a row; `finish` completes the counts."""
+    def add(self, line: int, row: dict[str, Any], *, legacy_csv: bool = False) -> None:
         self.objects += 1
         identity = row.get("id")
         if identity is not None:
@@ -165,35 +107,19 @@ class Stats:
         key = _record_key(row) if legacy_csv else messages_key(row)
         if key is not None:
             self.messages.add(line, hash(key))
-        models = models_of(row)
-        kind = (*row, *map(type, row.values()), *models, *models.values())
-        shape = self._shapes.get(kind) or self._new_shape(kind, row, models)
-        shape.rows += 1
-        return shape
-
-    def _new_shape(self, kind: tuple[Any, ...], row: dict[str, Any], models: dict[str, int]) -> Shape:
-        """Few kinds of rows are usual; where every row is of its own kind they must not fill the memory."""
-        if self._weight > self._most_remembered:
-            self.finish()
-        self._weight += sum(len(part) + 100 for part in kind if type(part) is str)
-        fields = [_named(self.fields, name, FieldCount) for name in row]
-        counted = ((_named(self.models, name, ModelCount), number) for name, number in models.items())
-        shape = self._shapes[kind] = Shape(
-            row, fields, [(count, number) for count, number in counted if count]
-        )
-        return shape
-
-    def finish(self) -> None:
-        """Moves what was counted by shape into the figures."""
-        for shape in self._shapes.values():
-            shape.count()
-        self._shapes.clear()
-        self._weight = 0
+        for name, value in row.items():
+            types = self.fields.get(name) or _named(self.fields, name, TypeCount)
+            if types is not None:
+                types[type(value)] += 1
+        for name, responses in models_of(row).items():
+            model = self.models.get(name) or _named(self.models, name, ModelCount)
+            if model:
+                model.add(responses)
 
     def field_rows(self, fmt: Format | None) -> dict[str, int]:
         """{name: rows} of the fields, without the keys that make the format."""
         hidden = structural_keys(fmt)
-        return {name: count.rows for name, count in self.fields.items() if name not in hidden}
+        return {name: types.total() for name, types in self.fields.items() if name not in hidden}
 
     def report(self, fmt: Format | None, log: FindingLog) -> None:
         """Adds the warnings on the whole version."""
@@ -201,11 +127,14 @@ class Stats:
         log.add_all(self._coverage())
         log.add_all(self._fields(structural_keys(fmt)))
         log.add_all(self._misspelt(fmt))
-        for line, first in self.ids.repeats():
-            _add_repeat(log, "id.duplicate", line, "id", first)
-        for line, first in self.messages.repeats():
-            path = "conversation" if fmt == "legacy_jsonl" else None if fmt == "legacy_csv" else "messages"
-            _add_repeat(log, "row.duplicate", line, path, first)
+        path = "conversation" if fmt == "legacy_jsonl" else None if fmt == "legacy_csv" else "messages"
+        for code, place, repeats in (
+            ("id.duplicate", "id", self.ids),
+            ("row.duplicate", path, self.messages),
+        ):
+            log.add_all(
+                finding(code, line=line, path=place, first=first) for line, first in repeats.repeats()
+            )
 
     def _alike(self) -> Iterator[Finding]:
         groups: dict[str, list[str]] = {}
@@ -226,8 +155,8 @@ class Stats:
                 yield finding("model.uneven_n", model=name, fewest=count.fewest, most=count.most)
 
     def _fields(self, hidden: frozenset[str]) -> Iterator[Finding]:
-        reference = self.fields.get("ref_answer", FieldCount())
-        have = reference.rows - reference.nulls
+        reference = self.fields.get("ref_answer", TypeCount())
+        have = reference.total() - reference[type(None)]
         if 0 < have < self.objects:
             near = misspelt(self.fields, "ref_answer")
             params: dict[str, Any] = {"near": near, "meant": "ref_answer"} if near else {}
@@ -235,15 +164,16 @@ class Stats:
             yield finding(
                 "ref_answer.some_missing", path="ref_answer", missing=missing, rows=self.objects, **params
             )
-        for name, count in self.fields.items():
+        for name, types in self.fields.items():
             if name in hidden or name == "ref_answer":
                 continue
             path = child_path("", name)
             if name in COMPUTED:
-                yield finding("field.shadowed", path=path, name=name, rows=count.rows)
-            types = [kind for kind, bit in TYPE_BITS.items() if count.types & bit and kind != "null"]
-            if len(types) > 1:
-                yield finding("field.type_varies", path=path, name=name, types=", ".join(types))
+                yield finding("field.shadowed", path=path, name=name, rows=types.total())
+            met = {JSON_TYPES[kind] for kind in types} - {"null"}
+            if len(met) > 1:
+                named = ", ".join(kind for kind in TYPES_NAMED if kind in met)
+                yield finding("field.type_varies", path=path, name=name, types=named)
 
     def _misspelt(self, fmt: Format | None) -> Iterator[Finding]:
         """Fields called almost like an optional key that no row has: without it no row is wrong."""
@@ -254,12 +184,8 @@ class Stats:
                 continue
             near = misspelt(self.fields, meant, structural_keys(fmt))
             if near:
-                path, rows = child_path("", near), self.fields[near].rows
+                path, rows = child_path("", near), self.fields[near].total()
                 yield finding("field.misspelt", path=path, near=near, meant=meant, rows=rows)
-
-
-def _add_repeat(log: FindingLog, code: str, line: int, path: str | None, first: int) -> None:
-    log.add(finding(code, line=line, path=path, first=first))
 
 
 def _named(counts: dict[str, Count], name: str, new: Callable[[], Count]) -> Count | None:
@@ -325,13 +251,8 @@ def conversation_key(conversation: Any, system: Any) -> Any:
     turns = conversation if type(conversation) is list else [conversation]
     if not all(map(_is_turn, turns)):
         return _sorted_json([system, conversation])
-    messages = [{"role": "system", "content": system}] if type(system) is str and system.strip() else []
-    for turn in turns:
-        messages += (
-            {"role": "user", "content": turn["prompt"]},
-            {"role": "assistant", "content": turn["response"]},
-        )
-    return _sorted_json(messages)
+    spoken = system if type(system) is str else ""
+    return _sorted_json(messages_of({"conversation": turns, "system": spoken}, "legacy_jsonl"))
 
 
 def _is_turn(turn: Any) -> bool:

@@ -9,27 +9,33 @@ from typing import Literal
 Kind = Literal["same", "removed", "added", "gap"]
 
 MOST_TOKENS = 3_000
-"""Comparing costs up to the square of this; longer stretches are shown as replaced as a whole."""
+"""Comparing costs up to the square of this; longer passages are shown as replaced as a whole."""
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _WORD = re.compile(r"[^\W\u2e80-\uffff]+|\s+|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of text: in both, only in the first, only in the second, or a gap where sameness was left out."""
+class Passage:
+    """A passage of text: in both, only in the first, only in the second, or a gap where sameness was left out."""
 
     kind: Kind
     text: str
 
 
-def pieces(before: str, after: str) -> list[Piece]:
+def pieces(before: str, after: str) -> list[Passage]:
     """The texts as one sequence: `before` without the added pieces, `after` without the removed ones."""
     start = _common_start(before, after)
     end = _common_start(before[start:][::-1], after[start:][::-1])
     middle = _between(before[start : len(before) - end], after[start : len(after) - end])
-    ends = (Piece("same", before[:start]), *middle, Piece("same", before[len(before) - end :]))
+    ends = (Passage("same", before[:start]), *middle, Passage("same", before[len(before) - end :]))
     return _joined(ends)
+
+
+def sides(before: str, after: str) -> tuple[list[Passage], list[Passage]]:
+    """The two texts beside each other: each with what it has in common with the other, and what it has alone."""
+    found = pieces(before, after)
+    return [one for one in found if one.kind != "added"], [one for one in found if one.kind != "removed"]
 
 
 def _common_start(one: str, other: str) -> int:
@@ -44,56 +50,56 @@ def _common_start(one: str, other: str) -> int:
     return low
 
 
-def _between(before: str, after: str) -> Iterator[Piece]:
+def _between(before: str, after: str) -> Iterator[Passage]:
     old, new = _LINE.findall(before), _LINE.findall(after)
     if len(old) < 2 or len(new) < 2 or len(old) + len(new) > MOST_TOKENS:
         yield from _in_words(before, after)
         return
     for tag, a, b, c, d in SequenceMatcher(None, old, new).get_opcodes():
         if tag == "equal":
-            yield Piece("same", "".join(old[a:b]))
+            yield Passage("same", "".join(old[a:b]))
         else:
             yield from _in_words("".join(old[a:b]), "".join(new[c:d]))
 
 
-def _in_words(before: str, after: str) -> Iterator[Piece]:
+def _in_words(before: str, after: str) -> Iterator[Passage]:
     old, new = _WORD.findall(before), _WORD.findall(after)
     if len(old) + len(new) > MOST_TOKENS:
         yield from _replaced([before], [after])
         return
     for tag, a, b, c, d in SequenceMatcher(None, old, new).get_opcodes():
         if tag == "equal":
-            yield Piece("same", "".join(old[a:b]))
+            yield Passage("same", "".join(old[a:b]))
         else:
             yield from _replaced(old[a:b], new[c:d])
 
 
-def _replaced(old: Sequence[str], new: Sequence[str]) -> Iterator[Piece]:
-    yield Piece("removed", "".join(old))
-    yield Piece("added", "".join(new))
+def _replaced(old: Sequence[str], new: Sequence[str]) -> Iterator[Passage]:
+    yield Passage("removed", "".join(old))
+    yield Passage("added", "".join(new))
 
 
-def _joined(given: Iterable[Piece]) -> list[Piece]:
+def _joined(given: Iterable[Passage]) -> list[Passage]:
     """Without empty pieces, and neighbours of one kind as one."""
-    result: list[Piece] = []
+    result: list[Passage] = []
     for piece in given:
         if piece.text and result and result[-1].kind == piece.kind:
-            result[-1] = Piece(piece.kind, result[-1].text + piece.text)
+            result[-1] = Passage(piece.kind, result[-1].text + piece.text)
         elif piece.text:
             result.append(piece)
     return result
 
 
-def excerpts(given: Sequence[Piece], around: int) -> list[Piece]:
+def excerpts(given: Sequence[Passage], around: int) -> list[Passage]:
     """The same with at most `around` characters beside what differs; a gap (text "") stands for what was left out."""
-    result: list[Piece] = []
+    result: list[Passage] = []
     for number, piece in enumerate(given):
         ends = (around if number else 0, around if number < len(given) - 1 else 0)
         if piece.kind != "same" or len(piece.text) <= sum(ends) + 20:
             result.append(piece)
             continue
         begin, end = piece.text[: ends[0]], piece.text[len(piece.text) - ends[1] :]
-        result += [Piece("same", begin)] if begin else []
-        result += [Piece("gap", "")]
-        result += [Piece("same", end)] if end else []
+        result += [Passage("same", begin)] if begin else []
+        result += [Passage("gap", "")]
+        result += [Passage("same", end)] if end else []
     return result

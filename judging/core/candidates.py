@@ -44,7 +44,7 @@ class CandidateModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @property
     def asked(self) -> JudgeModel:
-        """Whom to ask, as the engine's lanes know it. The system prompt is not here: a row may have its own."""
+        """The connection, as endpoint clients know it. The system prompt is not here: a row may have its own."""
         return JudgeModel(
             name=self.name,
             template="",

@@ -1,18 +1,23 @@
 """Why the mean of a candidate differs between two runs: the difference, split into shares that sum to it.
 
-Items are matched by their key. Let C be the items scored in both runs, c₁ and c₂ their means there, and m₁, m₂ the
-means over all scored items of each run. Then
+Items are matched by their key. From the first run to the second the values of the items change in steps: overrides of
+the first run are taken away; its stored replies are read by the second run's parser, then also by its scripts; then
+comes what the second run's judges said; then its overrides. Of one step let C be the items scored before and after it,
+c₁ and c₂ their means there, and m₁, m₂ the means over all items scored before, and after. Then
 
-    m₂ − m₁ = Σ_C (y₂ − y₁) / |C|  +  Σ_{only in 2} (y₂ − c₂) / n₂  −  Σ_{only in 1} (y₁ − c₁) / n₁
+    m₂ − m₁ = Σ_C (y₂ − y₁) / |C|  +  Σ_{only after} (y₂ − c₂) / n₂  −  Σ_{only before} (y₁ − c₁) / n₁
 
-exactly, so every item has a contribution, and each item has one cause: the first of `CAUSES` that differs for it.
+exactly, so in each step every item has a contribution, and each has one cause: the step's own or, where the second
+run's judges come in, the first of `CAUSES` that differs for the item. All steps together make the whole difference.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
 
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 
@@ -25,30 +30,34 @@ UPPER = 0.975  # of a two-sided 95 % interval
 @dataclass(frozen=True, slots=True)
 class Side:
     """An item in one run. `content`, `answers` and `prompts` are digests; `prompts` of what judges were sent, empty
-    where nobody was asked. `value`: the item's mean, None where nothing is scored. `override`: the values that
-    reviewers set, as one text, '' without any."""
+    where nobody was asked. `value`: the item's mean, None where nothing is scored; `own`: the same without those
+    overrides that the other run lacks. `override`: the values that reviewers set, as one text, '' without any."""
 
     content: str
     answers: str
     value: float | None
+    own: float | None
     override: str = ""
     prompts: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """An item in both runs. `reread`: its mean in the first run if the replies stored there are read as the second
-    run reads them; None where that is not known."""
+class SharedItem:
+    """An item in both runs. `settings`: those of SETTINGS by which the runs judged it that differ. `read`: {cause: the
+    item's mean in the first run, its replies read by the second run's parser ("parser"), and scripts ("scripts")}, as
+    far as that could be found out."""
 
     key: Hashable
     before: Side | None
     after: Side | None
-    reread: float | None = None
+    settings: frozenset[str] = frozenset()
+    read: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one cause contributes to the difference of the means, and the keys of its items."""
+    """What one cause contributes to the difference of the means, and the keys of the items to which it does. An item
+    of several causes is an item of each."""
 
     cause: str
     difference: float
@@ -56,7 +65,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MeanChange:
     """The means of two runs with their difference (second − first), its 95 % interval and its shares.
 
     `items`: how many are scored in at least one of the runs. Figures are None where a run has no scored item.
@@ -85,15 +94,6 @@ def changed_settings(before: MetricDefinition, after: MetricDefinition) -> froze
     return frozenset(name for name, differs in found.items() if differs)
 
 
-def rereads(before: MetricDefinition, after: MetricDefinition) -> bool:
-    """Whether reading the first run's replies as the second does tells asking and reading apart: both changed, and
-    reading alone can be repeated."""
-    changed = changed_settings(before, after)
-    same_before = before.preprocess == after.preprocess and not before.rules and not after.rules
-    same_judges = len(before.judges) == len(after.judges) > 0
-    return bool(changed & ASKING) and bool(changed - ASKING) and same_before and same_judges
-
-
 def _judge(judge: JudgeModel) -> tuple[object, ...]:
     return judge.endpoint, judge.url, judge.model, judge.params, judge.repeats, judge.both_orders
 
@@ -111,26 +111,48 @@ def _parser(metric: MetricDefinition) -> tuple[object, ...]:
     return parsers, metric.min_score, metric.max_score, metric.jury, metric.quorum
 
 
-def change_between(items: Iterable[Item], settings: frozenset[str]) -> Change:
-    """The change of one candidate's mean under one metric; `settings` as `changed_settings` gives them."""
+def readings(before: MetricDefinition, after: MetricDefinition) -> list[tuple[str, MetricDefinition]]:
+    """The definitions by which the first run's stored replies can be read, from its own to the second run's, each with
+    the cause that the step to it shows. None where the second run's reading does not fit the first run's replies.
+
+    Of rule programs see `judging.runs.rerun.reparse`.
+    """
+    if len(before.judges) != len(after.judges):
+        return []
+    settings, now, found = changed_settings(before, after), before, []
+    if "parser" in settings:
+        pairs = zip(before.judges, after.judges, strict=True)
+        now = msgspec.structs.replace(
+            now,
+            min_score=after.min_score,
+            max_score=after.max_score,
+            jury=after.jury,
+            quorum=after.quorum,
+            judges=tuple(msgspec.structs.replace(judge, parse=other.parse) for judge, other in pairs),
+        )
+        found.append(("parser", now))
+    if "scripts" in settings and before.preprocess == after.preprocess:
+        now = msgspec.structs.replace(now, postprocess=after.postprocess, sandbox=after.sandbox)
+        found.append(("scripts", now))
+    return found
+
+
+def change_between(items: Iterable[SharedItem]) -> MeanChange:
+    """The change of one candidate's mean under one metric."""
     scored = [one for one in items if _value(one.before) is not None or _value(one.after) is not None]
     before = _mean([value for one in scored if (value := _value(one.before)) is not None])
     after = _mean([value for one in scored if (value := _value(one.after)) is not None])
     if before is None or after is None:
-        return Change(before, after, None, None, None, len(scored), ())
-    parts = _parts(scored, settings)
-    causes = sorted({part.cause for part in parts}, key=_order)
-    shares = tuple(_share(cause, parts) for cause in causes)
-    difference = after - before
+        return MeanChange(before, after, None, None, None, len(scored), ())
     low, high = _interval(scored, before, after)
-    return Change(before, after, difference, low, high, len(scored), shares)
+    return MeanChange(before, after, after - before, low, high, len(scored), _shares(scored))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    cause: str
-    key: Hashable
-    difference: float
+_READ = ("parser", "scripts")  # the order in which a reading changes
+_STEPS = ("overrides", *_READ, "", "overrides")  # '': what the second run's judges said
+_JUDGED = _STEPS.index("")
+
+_Values = tuple[float | None, ...]
 
 
 def _value(side: Side | None) -> float | None:
@@ -141,49 +163,92 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _parts(scored: Sequence[Item], settings: frozenset[str]) -> list[_Part]:
-    """What each item adds to the difference (see the head of this file), under its cause or causes."""
-    pairs = [(_value(one.before), _value(one.after)) for one in scored]
+def _shares(scored: Sequence[SharedItem]) -> tuple[Share, ...]:
+    """By cause, in the order of CAUSES."""
+    values = [_values(one) for one in scored]
+    whole = all(any(one[step] is not None for one in values) for step in range(len(_STEPS) + 1))
+    if not whole:  # nothing would be scored on the way: no step can be separated from the others
+        values = [(_value(one.before),) * (_JUDGED + 1) + (_value(one.after),) * 2 for one in scored]
+    parts: dict[str, dict[Hashable, float]] = {}
+    touched: set[Hashable] = set()
+    for step, name in enumerate(_STEPS):
+        pairs = [(one[step], one[step + 1]) for one in values]
+        for item, part in zip(scored, _contributions(pairs), strict=True):
+            if part:
+                by = parts.setdefault(name or _cause(item, apart=whole), {})
+                by[item.key] = by.get(item.key, 0.0) + part
+                touched.add(item.key)
+    for item in scored:
+        if item.key not in touched:
+            parts.setdefault(_idle_cause(item, apart=whole), {})[item.key] = 0.0
+    causes = sorted(parts, key=_order)
+    return tuple(Share(one, math.fsum(parts[one].values()), tuple(parts[one])) for one in causes)
+
+
+def _values(item: SharedItem) -> _Values:
+    """The item's values before the first step, and after each."""
+    before, after = item.before, item.after
+    if before is None or after is None or _other_text(before, after):
+        first, last = _value(before), _value(after)
+        return (first,) * (_JUDGED + 1) + (last,) * 2
+    read, found = before.own, [before.value, before.own]
+    for name in _READ:
+        read = item.read.get(name, read)
+        found.append(read)
+    return (*found, after.own, after.value)
+
+
+def _contributions(pairs: Sequence[tuple[float | None, float | None]]) -> list[float]:
+    """What each item adds to the difference of a step (see the head of this file)."""
+    if all(a == b for a, b in pairs):
+        return [0.0] * len(pairs)
     common = [(a, b) for a, b in pairs if a is not None and b is not None]
     centre_a, centre_b = _mean([a for a, _ in common]) or 0.0, _mean([b for _, b in common]) or 0.0
     count_a, count_b = (sum(pair[side] is not None for pair in pairs) for side in (0, 1))
-    found: list[_Part] = []
-    for one, (a, b) in zip(scored, pairs, strict=True):
-        cause = _cause(one, settings)
+    found = []
+    for a, b in pairs:
         if a is not None and b is not None:
-            found += [
-                _Part(name, one.key, part / len(common)) for name, part in _split(one, a, b, cause, settings)
-            ]
+            found.append((b - a) / len(common))
         elif b is not None:
-            found.append(_Part(cause, one.key, (b - centre_b) / count_b))
-        elif a is not None:
-            found.append(_Part(cause, one.key, (centre_a - a) / count_a))
+            found.append((b - centre_b) / count_b)
+        else:
+            found.append(0.0 if a is None else (centre_a - a) / count_a)
     return found
 
 
-def _split(item: Item, a: float, b: float, cause: str, settings: frozenset[str]) -> list[tuple[str, float]]:
-    """The item's difference under its cause; in two parts where replies read again tell reading from asking."""
-    asking = _asking_cause(item, settings & ASKING)
-    reading = _named(settings - ASKING)
-    if item.reread is None or cause != f"{asking}+{reading}":
-        return [(cause, b - a)]
-    return [(asking, b - item.reread), (reading, item.reread - a)]
+def _other_text(before: Side, after: Side) -> bool:
+    return before.content != after.content or before.answers != after.answers
 
 
-def _cause(item: Item, settings: frozenset[str]) -> str:
+def _cause(item: SharedItem, *, apart: bool) -> str:
+    """Why the second run's judges said otherwise; `apart`: overrides and readings of replies are steps of their own."""
     before, after = item.before, item.after
     if before is None or after is None or before.content != after.content:
         return "rows"
     if before.answers != after.answers:
         return "answers"
+    settings = item.settings - item.read.keys() if apart else item.settings
     if settings:
         return "+".join(filter(None, (_asking_cause(item, settings & ASKING), _named(settings - ASKING))))
-    if before.override != after.override:
+    if before.override != after.override and not apart:
         return "overrides"
-    return "missing" if before.value is None or after.value is None else "noise"
+    said = (before.own, after.own) if apart else (before.value, after.value)
+    return "missing" if None in said else "noise"
 
 
-def _asking_cause(item: Item, asking: frozenset[str]) -> str:
+def _idle_cause(item: SharedItem, *, apart: bool) -> str:
+    """Of an item that nothing moved: the first that differs for it."""
+    found = _cause(item, apart=apart)
+    if found != "noise":
+        return found
+    if item.read:
+        return min(item.read, key=SETTINGS.index)
+    assert item.before is not None
+    assert item.after is not None
+    return "noise" if item.before.override == item.after.override else "overrides"
+
+
+def _asking_cause(item: SharedItem, asking: frozenset[str]) -> str:
     """Judges that were sent the same prompt by both runs differ in the judge alone."""
     before, after = item.before, item.after
     same = before is not None and after is not None and before.prompts and before.prompts == after.prompts
@@ -199,14 +264,7 @@ def _order(cause: str) -> tuple[int, int]:
     return first, cause.count("+")
 
 
-def _share(cause: str, parts: Sequence[_Part]) -> Share:
-    mine = [part for part in parts if part.cause == cause]
-    return Share(
-        cause, math.fsum(part.difference for part in mine), tuple(dict.fromkeys(part.key for part in mine))
-    )
-
-
-def _interval(scored: Sequence[Item], before: float, after: float) -> tuple[float | None, float | None]:
+def _interval(scored: Sequence[SharedItem], before: float, after: float) -> tuple[float | None, float | None]:
     """95 % of the difference by its items' influences u = (y₂ − m₂)/n₂ − (y₁ − m₁)/n₁, those of a run that lacks the
     item 0: se² = N/(N − 1) · Σ u², t with N − 1 degrees of freedom. Paired where all items are shared.
     """

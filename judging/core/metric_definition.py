@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from judging.core.rules.check import read_program
+from judging.core.values import scale_level
 from judging.core.votes import Jury
 
 ParserSpec = str | dict[str, str]
@@ -59,6 +60,11 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     values: Literal["", "number", "bool", "category", "comparison"] = ""
     scale_declared: bool = True
 
+    def judge_name(self, number: int) -> str:
+        """A judge's name; of two of one name the later has its number behind it."""
+        names = [judge.name for judge in self.judges]
+        return names[number] if names.index(names[number]) == number else f"{names[number]} #{number + 1}"
+
     @property
     def calls(self) -> int:
         """Requests for one judgement, if all succeed. Of a rule program one for each line that a judge model scores;
@@ -77,6 +83,14 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     def votes(self) -> int:
         """How many votes on one response there are at most; a comparison in both orders is one."""
         return sum(judge.repeats for judge in self.judges)
+
+    def level(self, value: str | None, score: float | None) -> int | None:
+        """Where on the scale a stored value with this score stands, from 1; None without a number on a scale."""
+        if score is None:
+            return None
+        if value in ("true", "false"):
+            return scale_level(score, 0, 1)
+        return scale_level(score, self.min_score, self.max_score) if self.scale_declared else None
 
     def to_json(self) -> str:
         return msgspec.json.encode(self).decode()

@@ -28,7 +28,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """A line of a text with its numbers there (None where it is not); of `skipped`, how many are left out."""
 
     kind: Kind
@@ -43,11 +43,11 @@ class TextChange:
     """How a text differs; `name` is that of the definition's field."""
 
     name: str
-    lines: tuple[Line, ...]
+    lines: tuple[DiffLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MetricPart:
     """What differs in the metric (`judge` None) or in one judge model, which may be `gone` or `new` as a whole."""
 
     judge: str | None
@@ -60,13 +60,13 @@ class Part:
         return self.kind != "same" or bool(self.settings or self.texts)
 
 
-def difference(before: MetricDefinition, after: MetricDefinition) -> tuple[Part, ...]:
+def difference(before: MetricDefinition, after: MetricDefinition) -> tuple[MetricPart, ...]:
     """The parts that differ: the metric first, then its judge models in their new order, then those that are gone."""
     whole = _part(None, before, after, _METRIC_SETTINGS, ("preprocess", "rules", "postprocess"))
     return tuple(part for part in (whole, *_judges(before.judges, after.judges)) if part.differs)
 
 
-def _judges(before: tuple[JudgeModel, ...], after: tuple[JudgeModel, ...]) -> Iterator[Part]:
+def _judges(before: tuple[JudgeModel, ...], after: tuple[JudgeModel, ...]) -> Iterator[MetricPart]:
     old = dict(_known(before))
     for key, judge in _known(after):
         earlier = old.pop(key, None)
@@ -96,7 +96,7 @@ def _part(
     settings: tuple[str, ...],
     texts: tuple[str, ...],
     kind: Kind = "same",
-) -> Part:
+) -> MetricPart:
     changed = tuple(
         Setting(one, getattr(before, one), getattr(after, one))
         for one in settings
@@ -107,10 +107,10 @@ def _part(
         for one in texts
         if (old := getattr(before, one) or "") != (new := getattr(after, one) or "")
     )
-    return Part(name, kind, changed, changed_texts)
+    return MetricPart(name, kind, changed, changed_texts)
 
 
-def lines_of(before: str, after: str) -> Iterator[Line]:
+def lines_of(before: str, after: str) -> Iterator[DiffLine]:
     """The changed lines with a few around them; what lies between is a number of lines."""
     old, new = before.split("\n") if before else [], after.split("\n") if after else []
     if len(old) * len(new) > MOST_COMPARISONS:
@@ -124,20 +124,20 @@ def lines_of(before: str, after: str) -> Iterator[Line]:
             yield from _unchanged(old, old_from, old_to, new_from - old_from, head, tail)
             continue
         for number in range(old_from, old_to):
-            yield Line("gone", old[number], before=number + 1)
+            yield DiffLine("gone", old[number], before=number + 1)
         for number in range(new_from, new_to):
-            yield Line("new", new[number], after=number + 1)
+            yield DiffLine("new", new[number], after=number + 1)
 
 
-def _unchanged(old: list[str], start: int, end: int, shift: int, head: int, tail: int) -> Iterator[Line]:
+def _unchanged(old: list[str], start: int, end: int, shift: int, head: int, tail: int) -> Iterator[DiffLine]:
     if end - start <= head + tail + 1:
         head, tail = end - start, 0
     for number in range(start, start + head):
-        yield Line("same", old[number], number + 1, number + 1 + shift)
+        yield DiffLine("same", old[number], number + 1, number + 1 + shift)
     if end - start > head + tail:
-        yield Line("skipped", skipped=end - start - head - tail)
+        yield DiffLine("skipped", skipped=end - start - head - tail)
     for number in range(end - tail, end):
-        yield Line("same", old[number], number + 1, number + 1 + shift)
+        yield DiffLine("same", old[number], number + 1, number + 1 + shift)
 
 
 def as_text(value: Any) -> str:

@@ -21,7 +21,7 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition, ParserS
 from judging.core.replies import ParserError, make_parser
 from judging.core.rules.check import read_program
 from judging.core.votes import JURIES, Jury
-from judging.core.yaml_tree import Fields, Problem, Problems, compose, mappings
+from judging.core.yaml_tree import Fields, Problems, YamlProblem, compose, mappings
 
 MAX_FILE_BYTES = 2**20
 MAX_NAME = 200
@@ -72,7 +72,7 @@ class MetricsFile:
 class MetricsFileError(Exception):
     """All that is wrong with a metrics file, by line."""
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
+    def __init__(self, problems: tuple[YamlProblem, ...]) -> None:
         super().__init__(problems)
         self.problems = problems
 
@@ -83,7 +83,7 @@ def read_metrics_file(text: str, folder: Path) -> MetricsFile:
     Raises MetricsFileError with everything that is wrong, not the first only.
     """
     problems = Problems()
-    reader = _Reader(problems, folder)
+    reader = _MetricsReader(problems, folder)
     root = compose(text, problems)
     entries = [reader.entry(entry) for entry in _entries(root, problems)] if root is not None else []
     found = MetricsFile(
@@ -105,7 +105,7 @@ def _entries(root: Any, problems: Problems) -> list[Fields]:
     return []
 
 
-class _Reader:
+class _MetricsReader:
     """Reads the parts of a file; remembers the names, which must differ across entries too."""
 
     def __init__(self, problems: Problems, folder: Path) -> None:
@@ -179,7 +179,7 @@ class _Reader:
         )
 
     def asked_judge(self, fields: Fields) -> JudgeModel:
-        """Whom to ask and how, without what is asked."""
+        """The connection and the request settings, without prompts."""
         if fields.text("source", "URL").upper() != "URL":
             fields.wrong("source", "unknown_source", value=fields.text("source")[:80])
         return JudgeModel(
@@ -248,7 +248,7 @@ class _Reader:
 class _Steps:
     """The steps of one pipeline in the only order that there is: preprocess, judge models, postprocess."""
 
-    def __init__(self, reader: _Reader, low: float, high: float) -> None:
+    def __init__(self, reader: _MetricsReader, low: float, high: float) -> None:
         self.reader, self.low, self.high = reader, low, high
         self.preprocess = self.postprocess = ""
         self.rules = ""

@@ -75,7 +75,7 @@ def _metric(metric: MetricDefinition) -> dict[str, Any]:
 
 
 def _asked(judge: JudgeModel) -> dict[str, Any]:
-    """Whom to ask and how."""
+    """The connection and the request settings."""
     written: dict[str, Any] = {"name": judge.name or judge.model, "source": "URL"}
     written |= {"url": judge.url, "model": judge.model}
     if judge.api_key_env:

@@ -21,14 +21,14 @@ _WITHOUT_MEANING = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DED
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class PasteRepair:
     """The repaired source, and what was wrong with it: `backslashes`, `indentation`."""
 
     source: str
     found: tuple[str, ...]
 
 
-def repaired(source: str) -> Repair | None:
+def repaired(source: str) -> PasteRepair | None:
     """The script as it was before it was copied through a document; None where it does not look like that."""
     single = _STRING.sub(_with_single_backslashes, source)
     indented = with_indentation(single)
@@ -37,7 +37,7 @@ def repaired(source: str) -> Repair | None:
         for name, changed in (("backslashes", single != source), ("indentation", indented != single))
         if changed
     ]
-    return Repair(indented, tuple(found)) if found else None
+    return PasteRepair(indented, tuple(found)) if found else None
 
 
 def repaired_pattern(pattern: str) -> str | None:

@@ -98,13 +98,8 @@ async def _judge_by_models(
 
 
 def flags_of(asked: Sequence[JudgeCall]) -> tuple[str, ...]:
-    """What is odd about the judges' replies themselves: whether one ended because its tokens did."""
-    return (TRUNCATED,) if any(map(was_cut_off, asked)) else ()
-
-
-def was_cut_off(asked: JudgeCall) -> bool:
-    """Whether the reply ended because its tokens were used up."""
-    return (asked.reply or {}).get("finish_reason") == "length"
+    """What is odd about the judges' replies themselves: whether one ended because its tokens were used up."""
+    return (TRUNCATED,) if any((one.reply or {}).get("finish_reason") == "length" for one in asked) else ()
 
 
 def result_by_rules(

@@ -5,9 +5,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from judging.core.sandbox.job import Failure, Job
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import Context
+from judging.core.sandbox.job import Job, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
-from judging.core.sandbox.session import ToldFailure, failure_of
+from judging.core.sandbox.session import ReportedFailure, failure_of
 from judging.core.sandbox.wire import Path, dotted
 
 Undefined = Literal["strict", "lenient"]
@@ -27,9 +29,43 @@ class RenderItem:
     max_score: float = 10
 
 
+def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
+    """What a template sees of a judgement in progress."""
+    return RenderItem(
+        data=context.item.data,
+        response=context.item.response,
+        preprocess_result=context.preprocess_result,
+        judge_resps=tuple(asked.as_seen() for asked in context.asked),
+        judge_reqs=tuple(asked.request for asked in context.asked),
+        min_score=metric.min_score,
+        max_score=metric.max_score,
+    )
+
+
+def postprocess_arguments(metric: MetricDefinition, context: Context) -> dict[str, Any]:
+    """The five parameters of `postprocess` (docs/prompts.md)."""
+    return {
+        "judge_reqs": [asked.request for asked in context.asked],
+        "judge_resps": [asked.as_seen() for asked in context.asked],
+        "judge_models": [_judge_model(metric, asked.judge) for asked in context.asked],
+        "data": context.item.data,
+        "resp": context.item.response,
+    }
+
+
+def _judge_model(metric: MetricDefinition, number: int) -> dict[str, Any]:
+    judge = metric.judges[number]
+    seen: dict[str, Any] = {"name": judge.name, "judge_template_content": judge.template}
+    if judge.params:
+        seen["generation_params"] = judge.params
+    if judge.system_prompt:
+        seen["system_prompt"] = judge.system_prompt
+    return seen
+
+
 @dataclass(frozen=True, slots=True)
 class NameAt:
-    """A dotted name and the template's line where it is used (from 1; None where it can't be told)."""
+    """A dotted name and the template's line where it is used (from 1; None where it is not known)."""
 
     name: str
     line: int | None
@@ -39,13 +75,13 @@ class NameAt:
 class Rendered:
     """The text, or why there is none. ``undefined`` and ``none``: names that were used while without a value.
 
-    ``found``: names that led to a value, each told once in a while (with the first render that a worker found it in).
+    ``found``: names that led to a value, each reported now and then (with the first render that a worker found it in).
     """
 
     text: str | None
     undefined: tuple[NameAt, ...] = ()
     none: tuple[NameAt, ...] = ()
-    error: Failure | None = None
+    error: SandboxFailure | None = None
     found: tuple[str, ...] = field(default=(), compare=False)
 
 
@@ -82,28 +118,28 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class TemplatePreview:
     """A render taken apart: joined, the pieces are its text (up to the error, if there is one)."""
 
     pieces: tuple[Piece, ...]
     undefined: tuple[NameAt, ...] = ()
     none: tuple[NameAt, ...] = ()
-    error: Failure | None = None
+    error: SandboxFailure | None = None
 
     @property
     def text(self) -> str:
         return "".join(piece.text for piece in self.pieces)
 
 
-class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+class _PromptReply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     text: str | None
     undefined: list[tuple[str, int | None]]
     none: list[tuple[str, int | None]]
-    failure: ToldFailure | None
+    failure: ReportedFailure | None
     pieces: list[tuple[PieceKind, str, str, int | None]] | None
     found: list[str]
 
-    def failed(self) -> Failure | None:
+    def failed(self) -> SandboxFailure | None:
         return failure_of(self.failure)
 
 
@@ -117,23 +153,23 @@ def render(
     return [_rendered(outcome.value, outcome.failure) for outcome in outcomes]
 
 
-def preview(sandbox: Sandbox, template_source: str, item: RenderItem) -> Preview:
-    """What ``render`` gives (lenient) for one item, its substituted parts told from the template's own text."""
+def preview(sandbox: Sandbox, template_source: str, item: RenderItem) -> TemplatePreview:
+    """What ``render`` gives (lenient) for one item, its substituted parts marked off from the template's own text."""
     (outcome,) = sandbox.run(_job(sandbox, "preview", template_source, "lenient"), [_wire(item)])
     reply = outcome.value
     if reply is None:
-        return Preview((), error=outcome.failure)
+        return TemplatePreview((), error=outcome.failure)
     pieces = tuple(Piece(*piece) for piece in reply.pieces or ())
-    return Preview(pieces, _names(reply.undefined), _names(reply.none), reply.failed())
+    return TemplatePreview(pieces, _names(reply.undefined), _names(reply.none), reply.failed())
 
 
-def names_used(sandbox: Sandbox, template_source: str) -> tuple[tuple[NameAt, ...], Failure | None]:
+def names_used(sandbox: Sandbox, template_source: str) -> tuple[tuple[NameAt, ...], SandboxFailure | None]:
     """The names that a template looks up, in its order, and its syntax error if it has one."""
     names, failure = names_of(sandbox, template_source)
     return tuple(NameAt(one.name, one.line) for one in names.used), failure
 
 
-def names_of(sandbox: Sandbox, template_source: str) -> tuple[Names, Failure | None]:
+def names_of(sandbox: Sandbox, template_source: str) -> tuple[Names, SandboxFailure | None]:
     """The names with their parts; none, and the syntax error, of a template that has one."""
     job = Job("names", template_source, tuple[_At, list[Path], _At], {})
     (outcome,) = sandbox.run(job, [{}])
@@ -151,8 +187,8 @@ def _lookups(found: _At) -> tuple[Lookup, ...]:
 
 def _job(
     sandbox: Sandbox, kind: Literal["render", "preview"], source: str, undefined: Undefined
-) -> Job[_Reply]:
-    return Job(kind, source, _Reply, {"undefined": undefined, "most": sandbox.limits.output_characters})
+) -> Job[_PromptReply]:
+    return Job(kind, source, _PromptReply, {"undefined": undefined, "most": sandbox.limits.output_characters})
 
 
 def _wire(item: RenderItem) -> dict[str, Any]:
@@ -172,7 +208,7 @@ def _as_written(score: float) -> float:
     return score if type(score) is int or score != int(score) else int(score)
 
 
-def _rendered(reply: _Reply | None, failure: Failure | None) -> Rendered:
+def _rendered(reply: _PromptReply | None, failure: SandboxFailure | None) -> Rendered:
     if reply is None:
         return Rendered(None, error=failure)
     undefined, none = _names(reply.undefined), _names(reply.none)

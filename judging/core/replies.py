@@ -111,7 +111,7 @@ _UNIT = re.compile(
     rf"(?:\s*分?\s*/\s*({_NUMBER})(?![0-9/]|\.[0-9])|[\s*_]{{0,10}}分)"
 )
 _BARE = re.compile(rf"[\s*_]*({_SIGNED})[\s*_]*[.。]?[\s*_]*")
-# 满分10分 tells of a scale; 10分制, 5分钟, 3分之一 of a scale, a time, a share.
+# 满分10分 is about a scale; 10分制, 5分钟, 3分之一 of a scale, a time, a share.
 _BEFORE_NO_SCORE = re.compile(r"(?:满分|总分|共)[\s:=为是有计*_(【\[]{0,10}\Z")
 _AFTER_NO_SCORE = re.compile(r"[ *_】\]]{0,6}分?[ *_]{0,6}[钟制之]")
 _LOOK_BACK = 14
@@ -127,20 +127,20 @@ def parse_score(content: str, min_score: float, max_score: float) -> Parsed:
     labelled number; the last `n分` or `n/max`; the whole reply as a number. If it lies outside the scale nothing else
     is taken.
     """
-    told = without_thinking(content).strip()
-    if not told:
+    answer = without_thinking(content).strip()
+    if not answer:
         return Parsed(None, EMPTY)
-    text = narrowed(told)
-    for offered in _scores_offered(told, text, max_score):
+    text = narrowed(answer)
+    for offered in _scores_offered(answer, text, max_score):
         if offered is not None:
             return _on_scale(*offered, min_score, max_score)
     return Parsed(None, NOTHING_OFFERED)
 
 
-def _scores_offered(told: str, text: str, max_score: float) -> Iterator[tuple[int | float, str] | None]:
+def _scores_offered(answer: str, text: str, max_score: float) -> Iterator[tuple[int | float, str] | None]:
     """One after the other: what comes first is mostly enough."""
     yield _last(_BRACKETED.finditer(text))  # the judge's explicit verdict, whatever stands around it
-    yield _json_score(told)
+    yield _json_score(answer)
     yield _last(_matches_of_scores(text, _LABELLED))
     yield _last(number for number in _matches_of_scores(text, _UNIT) if _is_of_scale(number, max_score))
     bare = _BARE.fullmatch(text)
@@ -173,9 +173,9 @@ def _is_of_scale(number: re.Match[str], max_score: float) -> bool:
     return number[2] is None or float(number[2]) == max_score
 
 
-def _json_score(told: str) -> tuple[int | float, str] | None:
+def _json_score(answer: str) -> tuple[int | float, str] | None:
     """The score of a reply that is one JSON object, fenced or not."""
-    value = _json_value(told)
+    value = _json_value(answer)
     if not isinstance(value, dict):
         return None
     folded = {str(key).strip().lower(): member for key, member in value.items()}
@@ -186,10 +186,10 @@ def _json_score(told: str) -> tuple[int | float, str] | None:
     return None
 
 
-def _json_value(told: str) -> Any:
+def _json_value(answer: str) -> Any:
     """The JSON document that the whole text is, in a fence or not; None for anything else."""
-    fenced = _FENCE.fullmatch(told)
-    document = (fenced[1] if fenced else told).strip()
+    fenced = _FENCE.fullmatch(answer)
+    document = (fenced[1] if fenced else answer).strip()
     if document[:1] not in ("{", "["):
         return None
     try:
@@ -223,10 +223,10 @@ _VERDICT = re.compile(r"\[\[\s*(A\s*>\s*>\s*B|A\s*>\s*B|A\s*=\s*B|B\s*>\s*A|B\s*
 
 def parse_comparison(content: str) -> Parsed:
     """The last `[[verdict]]` as 1 (A>>B) to 5 (B>>A), where A is the reference and B the response."""
-    told = without_thinking(content).strip()
-    if not told:
+    answer = without_thinking(content).strip()
+    if not answer:
         return Parsed(None, EMPTY)
-    verdicts = _VERDICT.findall(narrowed(told))
+    verdicts = _VERDICT.findall(narrowed(answer))
     if not verdicts:
         return Parsed(None, NOTHING_OFFERED)
     verdict = "".join(verdicts[-1].split())
@@ -326,10 +326,10 @@ def make_parser(spec: ParserSpec, min_score: float, max_score: float) -> Parser:
 
 def parse_json_path(content: str, path: tuple[str, ...], min_score: float, max_score: float) -> Parsed:
     """The number at `path` in a reply that is one JSON document; a list's members are counted from 0."""
-    told = without_thinking(content).strip()
-    if not told:
+    answer = without_thinking(content).strip()
+    if not answer:
         return Parsed(None, EMPTY)
-    value = _json_value(told)
+    value = _json_value(answer)
     for step in path:
         value = _member(value, step)
     number = _number_of(value)

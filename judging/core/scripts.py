@@ -4,9 +4,9 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from judging.core.sandbox.job import Failure, Job
+from judging.core.sandbox.job import Job, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
-from judging.core.sandbox.session import Int64, ToldFailure, failure_of
+from judging.core.sandbox.session import Int64, ReportedFailure, failure_of
 
 Result = bool | int | float | str | None
 ScriptKind = Literal["preprocess", "postprocess"]
@@ -24,7 +24,7 @@ class ScriptOutcome(msgspec.Struct, frozen=True):
     changed: dict[str, dict[str, Any]]
     printed: str
     printed_was_cut: bool
-    failure: Failure | None
+    failure: SandboxFailure | None
     seconds: float
 
 
@@ -33,7 +33,7 @@ class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     changed: dict[Literal["data", "response"], dict[str, Any]] | None
     printed: str
     printed_was_cut: bool
-    failure: ToldFailure | None
+    failure: ReportedFailure | None
 
 
 def run_preprocess(
@@ -68,15 +68,15 @@ def run_scripts(
     return [_outcome(one.value, one.failure, one.seconds) for one in sandbox.run(job, items)]
 
 
-def load_failure(sandbox: Sandbox, kind: ScriptKind, source: str) -> Failure | None:
+def load_failure(sandbox: Sandbox, kind: ScriptKind, source: str) -> SandboxFailure | None:
     """Why the script cannot be loaded (its syntax, an import, its function); None if it can. Nothing is called."""
     failure = sandbox.load_failure(_job(sandbox, kind, source))
     if failure is not None and failure.code == "exception":  # raised by its top level, not on an item
-        return Failure("load", failure.message, failure.line)
+        return SandboxFailure("load", failure.message, failure.line)
     return failure
 
 
-def failure_detail(kind: ScriptKind, failure: Failure) -> str:
+def failure_detail(kind: ScriptKind, failure: SandboxFailure) -> str:
     """The failure's message, with the line of the script where there is one."""
     return f"line {failure.line} of the {kind} script: {failure.message}" if failure.line else failure.message
 
@@ -86,7 +86,7 @@ def _job(sandbox: Sandbox, kind: ScriptKind, source: str, each_alone: bool = Fal
     return Job(kind, source, _Reply, options, each_alone)
 
 
-def _outcome(reply: _Reply | None, failure: Failure | None, seconds: float) -> ScriptOutcome:
+def _outcome(reply: _Reply | None, failure: SandboxFailure | None, seconds: float) -> ScriptOutcome:
     if reply is None:
         return ScriptOutcome(None, {}, "", False, failure, seconds)
     own = failure_of(reply.failure)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import mean, median
 from typing import Literal
 
+from judging.core.results import Verdict
 from judging.core.values import Outcome, Value, mean_of, outcome_of_value
 
 Jury = Literal["mean", "median", "majority"]
@@ -39,3 +40,19 @@ def _majority(votes: Sequence[Value]) -> Outcome:
     most = max(counts.values())
     leading = [vote for (_, vote), count in counts.items() if count == most]
     return outcome_of_value(leading[0]) if len(leading) == 1 else Outcome.unparsed(TIED)
+
+
+def judge_spread(verdicts: Sequence[Verdict]) -> float | None:
+    """How far apart a metric's judges are: the largest difference of their means, yes as 1 and no as 0; of texts 1
+    where they differ, else 0. None where fewer than two judges gave a value."""
+    both = {(one.judge, one.repeat) for one in verdicts if one.order == "both"}
+    said: dict[int, list[Value]] = {}
+    for one in verdicts:
+        if one.value is not None and (one.order == "both" or (one.judge, one.repeat) not in both):
+            said.setdefault(one.judge, []).append(one.value)
+    if len(said) < 2:
+        return None
+    if any(isinstance(value, str) for values in said.values() for value in values):
+        return float(len({frozenset(map(str, values)) for values in said.values()}) > 1)
+    means = [mean(float(value) for value in values) for values in said.values()]
+    return max(means) - min(means)

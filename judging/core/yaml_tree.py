@@ -45,11 +45,11 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), _first)
 YAML_1_2_RESOLVERS = (
     _Loader.yaml_implicit_resolvers
-)  # by a scalar's first character; for who writes such a file
+)  # by a scalar's first character; for those who write files
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class YamlProblem:
     """Something wrong at a line (from 1); `params` are for the sentence that its reader's language makes of it."""
 
     line: int
@@ -61,15 +61,15 @@ class Problems:
     """What was found so far. A value that is wrong is reported here and read as its default."""
 
     def __init__(self) -> None:
-        self._found: list[Problem] = []
+        self._found: list[YamlProblem] = []
 
     def add(self, at: Node | int, code: str, /, **params: object) -> None:
         line = at if isinstance(at, int) else at.start_mark.line + 1
-        self._found.append(Problem(line, code, {name: str(value) for name, value in params.items()}))
+        self._found.append(YamlProblem(line, code, {name: str(value) for name, value in params.items()}))
 
-    def in_order(self) -> tuple[Problem, ...]:
+    def in_order(self) -> tuple[YamlProblem, ...]:
         """By line, each once: what an alias repeats is wrong in one place only."""
-        unique: list[Problem] = []
+        unique: list[YamlProblem] = []
         for problem in sorted(self._found, key=lambda problem: problem.line):
             if problem not in unique:
                 unique.append(problem)

@@ -10,19 +10,22 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import msgspec
 
 from datasets.core.decode import Unreadable, Upload, blocks, utf8_chunks
 from datasets.core.detect import Detection, detect
-from datasets.core.findings import finding
+from datasets.core.findings import CODES, finding
 from datasets.core.formats import model_key
 from datasets.core.limits import Limits
-from datasets.core.pretty_json import Broken, Objects, Passed, Piece, with_unended_comment
+from datasets.core.pretty_json import Broken, Objects, Passed, PrintedValue, with_unended_comment
 from datasets.core.repair.models import merged, renamed, with_roles
 from datasets.core.repair.python_literal import as_json
 from datasets.core.repair.text import CommaStripper, CommentStripper, without_comment
+from datasets.core.row_decoder import UNDECODED, is_json
+from datasets.core.rules import RowFindings, check_row
+from datasets.core.stats import models_of
 
 REPAIRS = (
     "to_utf8",
@@ -41,6 +44,7 @@ _MOST_ROUNDS = 20  # of repairing what splitting left broken
 WITHOUT_CHOICE = tuple(name for name in REPAIRS if name not in CHOICES)
 
 
+Concerned = Callable[[bytes], bool]
 RowChange = Callable[[str], str | None]
 Progress = Callable[[float], None]
 """Called at every chunk that is read, with the share that is done; what it raises ends the repair."""
@@ -48,7 +52,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repair's name; for `unify_model_names` the name that shall stand, and a name that it replaces.
+    """A repair's name; for `unify_model_names` the name to use, and a name that it replaces.
 
     Without `replaces` the names that are like `value` itself are made one.
     """
@@ -115,16 +119,16 @@ def _settled(path: Path, folder: Path, steps: Sequence[Repair], limits: Limits) 
 def _is_clean(path: Path) -> bool:
     """Whether every line is an object, so that no step finds anything to split or repair."""
     with path.open("rb") as file:
-        return all(line.startswith(b"{") and _is_json(line) for line in file)
+        return all(line.startswith(b"{") and is_json(line) for line in file)
 
 
 def _part_of(progress: Progress, number: int, steps: int) -> Progress:
-    """Tells `progress` of a step's share as a share of all steps."""
+    """Reports a step's progress as a share of all steps."""
     return lambda share: progress((number + share) / steps)
 
 
 class _Watched(Upload):
-    """Tells how much of it has been read in the pass that counts; in the passes before that, nothing but a 0."""
+    """Reports how much of it has been read in the pass that counts; in the passes before that, nothing but a 0."""
 
     def __init__(self, source: Path, limits: Limits, progress: Progress | None) -> None:
         super().__init__(source, limits)
@@ -188,12 +192,12 @@ def _lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
             yield line if last else line + b"\n"
 
 
-def _by_line(upload: Upload, seen: Detection, change: RowChange) -> Iterator[bytes]:
-    """Each line that is text but no JSON, without its line end, through `change`; None drops the line."""
+def _by_line(upload: Upload, seen: Detection, concerned: Concerned, change: RowChange) -> Iterator[bytes]:
+    """Each line that is text and `concerned`, without its line end, through `change`; None drops the line."""
     if seen.encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
     for line in _lines(upload, seen):
-        text = None if _is_json(line) else _text(line)
+        text = _text(line) if concerned(line) else None
         if text is None:
             yield line
             continue
@@ -203,12 +207,8 @@ def _by_line(upload: Upload, seen: Detection, change: RowChange) -> Iterator[byt
             yield (changed + text[len(body) :]).encode()
 
 
-def _is_json(source: bytes) -> bool:
-    try:
-        msgspec.json.decode(source, type=msgspec.Raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
+def _is_no_json(line: bytes) -> bool:
+    return not is_json(line)
 
 
 def _text(line: bytes) -> str | None:
@@ -229,7 +229,7 @@ def _comments_across_lines(upload: Upload, seen: Detection) -> Iterator[bytes]:
     if seen.encoding == "utf-8-sig":
         yield codecs.BOM_UTF8
     for line in _lines(upload, seen):
-        if not stripper.inside and _is_json(line):
+        if not stripper.inside and is_json(line):
             yield line
             continue
         text = line.decode("utf-8", "surrogateescape")
@@ -256,8 +256,8 @@ def _to_jsonl(upload: Upload, seen: Detection, unended_comment: int | None) -> I
         yield from _as_it_is(upload)
         return
 
-    def written(found: Piece | Broken | Passed, line: str) -> bytes:
-        text = _on_one_line(found, line) + "\n" if isinstance(found, Piece) else broken.take(found)
+    def written(found: PrintedValue | Broken | Passed, line: str) -> bytes:
+        text = _on_one_line(found, line) + "\n" if isinstance(found, PrintedValue) else broken.take(found)
         return text.encode("utf-8", "surrogateescape")
 
     objects, broken = (
@@ -280,8 +280,7 @@ class _OneLine:
     """An object that breaks off, as one line: what was read of it, then what was passed over until the next one.
 
     A tab stands for a line end: in the middle of a string it is as wrong, so that no fault is repaired unasked.
-    Where nothing tells that an object begins, the rest of the file is passed over: beyond `most` characters its lines
-    stay.
+    Where no further object is recognised, the rest of the file is passed over: beyond `most` characters its lines stay.
     """
 
     def __init__(self, most: int) -> None:
@@ -311,61 +310,32 @@ class _OneLine:
         return apart + text + end
 
 
-def _on_one_line(piece: Piece, line: str) -> str:
+def _on_one_line(piece: PrintedValue, line: str) -> str:
     """A value as it stands if it is whole and right on one line, else printed anew."""
     standing = line[piece.column - 1 : piece.end_column]
     if piece.lines > 1:
         return piece.text
-    return standing if _is_json(standing.encode("utf-8", "surrogateescape")) else piece.text
+    return standing if is_json(standing.encode("utf-8", "surrogateescape")) else piece.text
 
 
-class _Named(msgspec.Struct):
-    model_name: str
+def _row(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = msgspec.json.decode(line)
+    except UNDECODED:
+        return None
+    return row if isinstance(row, dict) else None
 
 
-class _Entries(msgspec.Struct):
-    model_outputs: list[_Named] | msgspec.UnsetType = msgspec.UNSET
+def _has(code: str) -> Concerned:
+    """Whether a row has this finding, or the row must be parsed to know."""
 
+    def concerned(line: bytes) -> bool:
+        found, row = RowFindings(CODES), _row(line)
+        if row is not None:
+            check_row(row, "judge_only", found)
+        return row is None or code in found.counts
 
-class _Said(msgspec.Struct):
-    role: Literal["system", "user", "assistant", "tool"]
-
-
-class _Messages(msgspec.Struct):
-    messages: list[_Said] | msgspec.UnsetType = msgspec.UNSET
-
-
-_decode_entries = msgspec.json.Decoder(_Entries).decode
-_decode_roles = msgspec.json.Decoder(_Messages).decode
-
-
-def _names(line: bytes) -> list[str]:
-    return [entry.model_name for entry in _decode_entries(line).model_outputs or ()]
-
-
-def _has_a_model_twice(line: bytes) -> bool:
-    names = _names(line)
-    return len(set(names)) < len(names)
-
-
-def _has_unknown_role(line: bytes) -> bool:
-    _decode_roles(line)
-    return False
-
-
-def _by_row(
-    upload: Upload, seen: Detection, concerned: Callable[[bytes], bool], change: RowChange
-) -> Iterator[bytes]:
-    """Rows through `change` that are `concerned`, and those of which that cannot be told quickly."""
-    if seen.encoding == "utf-8-sig":
-        yield codecs.BOM_UTF8
-    for line in _lines(upload, seen):
-        try:
-            to_be_changed = concerned(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            to_be_changed = True
-        text = _text(line) if to_be_changed else None
-        yield line if text is None else (change(text) or "").encode()
+    return concerned
 
 
 ROW_CHANGES: dict[str, RowChange] = {
@@ -376,7 +346,10 @@ ROW_CHANGES: dict[str, RowChange] = {
     "merge_models": merged,
 }
 """What a repair makes of the text of one row; None drops the line."""
-_CONCERNED = {"fix_role": _has_unknown_role, "merge_models": _has_a_model_twice}
+_CONCERNED = {
+    "fix_role": _has("role.unknown"),
+    "merge_models": _has("model_name.twice_in_row"),
+}
 """Which rows a repair may change; the others change lines that are not JSON."""
 _ACROSS_LINES = {"strip_comments": _comments_across_lines, "strip_trailing_commas": _commas_across_lines}
 
@@ -391,15 +364,14 @@ def _repaired(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes
         return _as_it_is(upload)
     if name == "unify_model_names":
         return _with_one_name(upload, seen, repair)
-    if name in _CONCERNED:
-        return _by_row(upload, seen, _CONCERNED[name], ROW_CHANGES[name])
-    return _by_line(upload, seen, ROW_CHANGES[name])
+    return _by_line(upload, seen, _CONCERNED.get(name, _is_no_json), ROW_CHANGES[name])
 
 
 def _with_one_name(upload: Upload, seen: Detection, repair: Repair) -> Iterator[bytes]:
     value, wanted = repair.value, model_key(repair.replaces or repair.value)
 
     def concerned(line: bytes) -> bool:
-        return any(name != value and model_key(name) == wanted for name in _names(line))
+        row = _row(line)
+        return row is None or any(name != value and model_key(name) == wanted for name in models_of(row))
 
-    return _by_row(upload, seen, concerned, lambda text: renamed(text, value, wanted))
+    return _by_line(upload, seen, concerned, lambda text: renamed(text, value, wanted))

@@ -17,7 +17,7 @@ def merged(text: str) -> str:
     edits: list[Edit] = []
     for first, *later in _entries(outputs).values():
         edits += _merge_edits(text, outputs, first, later) if later else []
-    return _edited(text, edits)
+    return edited(text, edits)
 
 
 def can_merge(text: str, number: int) -> bool:
@@ -63,7 +63,7 @@ def renamed(text: str, name: str, wanted: str) -> str:
     """The row with every model name whose key (see names.py) is `wanted` replaced by `name`."""
     spelt = json.dumps(name, ensure_ascii=False)
     names = (output.member("model_name") for output in _items(text, "model_outputs"))
-    return _edited(
+    return edited(
         text,
         [
             (node.start, node.end, spelt)
@@ -76,7 +76,7 @@ def renamed(text: str, name: str, wanted: str) -> str:
 def with_roles(text: str) -> str:
     """The row with misspelt roles corrected."""
     roles = (message.member("role") for message in _items(text, "messages"))
-    return _edited(
+    return edited(
         text,
         [
             (node.start, node.end, f'"{meant}"')
@@ -88,14 +88,19 @@ def with_roles(text: str) -> str:
 
 def _items(text: str, key: str) -> list[Node]:
     """The items of a row's list; none where the row is not readable."""
-    try:
-        found = parse(text).member(key)
-    except JsonProblem:
-        return []
+    found = _member(text, key)
     return list(found.items()) if found else []
 
 
-def _edited(text: str, edits: Iterable[Edit]) -> str:
+def _member(text: str, key: str) -> Node | None:
+    """A row's value under a key; None where there is none, or the row is not readable."""
+    try:
+        return parse(text).member(key)
+    except JsonProblem:
+        return None
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text

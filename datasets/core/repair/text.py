@@ -121,7 +121,7 @@ class CommaStripper:
         return held
 
     def _gap(self, text: str, written: list[str]) -> None:
-        """White space, or what cannot be told apart: held back with a comma, else written."""
+        """White space, or text that is ambiguous: held back with a comma, else written."""
         if self._held:
             self._held += text
         else:

@@ -5,6 +5,6 @@ absent, as in a downloaded file. All words are the caller's, so that they can be
 """
 
 from .histograms import HistogramTexts, Panel, histogram_chart
-from .intervals import Interval, IntervalTexts, interval_chart
+from .intervals import IntervalRow, IntervalTexts, interval_chart
 
-__all__ = ["HistogramTexts", "Interval", "IntervalTexts", "Panel", "histogram_chart", "interval_chart"]
+__all__ = ["HistogramTexts", "IntervalRow", "IntervalTexts", "Panel", "histogram_chart", "interval_chart"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..statistics.distribution import nice_ticks
+from ..statistics.numeric import nice_ticks
 from .svg import element, label
 
 FAINT: dict[str, str | float] = {"stroke": "currentColor", "stroke_opacity": 0.2}

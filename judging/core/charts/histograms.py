@@ -4,15 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..statistics.distribution import BinCount
+from ..statistics.numeric import BinCount
 from .axis import tick_text
 from .svg import element, figure, label, text_of
-from .text_width import shorten, width
+from .text_width import width, wrap
 
 PANEL_WIDTH, MARGIN = 480.0, 16.0
 NAME_SIZE, NOTE_SIZE, NUMBER_SIZE = 14.0, 12.0, 11.0
-HEAD, BARS, FOOT = 40.0, 84.0, 30.0
-PANEL_HEIGHT = HEAD + BARS + FOOT
+HEAD, LINE, BARS, FOOT = 40.0, 17.0, 84.0, 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,14 @@ def histogram_chart(
     don't fit, their shares). ValueError for a `chart_id` that is no plain id.
     """
     tallest = max((_share(panel, bar) for panel in panels for bar in panel.bins), default=0.0)
+    head = HEAD + LINE * (max((len(_name(panel)) for panel in panels), default=1) - 1)
+    high = head + BARS + FOOT
     parts = []
     for place, panel in enumerate(panels):
-        x, y = PANEL_WIDTH * (place % columns), PANEL_HEIGHT * (place // columns)
-        drawn = _panel(panel, texts, tallest)
+        x, y = PANEL_WIDTH * (place % columns), high * (place // columns)
+        drawn = _panel(panel, texts, tallest, head)
         parts.append(element("g", drawn, transform=f"translate({x:g} {y:g})"))
-    total, bottom = PANEL_WIDTH * columns, PANEL_HEIGHT * math.ceil(len(panels) / columns)
+    total, bottom = PANEL_WIDTH * columns, high * math.ceil(len(panels) / columns)
     parts.append(
         label(
             texts.axis, class_="chart-axis", x=total / 2, y=bottom + 10, text_anchor="middle", font_size=12.0
@@ -61,37 +62,44 @@ def _share(panel: Panel, bar: BinCount) -> float:
     return bar["count"] / max(1, sum(each["count"] for each in panel.bins))
 
 
-def _panel(panel: Panel, texts: HistogramTexts, tallest: float) -> str:
-    note_width = width(panel.note) * NOTE_SIZE
-    name = shorten(panel.name, max(4.0, (PANEL_WIDTH - 2 * MARGIN - note_width - 12) / NAME_SIZE))
+def _name(panel: Panel) -> list[str]:
+    """Its lines, left of the note."""
+    space = PANEL_WIDTH - 2 * MARGIN - width(panel.note) * NOTE_SIZE - 12
+    return wrap(panel.name, max(4.0, space / NAME_SIZE), lines=2)
+
+
+def _panel(panel: Panel, texts: HistogramTexts, tallest: float, head: float) -> str:
     right = PANEL_WIDTH - MARGIN
     parts = [
         element("title", text_of(f"{panel.name}: {panel.note}")),
-        label(name, class_="chart-name", x=MARGIN, y=18.0, font_size=NAME_SIZE),
+        *(
+            label(line, class_="chart-name", x=MARGIN, y=18.0 + LINE * place, font_size=NAME_SIZE)
+            for place, line in enumerate(_name(panel))
+        ),
         label(panel.note, class_="chart-label", x=right, y=18.0, font_size=NOTE_SIZE, text_anchor="end"),
     ]
     if not any(bar["count"] for bar in panel.bins):
-        middle = {"x": PANEL_WIDTH / 2, "y": HEAD + BARS / 2, "font_size": NOTE_SIZE}
+        middle = {"x": PANEL_WIDTH / 2, "y": head + BARS / 2, "font_size": NOTE_SIZE}
         return "".join([*parts, label(texts.nothing, class_="chart-label", text_anchor="middle", **middle)])
-    base = HEAD + BARS
+    base = head + BARS
     line = element("line", class_="chart-base", x1=MARGIN, x2=right, y1=base, y2=base, stroke="currentColor")
-    return "".join([*parts, *_bars(panel, tallest), line, *_ticks(panel.bins)])
+    return "".join([*parts, *_bars(panel, tallest, base), line, *_ticks(panel.bins, base)])
 
 
 def _bin_width(bins: Sequence[BinCount]) -> float:
     return (PANEL_WIDTH - 2 * MARGIN) / len(bins)
 
 
-def _bars(panel: Panel, tallest: float) -> list[str]:
+def _bars(panel: Panel, tallest: float, base: float) -> list[str]:
     wide, parts = _bin_width(panel.bins), []
     numbers = _numbers(panel, wide)
     for place, bar in enumerate(panel.bins):
         x, height = MARGIN + wide * place, BARS * _share(panel, bar) / tallest
-        box = {"x": x + wide * 0.08, "y": HEAD + BARS - height, "width": wide * 0.84, "height": height}
+        box = {"x": x + wide * 0.08, "y": base - height, "width": wide * 0.84, "height": height}
         if bar["count"]:
             parts.append(
                 element("rect", class_="chart-bar", fill="none", stroke="currentColor", **box)
-                + _number(numbers[place], x + wide / 2, HEAD + BARS - height - 4)
+                + _number(numbers[place], x + wide / 2, base - height - 4)
             )
     return parts
 
@@ -104,7 +112,7 @@ def _numbers(panel: Panel, wide: float) -> list[str]:
     return [f"{_share(panel, bar):.0%}" for bar in panel.bins]
 
 
-def _ticks(bins: Sequence[BinCount]) -> list[str]:
+def _ticks(bins: Sequence[BinCount], base: float) -> list[str]:
     """A whole number below the middle of its bar; else the edges between bars; as many as have room."""
     wide = _bin_width(bins)
     if all(bar["low"] == bar["high"] for bar in bins):
@@ -114,7 +122,7 @@ def _ticks(bins: Sequence[BinCount]) -> list[str]:
         ticks = [(MARGIN + wide * place, edge) for place, edge in enumerate(edges)]
     widest = max(width(tick_text(value)) for _, value in ticks) * NUMBER_SIZE + 6
     every = math.ceil(widest / wide)
-    return [_number(tick_text(value), x, HEAD + BARS + 15) for x, value in ticks[::every]]
+    return [_number(tick_text(value), x, base + 15) for x, value in ticks[::every]]
 
 
 def _number(words: str, x: float, y: float) -> str:

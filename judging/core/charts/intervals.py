@@ -14,7 +14,7 @@ LINE, TRACK, GAP = 18.0, 20.0, 14.0
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class IntervalRow:
     """A row: `label` says the figures in words; what is None is not drawn. All numbers in the metric's unit."""
 
     name: str
@@ -40,7 +40,7 @@ class IntervalTexts:
 
 def interval_chart(
     chart_id: str,
-    rows: Sequence[Interval],
+    rows: Sequence[IntervalRow],
     texts: IntervalTexts,
     *,
     scale: tuple[float, float] | None = None,
@@ -61,7 +61,7 @@ def interval_chart(
     return figure(chart_id, texts.title, texts.description, WIDTH, height, grid, *parts, legend)
 
 
-def _axis(rows: Sequence[Interval], scale: tuple[float, float] | None) -> Axis:
+def _axis(rows: Sequence[IntervalRow], scale: tuple[float, float] | None) -> Axis:
     left, right = MARGIN, WIDTH - MARGIN
     if scale is not None:
         return make_axis(*scale, left, right, whole_scale=True)
@@ -69,10 +69,10 @@ def _axis(rows: Sequence[Interval], scale: tuple[float, float] | None) -> Axis:
     return make_axis(min(values, default=0.0), max(values, default=1.0), left, right, whole_scale=False)
 
 
-def _row(row: Interval, axis: Axis, y: float) -> tuple[str, float]:
+def _row(row: IntervalRow, axis: Axis, y: float) -> tuple[str, float]:
     """The row from `y` down, and where the next one starts."""
-    room = WIDTH - 2 * MARGIN - width(row.label) * LABEL_SIZE - 12
-    names = wrap(row.name, room / NAME_SIZE, lines=2)
+    space = WIDTH - 2 * MARGIN - width(row.label) * LABEL_SIZE - 12
+    names = wrap(row.name, space / NAME_SIZE, lines=2)
     words = [
         label(line, class_="chart-name", x=MARGIN, y=y + LINE * (place + 0.75), font_size=NAME_SIZE)
         for place, line in enumerate(names)
@@ -89,7 +89,7 @@ def _track(axis: Axis, y: float) -> str:
     return element("line", class_="chart-track", x1=axis.left, x2=axis.right, y1=y, y2=y, **FAINT)
 
 
-def _marks(row: Interval, axis: Axis, y: float) -> list[str]:
+def _marks(row: IntervalRow, axis: Axis, y: float) -> list[str]:
     marks = []
     if row.low_bound is not None and row.high_bound is not None:
         marks.append(bounds_line(axis.place(row.low_bound), axis.place(row.high_bound), y + 10))
@@ -101,7 +101,7 @@ def _marks(row: Interval, axis: Axis, y: float) -> list[str]:
     return marks
 
 
-def _legend(rows: Sequence[Interval], texts: IntervalTexts, y: float) -> tuple[str, float]:
+def _legend(rows: Sequence[IntervalRow], texts: IntervalTexts, y: float) -> tuple[str, float]:
     """One line for each kind of mark that occurs, and the height of the whole chart."""
     lines = [(dot(MARGIN + 12, 0, hollow=False), texts.mean)]
     if any(row.low is not None for row in rows):

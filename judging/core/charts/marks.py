@@ -1,4 +1,4 @@
-"""The marks of an interval chart, told apart by form."""
+"""The marks of an interval chart, distinguished by form."""
 
 from .svg import element
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from .series import colour_class, mark_at
 from .svg import element, figure, label, number, text_of
-from .text_width import shorten
+from .text_width import wrap
 
 SIZE, RADIUS, NAME_SIZE = 440.0, 130.0, 12.0
+LINE, MOST_LINES = 15.0, 4  # of a metric's name
 RINGS = (0.25, 0.5, 0.75, 1.0)
 FEWEST = 3  # axes; of fewer there is no area
 
@@ -58,8 +59,19 @@ def _name(axis: int, count: int, name: str) -> str:
     middle = abs(x - SIZE / 2) < 2
     anchor = "middle" if middle else "start" if x > SIZE / 2 else "end"
     space = SIZE if middle else (SIZE - x if x > SIZE / 2 else x)
-    words = shorten(name, space / NAME_SIZE)
-    return label(words, class_="chart-label", x=x, y=y + 4, text_anchor=anchor, font_size=NAME_SIZE)
+    lines = wrap(name, space / NAME_SIZE, lines=1 if middle else MOST_LINES)
+    top = y + 4 - LINE * (len(lines) - 1) / 2
+    return "".join(
+        label(
+            words,
+            class_="chart-label",
+            x=x,
+            y=top + LINE * place,
+            text_anchor=anchor,
+            font_size=NAME_SIZE,
+        )
+        for place, words in enumerate(lines)
+    )
 
 
 def _outline(shape: Shape) -> str:

@@ -4,6 +4,7 @@ import re
 from html import escape
 
 _NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_VIEW_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 _PLAIN_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 Attribute = str | float
@@ -48,3 +49,8 @@ def figure(chart_id: str, title: str, description: str, width: float, height: fl
         f'<title id="{title_id}">{text_of(title)}</title><desc id="{description_id}">{text_of(description)}</desc>'
         f"{''.join(content)}</svg>"
     )
+
+
+def as_file(svg: str) -> bytes:
+    """A `figure` (or '') with a size of its own, which nothing around a file gives it."""
+    return _VIEW_BOX.sub(r'\g<0> width="\1" height="\2"', svg, count=1).encode()

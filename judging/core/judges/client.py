@@ -80,7 +80,15 @@ async def ask(
     """
     call = _Call(settings.timeouts, on_text)
     try:
-        return await call.run(client, _http_request(client, settings, request))
+        http_request = client.build_request(
+            "POST",
+            _parsed_url(settings.url),
+            headers=request_headers(settings),
+            content=_encoded(request),
+            # httpx's `pool` is all that aiohttp does for a connection: DNS, connecting, TLS.
+            timeout=httpx.Timeout(None, connect=settings.timeouts.connect, pool=settings.timeouts.connect),
+        )
+        return await call.run(client, http_request)
     except JudgeError as error:
         error.message = redacted(error.message, settings.secrets())
         raise
@@ -184,18 +192,6 @@ async def _start_of(response: httpx.Response) -> bytes:
 def request_headers(settings: JudgeSettings) -> httpx.Headers:
     """Of every request. Raises Unreachable `bad_header` for text that no header can contain."""
     return _headers(settings.api_key, tuple(settings.headers.items()))
-
-
-def _http_request(client: httpx.AsyncClient, settings: JudgeSettings, request: Request) -> httpx.Request:
-    timeouts = settings.timeouts
-    return client.build_request(
-        "POST",
-        _parsed_url(settings.url),
-        headers=request_headers(settings),
-        content=_encoded(request),
-        # httpx's `pool` is all that aiohttp does for a connection: DNS, connecting, TLS.
-        timeout=httpx.Timeout(None, connect=timeouts.connect, pool=timeouts.connect),
-    )
 
 
 def _encoded(request: Request) -> bytes:

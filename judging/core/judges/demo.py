@@ -40,7 +40,7 @@ _SCALE = re.compile(r"(\d{1,6})\s*(?:（[^）]{0,60}）|\([^)]{0,80}\))?\s*(?:-|
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class DemoPrompt:
     """What the demo judge finds in a prompt; `asks` is score, comparison or nothing."""
 
     chinese: bool
@@ -51,7 +51,7 @@ class Prompt:
     answer: str | None
 
 
-def read_prompt(text: str) -> Prompt:
+def read_prompt(text: str) -> DemoPrompt:
     """Reads the fenced parts by the lengths in the fences, so that an answer cannot imitate a fence."""
     parts: dict[str, str] = {}
     around: list[str] = []
@@ -68,7 +68,7 @@ def read_prompt(text: str) -> Prompt:
     instructions = text[position:] if around else said
     low, high = _scale(instructions)
     asks = "comparison" if "[[A>B]]" in said else "score" if "[[" in said or not around else "nothing"
-    return Prompt(
+    return DemoPrompt(
         chinese=bool(re.search(r"[\u4e00-\u9fff]", instructions)),
         asks=asks,
         low=low,
@@ -113,7 +113,7 @@ def demo_reply(request: Received) -> Answer:
     return Answer(content=content, reasoning=reasoning, model=MODEL, tokens=tokens)
 
 
-def _compared(prompt: Prompt, found: int, pairs: int) -> str:
+def _compared(prompt: DemoPrompt, found: int, pairs: int) -> str:
     verdict = _verdict(prompt, found / pairs)
     percent = round(100 * found / pairs)
     if prompt.chinese:
@@ -128,18 +128,18 @@ def _compared(prompt: Prompt, found: int, pairs: int) -> str:
     )
 
 
-def _verdict(prompt: Prompt, share: float) -> str:
+def _verdict(prompt: DemoPrompt, share: float) -> str:
     if prompt.asks == "comparison":
         # The reference counts as right here, so the answer can at best be its equal.
         return "[[A=B]]" if share >= 0.9 else "[[A>B]]" if share >= 0.5 else "[[A>>B]]"
     return _score_line(prompt, round(prompt.low + share * (prompt.high - prompt.low)))
 
 
-def _score_line(prompt: Prompt, score: int) -> str:
+def _score_line(prompt: DemoPrompt, score: int) -> str:
     return f"评分:[[{score}]]" if prompt.chinese else f"Score: [[{score}]]"
 
 
-def _without_reference(prompt: Prompt) -> str:
+def _without_reference(prompt: DemoPrompt) -> str:
     if prompt.chinese:
         text = "我不是语言模型：这个演示裁判只比较字符，而这里没有可以对照的参考答案。"
         middling = "因此给出居中的结果，它不说明回答的好坏。"
@@ -156,7 +156,7 @@ def _without_reference(prompt: Prompt) -> str:
     return f"{text}{middling}\n\n{verdict}"
 
 
-def _reasoning(prompt: Prompt, compared: tuple[int, int] | None) -> str:
+def _reasoning(prompt: DemoPrompt, compared: tuple[int, int] | None) -> str:
     if compared is None:
         return "没有找到参考答案。" if prompt.chinese else "No reference found in the prompt."
     found, pairs = compared

@@ -11,6 +11,10 @@ class Usage:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
+    def cost(self, read: float, written: float) -> float:
+        """At prices of a million input and output tokens: millionths of their currency."""
+        return (self.prompt_tokens or 0) * read + (self.completion_tokens or 0) * written
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

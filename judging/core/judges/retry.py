@@ -64,7 +64,7 @@ class RetryPolicy:
 
     `max_outage_seconds`: how long requests wait for a server that is down before they fail too.
     `suspect_parameters`: find out what a server refuses without naming it. Switch it off once the endpoint has
-    answered such a request, or each bad prompt costs four calls more.
+    answered a request with these parameters, or each bad prompt costs four calls more.
     `max_consecutive_failures`: so many requests in a row that failed for the endpoint's settings pause a run; None:
     never.
     """
@@ -124,32 +124,22 @@ async def ask_with_retries(
         except JudgeError as error:
             return asking.ended(None, error)
         started = time.time(), time.perf_counter()
+        reply: Reply | None = None
+        failure: JudgeError | None = None
         try:
-            reply = await _guarded(client, settings, asking.request, guard, on_text)
+            reply = await ask(client, settings, asking.request, on_text=on_text)
         except JudgeError as error:
-            wait = asking.failed(error, *started)
-            if wait is None:
-                return asking.ended(error.reply, error)
-            if wait > 0:
-                await sleep(wait)
-        else:
-            asking.note(*started, reply.status)
+            failure = error
+        finally:  # also where the try was cancelled
+            guard.after(reply, failure)
+        if failure is None:
+            asking.note(*started, reply.status if reply else None)
             return asking.ended(reply, None)
-
-
-async def _guarded(
-    client: httpx.AsyncClient, settings: JudgeSettings, request: Request, guard: Guard, on_text: OnText | None
-) -> Reply:
-    """One try, whose end `guard` gets however it comes."""
-    reply, failure = None, None
-    try:
-        reply = await ask(client, settings, request, on_text=on_text)
-    except JudgeError as error:
-        failure = error
-        raise
-    finally:
-        guard.after(reply, failure)
-    return reply
+        wait = asking.failed(failure, *started)
+        if wait is None:
+            return asking.ended(failure.reply, failure)
+        if wait > 0:
+            await sleep(wait)
 
 
 class _Retries:

@@ -17,7 +17,7 @@ FIRST_ROWS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One finding.
 
     ``name``: the dotted name, or ``preprocess`` where the script is at fault; ``line``: the template's (or the
@@ -47,15 +47,15 @@ class Longest:
 class Lint:
     """``rows``: how many were looked at."""
 
-    errors: tuple[Finding, ...] = ()
-    warnings: tuple[Finding, ...] = ()
+    errors: tuple[LintFinding, ...] = ()
+    warnings: tuple[LintFinding, ...] = ()
     longest: Longest | None = None
     rows: int = 0
 
 
 @dataclass(slots=True)
 class Rows:
-    """Counts rows by their lines; several answers of one row, told one after the other, count once."""
+    """Counts rows by their lines; several answers of one row, reported one after the other, count once."""
 
     count: int = 0
     first: list[int] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Met:
     message: str = ""
     rows: Rows = field(default_factory=Rows)
 
-    def finding(self, code: Code, name: str | None = None, suggestion: str | None = None) -> Finding:
-        return Finding(
+    def finding(self, code: Code, name: str | None = None, suggestion: str | None = None) -> LintFinding:
+        return LintFinding(
             code, name, self.line, self.rows.count, tuple(self.rows.first), suggestion, self.message
         )

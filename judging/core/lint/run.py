@@ -1,19 +1,21 @@
-"""Lint: a template rendered with every row, and what is wrong with it told once for all of them."""
+"""Lint: a template rendered with every row, and what is wrong with it, reported once for all of them."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
 from datasets.core.variables import is_reference
-from judging.core.lint.findings import Code, Finding, Lint, Longest, Met, Rows
+from judging.core.lint.findings import Code, Lint, LintFinding, Longest, Met, Rows
 from judging.core.lint.known_names import LATE, KnownNames
 from judging.core.prompts import NameAt, Names, Rendered, RenderItem, names_of, render
-from judging.core.sandbox.job import Failure
+from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.core.tokens import estimated_tokens
 
-Subject = tuple[int, RenderItem | Failure]  # a row's line, and what the template sees of one of its answers
+Subject = tuple[
+    int, RenderItem | SandboxFailure
+]  # a row's line, and what the template sees of one of its answers
 Answer = tuple[
     int, dict[str, Any], dict[str, Any] | None
 ]  # a row's line, its data, one of its answers or None
@@ -35,7 +37,7 @@ def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
         items = [item for _, item in batch if isinstance(item, RenderItem)]
         rendered = iter(render(sandbox, template, items, "lenient"))
         for line, item in batch:
-            if isinstance(item, Failure):
+            if isinstance(item, SandboxFailure):
                 linting.add_failed_script(line, item)
             else:
                 linting.add(line, item, next(rendered))
@@ -63,7 +65,7 @@ class _Linting:
         self._failed_scripts: dict[tuple[Code, int | None], Met] = {}
         self._longest: tuple[int, str] | None = None
 
-    def add_failed_script(self, line: int, failure: Failure) -> None:
+    def add_failed_script(self, line: int, failure: SandboxFailure) -> None:
         self._rows.add(line)
         _meet(self._failed_scripts, (_code(failure), failure.line), line, failure.line, failure.message)
 
@@ -85,7 +87,7 @@ class _Linting:
         elif made.text is not None:
             self._add_text(line, made.text)
 
-    def _add_error(self, line: int, error: Failure) -> None:
+    def _add_error(self, line: int, error: SandboxFailure) -> None:
         if error.code != "undefined":
             _meet(self._failed, (error.code, error.line), line, error.line, error.message)
 
@@ -102,13 +104,13 @@ class _Linting:
         warnings += [met.finding("name_falsy", name) for name, met in self._falsy.items()]
         if self._blank.count:
             warnings.append(
-                Finding("blank_render", rows=self._blank.count, first_rows=tuple(self._blank.first))
+                LintFinding("blank_render", rows=self._blank.count, first_rows=tuple(self._blank.first))
             )
         if not any(one.path[0] == "response" for one in self._names.used):
-            warnings.append(Finding("response_unused"))
+            warnings.append(LintFinding("response_unused"))
         return Lint(tuple(self._errors()), tuple(warnings), self._longest_render(), self._rows.count)
 
-    def _errors(self) -> Iterator[Finding]:
+    def _errors(self) -> Iterator[LintFinding]:
         for (code, _), met in self._failed_scripts.items():
             yield met.finding(code, "preprocess")
         met_nowhere = {
@@ -116,7 +118,7 @@ class _Linting:
         }
         everywhere = self._rows.count, tuple(self._rows.first)
         for name, line in (self._known.never_there() | met_nowhere).items():
-            yield Finding("unknown_name", name, line, *everywhere, self._known.suggestion(name))
+            yield LintFinding("unknown_name", name, line, *everywhere, self._known.suggestion(name))
         for met in self._failed.values():
             yield met.finding("render_error")
 
@@ -134,7 +136,7 @@ def _meet(met: dict[Key, Met], key: Key, row: int, line: int | None, message: st
     met.setdefault(key, Met(line, message)).rows.add(row)
 
 
-def _code(failure: Failure) -> Code:
+def _code(failure: SandboxFailure) -> Code:
     return "syntax" if failure.code in ("syntax", "load") else "render_error"
 
 
@@ -164,7 +166,7 @@ def subjects(sandbox: Sandbox, answers: Iterable[Answer], script: str | None) ->
 
 def _after(
     outcome: ScriptOutcome, data: dict[str, Any], response: dict[str, Any] | None
-) -> RenderItem | Failure:
+) -> RenderItem | SandboxFailure:
     if outcome.failure:
         return outcome.failure
     added = outcome.changed["response"]

@@ -83,13 +83,13 @@ def mixed(
 ) -> list[int]:
     """The next `count` items of a rater who has had `place` so far; each list is in the order of giving.
 
-    Gold and repeats come at places drawn by the seed, so that nobody can tell them by their place. Gold is given only
+    Gold and repeats come at places drawn by the seed, so that their place does not reveal them. Gold is given only
     among usual items; repeats that are left when those have run out are given at the end.
     """
     normal, known, again = list(usual), list(gold), [twin.pk for twin in twins if twin.ago >= REPEAT_GAP]
     chosen: list[int] = []
     while len(chosen) < count and normal:
-        drawn = random.Random(f"mix:{seed}:{rater}:{place + len(chosen)}").random()
+        drawn = _drawn(seed, rater, place + len(chosen))
         if known and drawn < shares.gold:
             chosen.append(known.pop(0))
         elif again and drawn > 1 - shares.repeats:
@@ -98,3 +98,20 @@ def mixed(
             chosen.append(normal.pop(0))
     left = [twin.pk for twin in sorted(twins, key=lambda twin: -twin.ago) if twin.pk not in chosen]
     return chosen + left[: count - len(chosen)]
+
+
+def gold_to_come(usual: int, gold: int, *, share: float, place: int, seed: int, rater: int) -> int:
+    """How many of `gold` items `mixed` puts among the next `usual` ones, so that a rater's total can count them from
+    the start: a total that grows would give them away."""
+    come = 0
+    while share and usual > 0 and come < gold:
+        if _drawn(seed, rater, place) < share:
+            come += 1
+        else:
+            usual -= 1
+        place += 1
+    return come
+
+
+def _drawn(seed: int, rater: int, place: int) -> float:
+    return random.Random(f"mix:{seed}:{rater}:{place}").random()

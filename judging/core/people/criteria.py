@@ -20,7 +20,6 @@ STEPS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
 GSB = ("A>B", "A=B", "B>A")
 BOTH_BAD = "both_bad"
 COMPARING: tuple[Scale, ...] = ("steps", "gsb")
-SCORING: tuple[Scale, ...] = ("five", "ten", "yes_no", "categories", "text")
 
 LEFT_EMPTY, FREE_TEXT = "left_empty", "free_text"  # reasons of judgements without a value
 LONGEST_TEXT = 20_000
@@ -133,7 +132,7 @@ def outcome_of(criterion: Criterion, value: Value | None) -> Outcome:
 
 
 def active_seconds(seconds: Any, most: float = 3600.0) -> float:
-    """A time on an item as a client tells it, made safe: 0 for nonsense, at most an hour."""
+    """A time on an item as a client reports it, made safe: 0 for nonsense, at most an hour."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return 0.0
     return min(max(float(seconds), 0.0), most)

@@ -59,8 +59,8 @@ class _Bad(Exception):
 
 def read_lines(text: str, criteria: Sequence[Criterion]) -> Iterator[RatingLine | BadLine]:
     """Every line of a file, in its order; what begins with `{` is JSON Lines, everything else CSV with a head."""
-    told = _json_records(text) if text.lstrip().startswith("{") else _csv_records(text, criteria)
-    for line, record in told:
+    given = _json_records(text) if text.lstrip().startswith("{") else _csv_records(text, criteria)
+    for line, record in given:
         if isinstance(record, str):
             yield BadLine(line, record)
             continue
@@ -167,43 +167,45 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
     )
 
 
-def _key(told: Any) -> UUID | None:
-    if told is None:
+def _key(given: Any) -> UUID | None:
+    if given is None:
         return None
     try:
-        return UUID(str(told))
+        return UUID(str(given))
     except ValueError:
         raise _Bad("key") from None
 
 
 def _whole(record: dict[str, Any], name: str) -> int | None:
-    told = record.get(name)
-    if told is None:
+    given = record.get(name)
+    if given is None:
         return None
-    if isinstance(told, bool) or not isinstance(told, int) or not 0 < told < _MOST:
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 < given < _MOST:
         raise _Bad("number", name=name)
-    return told
+    return given
 
 
 def _text(record: dict[str, Any], name: str) -> str:
-    told = record.get(name)
-    if told is None:
+    given = record.get(name)
+    if given is None:
         return ""
-    if not isinstance(told, str):
+    if not isinstance(given, str):
         raise _Bad("text", name=name)
-    return told
+    return given
 
 
-def _seconds(told: Any) -> float:
-    fine = isinstance(told, int | float) and not isinstance(told, bool) and math.isfinite(told) and told >= 0
-    return min(float(told), 3600.0) if fine else 0.0
+def _seconds(given: Any) -> float:
+    fine = (
+        isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given) and given >= 0
+    )
+    return min(float(given), 3600.0) if fine else 0.0
 
 
-def _moment(told: Any) -> datetime | None:
-    if told is None:
+def _moment(given: Any) -> datetime | None:
+    if given is None:
         return None
     try:
-        moment = datetime.fromisoformat(str(told))
+        moment = datetime.fromisoformat(str(given))
     except ValueError:
         raise _Bad("moment") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -23,15 +23,15 @@ class Refusal(Exception):
         self.code, self.params = code, params
 
 
-class Cell(str):
+class TableCell(str):
     """A cell of a table: its type is not known."""
 
     __slots__ = ()
 
 
-def cell(text: str) -> Cell:
+def cell(text: str) -> TableCell:
     """A cell as it was before an export put an apostrophe before what a spreadsheet takes for a formula."""
-    return Cell(text[1:] if text[:1] == "'" and text[1:2] in _FORMULA_BEGINS else text)
+    return TableCell(text[1:] if text[:1] == "'" and text[1:2] in _FORMULA_BEGINS else text)
 
 
 def clean(text: str) -> str:
@@ -115,7 +115,7 @@ def is_finite(number: float) -> bool:
 
 def plain(given: Any) -> Any:
     """What a cell's text stands for; everything else as it is."""
-    if not isinstance(given, Cell):
+    if not isinstance(given, TableCell):
         return given
     text = given.strip()
     if text.lower() in ("true", "false"):

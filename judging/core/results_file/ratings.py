@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from judging.core.people.criteria import BOTH_BAD, STEPS
-from judging.core.results_file.fields import Cell, plain
-from judging.core.results_file.records import Record, Refused
+from judging.core.results_file.fields import TableCell, plain
+from judging.core.results_file.records import Record, RefusedLine
 
 VALUE, ADJUDICATED = "value: ", "adjudicated: "
 """What a criterion's columns are called by, before its name, where the export is a table."""
@@ -28,11 +28,11 @@ _NAMES = {
 
 
 def expanded(
-    found: Iterable[tuple[int, Record | Refused]],
-) -> Iterator[tuple[int, Record | Refused]]:
+    found: Iterable[tuple[int, Record | RefusedLine]],
+) -> Iterator[tuple[int, Record | RefusedLine]]:
     """The same lines, each rating as a verdict for each of its criteria."""
     for line, record in found:
-        if isinstance(record, Refused) or not is_rating(record):
+        if isinstance(record, RefusedLine) or not is_rating(record):
             yield line, record
         else:
             for one in _verdicts(record):
@@ -66,4 +66,6 @@ def _values(record: Record, field: str, prefix: str) -> dict[str, Any]:
     if isinstance(given, dict):
         return {name: value for name, value in given.items() if value not in (None, "")}
     columns = {name: value for name, value in record.items() if name.startswith(prefix)}
-    return {name.removeprefix(prefix): value for name, value in columns.items() if isinstance(value, Cell)}
+    return {
+        name.removeprefix(prefix): value for name, value in columns.items() if isinstance(value, TableCell)
+    }

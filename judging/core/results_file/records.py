@@ -42,7 +42,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedLine:
     """A line that is left out: its number, a code, and what the code's sentence names."""
 
     line: int
@@ -58,7 +58,7 @@ class NotResults(Exception):
         self.code, self.params = code, params
 
 
-def records(path: Path) -> Iterator[tuple[int, Record | Refused]]:
+def records(path: Path) -> Iterator[tuple[int, Record | RefusedLine]]:
     """Each line that is not blank, with the number of its (first) physical line. Raises NotResults."""
     upload = Upload(path, Limits(row_bytes=LINE_BYTES))
     try:
@@ -69,7 +69,7 @@ def records(path: Path) -> Iterator[tuple[int, Record | Refused]]:
         upload.close()
 
 
-def _records(upload: Upload) -> Iterator[tuple[int, Record | Refused]]:
+def _records(upload: Upload) -> Iterator[tuple[int, Record | RefusedLine]]:
     kind = upload.other_kind()
     if kind is not None:
         raise NotResults("other_kind", kind=kind)
@@ -83,14 +83,14 @@ def _records(upload: Upload) -> Iterator[tuple[int, Record | Refused]]:
     yield from (_json_records if start == b"{" else _table_records)(chain((first,), parts))
 
 
-def _json_records(parts: Iterator[Block]) -> Iterator[tuple[int, Record | Refused]]:
+def _json_records(parts: Iterator[Block]) -> Iterator[tuple[int, Record | RefusedLine]]:
     for part in parts:
         for number, line in enumerate(part.lines, part.first):
             if number in part.oversized:
-                yield number, Refused(number, "line_too_long")
+                yield number, RefusedLine(number, "line_too_long")
             elif line.strip():
                 found = _json_object(line)
-                yield number, Refused(number, found) if isinstance(found, str) else found
+                yield number, RefusedLine(number, found) if isinstance(found, str) else found
 
 
 def _json_object(line: bytes) -> Record | str:
@@ -105,7 +105,7 @@ def _json_object(line: bytes) -> Record | str:
 
 
 def _json_by_python(line: bytes) -> Any:
-    """NaN and half characters, which strict readers refuse, are read and told field by field."""
+    """NaN and half characters, which strict readers refuse, are read and reported field by field."""
     try:
         return json.loads(line.decode())
     except UnicodeDecodeError:
@@ -114,7 +114,7 @@ def _json_by_python(line: bytes) -> Any:
         return "not_json"
 
 
-def _table_records(parts: Iterator[Block]) -> Iterator[tuple[int, Record | Refused]]:
+def _table_records(parts: Iterator[Block]) -> Iterator[tuple[int, Record | RefusedLine]]:
     lines = _texts(parts)
     before: list[str] = []
     while not (head := next(lines)).strip():
@@ -141,7 +141,7 @@ def _known(head: str, delimiter: str) -> set[str]:
     }
 
 
-def _rows(reader: Any) -> Iterator[tuple[int, Record | Refused]]:
+def _rows(reader: Any) -> Iterator[tuple[int, Record | RefusedLine]]:
     names: list[str] = []
     while True:
         line = reader.line_num + 1
@@ -150,11 +150,11 @@ def _rows(reader: Any) -> Iterator[tuple[int, Record | Refused]]:
         except StopIteration:
             return
         except csv.Error:
-            yield line, Refused(line, "not_csv")
+            yield line, RefusedLine(line, "not_csv")
             return
         if not names:
             names = [name.strip() for name in cells]
         elif len(cells) > len(names):
-            yield line, Refused(line, "too_many_cells")
+            yield line, RefusedLine(line, "too_many_cells")
         elif any(cells):
             yield line, {name: cell(text) for name, text in zip(names, cells, strict=False) if text.strip()}

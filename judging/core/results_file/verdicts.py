@@ -19,7 +19,7 @@ from judging.core.results_file.fields import (
     value_of,
     whole_of,
 )
-from judging.core.results_file.records import Record, Refused
+from judging.core.results_file.records import Record, RefusedLine
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, Value
 
 REFERENCE = "@reference"
@@ -41,7 +41,7 @@ LONGEST_METRIC, LONGEST_SOURCE = 200, 300
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerKey:
     """A model's name and which of its answers to the row."""
 
     model: str
@@ -49,14 +49,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FileVerdict:
     """A line that says something about an answer, or about two; whether they are there is not known yet."""
 
     line: int
     row: int | None
     row_id: str
-    answer: Answer
-    other: Answer | None
+    answer: AnswerKey
+    other: AnswerKey | None
     metric: str
     state: str
     value: Value | None
@@ -117,11 +117,11 @@ class MetricSurvey:
         return max(self.scales, key=lambda scale: self.scales[scale], default=None)
 
 
-def survey(found: Iterable[tuple[int, Record | Refused]]) -> dict[str, MetricSurvey]:
+def survey(found: Iterable[tuple[int, Record | RefusedLine]]) -> dict[str, MetricSurvey]:
     """Every metric of a file, in the order of its first lines."""
     metrics: dict[str, MetricSurvey] = {}
     for _line, record in found:
-        if isinstance(record, Refused):
+        if isinstance(record, RefusedLine):
             continue
         try:
             one = metrics.setdefault(_metric(record), MetricSurvey())
@@ -131,25 +131,25 @@ def survey(found: Iterable[tuple[int, Record | Refused]]) -> dict[str, MetricSur
             if value is not None:
                 one.kinds[_kind(record, value)] += 1
         except Refusal:
-            continue  # told when its line is read
+            continue  # reported when its line is read
     return metrics
 
 
 def verdicts(
-    found: Iterable[tuple[int, Record | Refused]], kinds: Mapping[str, Kind | None]
-) -> Iterator[Verdict | Refused]:
+    found: Iterable[tuple[int, Record | RefusedLine]], kinds: Mapping[str, Kind | None]
+) -> Iterator[FileVerdict | RefusedLine]:
     """Every line as a verdict, or why it is left out; `kinds` says what values a metric has."""
     for line, record in found:
-        if isinstance(record, Refused):
+        if isinstance(record, RefusedLine):
             yield record
             continue
         try:
             yield _verdict(line, record, kinds)
         except Refusal as refusal:
-            yield Refused(line, refusal.code, refusal.params)
+            yield RefusedLine(line, refusal.code, refusal.params)
 
 
-def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> Verdict:
+def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> FileVerdict:
     row, row_id = whole_of(record, "line"), row_name(record.get("id"))
     if row is None and not row_id:
         raise Refusal("no_row_named")
@@ -163,7 +163,7 @@ def _verdict(line: int, record: Record, kinds: Mapping[str, Kind | None]) -> Ver
     reason, detail = _why(record) if state != SCORED else ("", "")
     source_kind, source = _source(record)
     _scale(record)
-    return Verdict(
+    return FileVerdict(
         line=line,
         row=row,
         row_id=row_id,
@@ -199,10 +199,10 @@ def row_name(given: Any) -> str:
     return str(given)
 
 
-def _answer(record: Record, prefix: str) -> Answer | None:
+def _answer(record: Record, prefix: str) -> AnswerKey | None:
     model = text_of(record, prefix + "model")
     number = whole_of(record, prefix + "response", most=_SMALL) or 1
-    return Answer(model, number) if model else None
+    return AnswerKey(model, number) if model else None
 
 
 def _metric(record: Record) -> str:

@@ -12,18 +12,18 @@ from judging.core.rules.parse import parse
 from judging.core.rules.program import (
     OPTIONAL,
     Argument,
-    Block,
     Code,
-    Entry,
+    CodeBlock,
     Field,
     Format,
     Function,
-    Place,
+    HeaderLine,
     Problem,
     Program,
     Rule,
     RuleText,
     Sheet,
+    SourcePlace,
     Word,
 )
 from judging.core.rules.python_blocks import PythonProblem, scoring_function
@@ -35,7 +35,7 @@ _LABEL_KINDS = {"rule": keywords.RULE_LABEL, "code": keywords.CODE_LABEL}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CheckedProgram:
     """A program, None if there are errors; the errors and warnings in the order of the text."""
 
     program: Program | None
@@ -50,7 +50,7 @@ class Reading:
         return [problem for problem in self.problems if problem.is_warning]
 
 
-def read_program(text: str) -> Reading:
+def read_program(text: str) -> CheckedProgram:
     """Any text gives a program or at least one error; nothing is raised."""
     checker = _Checker(parse(text))
     program = checker.program()
@@ -58,14 +58,14 @@ def read_program(text: str) -> Reading:
     language = language_of(checker.sheet) if found else ""
     problems = tuple(replace(one, params={**one.params, "language": language}) for one in found)
     broken = any(not problem.is_warning for problem in problems)
-    return Reading(None if broken else program, problems)
+    return CheckedProgram(None if broken else program, problems)
 
 
 def language_of(sheet: Sheet) -> str:
     """The language that the program's own words are written in: `zh`, `en`, or '' where there are none."""
     entries = (*sheet.entries, *sheet.misplaced)
     functions = [function.name for function in FUNCTIONS]
-    written: list[tuple[str, list[keywords.Pair]]] = []
+    written: list[tuple[str, list[keywords.Keyword]]] = []
     for entry in entries:
         is_own_name = entry.name.text.startswith("@")
         written += [(entry.name.text, list(keywords.OWN_NAMES))] if is_own_name else []
@@ -81,7 +81,7 @@ class _Checker:
     def __init__(self, sheet: Sheet) -> None:
         self.sheet = sheet
         self.problems = list(sheet.problems)
-        self.blocks: dict[str, Block] = {}
+        self.blocks: dict[str, CodeBlock] = {}
         self.guesses = 0
         self.functions: dict[str, str] = {}  # of Python blocks: label → the function to call
 
@@ -97,7 +97,7 @@ class _Checker:
             return None
         return Program(tuple(rules), aggregate, form, tuple(self.blocks.values()))
 
-    def _note(self, code: str, place: Place, **params: str) -> None:
+    def _note(self, code: str, place: SourcePlace, **params: str) -> None:
         self.problems.append(Problem(code, place, {name: value[:100] for name, value in params.items()}))
 
     def _near(self, word: str, known: Iterable[str]) -> str:
@@ -131,7 +131,7 @@ class _Checker:
             self._check_aggregate(entry)
         return entries[0].function.text if entries else _MEAN
 
-    def _check_aggregate(self, entry: Entry) -> None:
+    def _check_aggregate(self, entry: HeaderLine) -> None:
         met, further = entry.function, entry.argument
         if met.text not in keywords.AGGREGATES:
             near = self._near(met.text, keywords.AGGREGATES)
@@ -141,7 +141,7 @@ class _Checker:
 
     # lines
 
-    def _rule(self, entry: Entry) -> Rule | None:
+    def _rule(self, entry: HeaderLine) -> Rule | None:
         function = BY_WORD.get(entry.function.text)
         if function is None:
             self._note_unknown_function(entry)
@@ -161,7 +161,7 @@ class _Checker:
         argument = self._argument(function, entry)
         return Rule(_field(entry.name), function, argument, entry.function.text, entry.name.place)
 
-    def _note_unknown_function(self, entry: Entry) -> None:
+    def _note_unknown_function(self, entry: HeaderLine) -> None:
         met, name = entry.function, entry.name.text
         known = [word for pair in keywords.OWN_NAMES for word in pair.both()]
         # `@聚合法式:min` is a name misspelt, not a function.
@@ -169,7 +169,7 @@ class _Checker:
         near = "" if near_name else self._near(met.text, BY_WORD)
         self._note("unknown_function", met.place, met=met.text, near=near, near_name=near_name, name=name)
 
-    def _argument(self, function: Function, entry: Entry) -> Argument:
+    def _argument(self, function: Function, entry: HeaderLine) -> Argument:
         word = entry.argument
         if word is None:
             return None
@@ -198,7 +198,7 @@ class _Checker:
 
     # the whole
 
-    def _check_fields(self, lines: list[Entry], form: Format | None) -> None:
+    def _check_fields(self, lines: list[HeaderLine], form: Format | None) -> None:
         if not lines and not self.sheet.misplaced and not _has_bad_lines(self.sheet):
             place = self.sheet.format.name.place if self.sheet.format else self.sheet.header_end
             self._note("no_rules", place)
@@ -226,12 +226,12 @@ class _Checker:
             if label.startswith(keywords.CODE_LABEL.both()) or label in called:
                 self._check_python(block)
 
-    def _check_python(self, block: Block) -> None:
+    def _check_python(self, block: CodeBlock) -> None:
         try:
             self.functions[block.label.text] = scoring_function(block.text)
         except PythonProblem as problem:
             place = (
-                Place(block.first_line + problem.line - 1, problem.column)
+                SourcePlace(block.first_line + problem.line - 1, problem.column)
                 if problem.line
                 else block.label.place
             )
@@ -248,7 +248,7 @@ class _Checker:
             self._note(code, block.label.place, label=label, kind="")
 
 
-def _is_setting(entry: Entry) -> bool:
+def _is_setting(entry: HeaderLine) -> bool:
     return entry.name.text in keywords.FORMAT or entry.name.text in keywords.AGGREGATE
 
 
@@ -256,8 +256,8 @@ def _has_bad_lines(sheet: Sheet) -> bool:
     return any(problem.code in ("bad_line", "header_after_format") for problem in sheet.problems)
 
 
-def _behind(word: Word) -> Place:
-    return Place(word.place.line, word.place.column + len(word.text))
+def _behind(word: Word) -> SourcePlace:
+    return SourcePlace(word.place.line, word.place.column + len(word.text))
 
 
 def _field(name: Word) -> Field:

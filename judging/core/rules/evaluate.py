@@ -29,7 +29,7 @@ from judging.core.rules.formats import (
     read_fields,
 )
 from judging.core.rules.functions import aggregate
-from judging.core.rules.program import WORST, Call, Code, Field, Format, Program, Reason, Rule, Scored
+from judging.core.rules.program import WORST, BlockCall, Code, Field, Format, Program, Reason, Rule, Scored
 from judging.core.rules.values import Value, from_python, json_text, text_of
 from judging.core.values import Outcome
 
@@ -39,7 +39,7 @@ _IN_THE_LINE = ("json_met", "json_wanted")  # the line's own sentence says these
 NOT_ASKED, NO_JUDGE = "not_asked", "judge.missing"
 PENDING = Reason("pending")
 
-Run = Callable[[Call], Awaitable[Scored | Reason]]
+Run = Callable[[BlockCall], Awaitable[Scored | Reason]]
 # One reply a question, in order; None where what was said before is read again, and this was not asked then.
 Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall | None]]]
 LineResults = dict[int, Scored | Reason]
@@ -56,7 +56,7 @@ class LineQuestion:
     prompt: str
 
 
-class Line(msgspec.Struct, frozen=True, gc=False):
+class LineResult(msgspec.Struct, frozen=True, gc=False):
     """A rule applied to one field. Without a score: `reason.code` is `pending`, or an error of the row.
 
     `answer` and `reference` are the values that were looked at, None where there is none or none was needed.
@@ -70,22 +70,22 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     reference: Value = None
 
 
-class Evaluation(msgspec.Struct, frozen=True):
+class RuleEvaluation(msgspec.Struct, frozen=True):
     """`failure` says why the answer lacks the format; then there are no lines. Requests stand in the lines' order."""
 
     program: Program
-    lines: tuple[Line, ...] = ()
+    lines: tuple[LineResult, ...] = ()
     failure: Reason | None = None
     questions: tuple[LineQuestion, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[BlockCall, ...] = ()
 
 
-def plan(program: Program, answer: str, reference: Any) -> Evaluation:
+def plan(program: Program, answer: str, reference: Any) -> RuleEvaluation:
     """Scores the mechanical lines. `reference`: a text, a decoded JSON value, or None. Raises nothing."""
     try:
         answered = _Side(read_fields(program.format, answer), answer)
     except NotInFormat as error:
-        return Evaluation(program, failure=Reason(error.reason, error.params))
+        return RuleEvaluation(program, failure=Reason(error.reason, error.params))
     planner = _Planner(answered, _Reference(program.format, reference))
     for rule in program.rules:
         planner.add(rule)
@@ -162,9 +162,9 @@ class _Planner:
 
     answer: _Side
     reference: _Reference
-    lines: list[Line] = field(default_factory=list)
+    lines: list[LineResult] = field(default_factory=list)
     questions: list[LineQuestion] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[BlockCall] = field(default_factory=list)
 
     def add(self, rule: Rule) -> None:
         if rule.target.kind != "all":
@@ -172,14 +172,14 @@ class _Planner:
         try:
             names = self.reference.names(rule)
         except _RowError as error:
-            self.lines.append(Line(rule, rule.target.written, None, error.reason))
+            self.lines.append(LineResult(rule, rule.target.written, None, error.reason))
             return None
         for name in names:
             self._add_line(rule, name)
         return None
 
-    def evaluation(self, program: Program) -> Evaluation:
-        return Evaluation(program, tuple(self.lines), None, tuple(self.questions), tuple(self.calls))
+    def evaluation(self, program: Program) -> RuleEvaluation:
+        return RuleEvaluation(program, tuple(self.lines), None, tuple(self.questions), tuple(self.calls))
 
     def _add_line(self, rule: Rule, name: str) -> None:
         answer, wanted = self.answer.value_of(rule.target, name), None
@@ -188,26 +188,26 @@ class _Planner:
                 wanted = self.reference.value(rule.target, name)
             except _RowError as error:
                 shown = None if answer is MISSING else answer
-                self.lines.append(Line(rule, name, None, error.reason, shown))
+                self.lines.append(LineResult(rule, name, None, error.reason, shown))
                 return
         elif rule.function.needs_reference:
             wanted = str(rule.argument)
         if answer is MISSING:
             missing = Reason(ANSWER_LACKS, {"name": name})
-            self.lines.append(Line(rule, name, WORST, missing, None, wanted))
+            self.lines.append(LineResult(rule, name, WORST, missing, None, wanted))
         else:
             self._add_scored(rule, name, answer, wanted)
 
     def _add_scored(self, rule: Rule, name: str, answer: Value, reference: Value) -> None:
         if rule.function.score is not None:
             scored: Scored = rule.function.score(answer, reference, rule.argument)
-            self.lines.append(Line(rule, name, scored.score, scored.reason, answer, reference))
+            self.lines.append(LineResult(rule, name, scored.score, scored.reason, answer, reference))
             return
         index = len(self.lines)
-        self.lines.append(Line(rule, name, None, PENDING, answer, reference))
+        self.lines.append(LineResult(rule, name, None, PENDING, answer, reference))
         if isinstance(rule.argument, Code):
             arguments = json_text({"ref_answer": reference, "model_answer": answer})
-            self.calls.append(Call(index, rule.argument, arguments))
+            self.calls.append(BlockCall(index, rule.argument, arguments))
         else:
             self.questions.append(LineQuestion(index, prompt_for(rule, name, answer, reference)))
 
@@ -225,7 +225,7 @@ class Result(msgspec.Struct, frozen=True):
     """`score` exactly if there is no `error`. `failure` says why the answer lacks the format (score 1, no lines)."""
 
     score: int | float | None
-    lines: tuple[Line, ...]
+    lines: tuple[LineResult, ...]
     failure: Reason | None = None
     error: LineError | None = None
 
@@ -237,16 +237,18 @@ class Result(msgspec.Struct, frozen=True):
         """The judgement's: a rule program has no state `unparsed`. The detail begins with the program's line."""
         if self.error is None:
             return Outcome("scored", self.score)
-        told = "; ".join(one for name, one in self.error.params.items() if one and name not in _IN_THE_LINE)
-        return Outcome.error(self.error.code, f"{self.error.line}: {told}")
+        details = "; ".join(
+            one for name, one in self.error.params.items() if one and name not in _IN_THE_LINE
+        )
+        return Outcome.error(self.error.code, f"{self.error.line}: {details}")
 
 
-def needs_answers(evaluation: Evaluation) -> bool:
+def needs_answers(evaluation: RuleEvaluation) -> bool:
     """Whether its requests are worth asking: not where a line without a score already decides."""
     return all(line.score is not None or line.reason.code == "pending" for line in evaluation.lines)
 
 
-def conclude(evaluation: Evaluation, found: Mapping[int, Scored | Reason]) -> Result:
+def conclude(evaluation: RuleEvaluation, found: Mapping[int, Scored | Reason]) -> Result:
     """`found`: by index of the line what was found for it, a score or the reason why there is none."""
     if evaluation.failure is not None:
         return Result(WORST, (), evaluation.failure)
@@ -261,7 +263,7 @@ def conclude(evaluation: Evaluation, found: Mapping[int, Scored | Reason]) -> Re
     return Result(aggregate(evaluation.program.aggregate, scores), lines)
 
 
-def _with_result(line: Line, found: Scored | Reason | None) -> Line:
+def _with_result(line: LineResult, found: Scored | Reason | None) -> LineResult:
     if line.reason.code != "pending":
         return line
     if isinstance(found, Scored):
@@ -269,11 +271,11 @@ def _with_result(line: Line, found: Scored | Reason | None) -> Line:
     return msgspec.structs.replace(line, reason=found or Reason(NOT_ASKED))
 
 
-def _error_of(line: Line) -> LineError:
+def _error_of(line: LineResult) -> LineError:
     return LineError(line.reason.code, line.rule.place.line, {"name": line.name, **line.reason.params})
 
 
-def evaluate(program: Program, item: Item) -> Evaluation:
+def evaluate(program: Program, item: Item) -> RuleEvaluation:
     """The program on an item's answer, against its row's reference."""
     return plan(program, item.response.get("content") or "", reference_for(item))
 
@@ -312,7 +314,7 @@ def _verdict(asked: JudgeCall, found: Scored | Reason) -> Verdict:
 
 
 def ruled(
-    evaluation: Evaluation,
+    evaluation: RuleEvaluation,
     found: LineResults | None = None,
     asked: tuple[JudgeCall, ...] = (),
     verdicts: tuple[Verdict, ...] = (),
@@ -329,7 +331,7 @@ def ruled(
     )
 
 
-def _ruled_line(line: Line) -> RuledLine:
+def _ruled_line(line: LineResult) -> RuledLine:
     answer = None if line.reason.code == ANSWER_LACKS else json_text(line.answer)[:MOST_VALUE]
     rule, reason = line.rule, line.reason
     return RuledLine(rule.place.line, line.score, line.name, rule.word, reason.code, reason.params, answer)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from judging.core.rules.formats import NotInFormat, read_fields
-from judging.core.rules.keywords import Pair
+from judging.core.rules.keywords import Keyword
 from judging.core.rules.program import BEST, WORST, Format, Function, Length, Reason, Scored
 from judging.core.rules.values import Value, identity, same, text_of
 
@@ -93,23 +93,23 @@ def _as_list(value: Value) -> list[Value]:
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function("exact_match", Pair("精确匹配", "exact_match"), "none", True, "machine", exact_match),
-    Function("fuzzy_match", Pair("模糊匹配", "fuzzy_match"), "none", True, "judge"),
-    Function("length", Pair("字数限制", "length"), "length", False, "machine", length),
-    Function("format", Pair("格式限制", "format"), "format", False, "machine", has_format),
-    Function("equals", Pair("常量等于", "equals"), "constant", False, "machine", equals),
-    Function("not_equals", Pair("常量不等于", "not_equals"), "constant", False, "machine", not_equals),
+    Function("exact_match", Keyword("精确匹配", "exact_match"), "none", True, "machine", exact_match),
+    Function("fuzzy_match", Keyword("模糊匹配", "fuzzy_match"), "none", True, "judge"),
+    Function("length", Keyword("字数限制", "length"), "length", False, "machine", length),
+    Function("format", Keyword("格式限制", "format"), "format", False, "machine", has_format),
+    Function("equals", Keyword("常量等于", "equals"), "constant", False, "machine", equals),
+    Function("not_equals", Keyword("常量不等于", "not_equals"), "constant", False, "machine", not_equals),
     Function(
         "contained_in",
-        Pair("精确存在于", "contained_in"),
+        Keyword("精确存在于", "contained_in"),
         "replacement",
         True,
         "machine",
         contained_in,
     ),
-    Function("contains", Pair("精确全包括", "contains"), "replacement", True, "machine", contains),
-    Function("rule", Pair("自然语言规则", "rule"), "rule", True, "judge"),
-    Function("python", Pair("Python代码", "python"), "code", True, "code"),
+    Function("contains", Keyword("精确全包括", "contains"), "replacement", True, "machine", contains),
+    Function("rule", Keyword("自然语言规则", "rule"), "rule", True, "judge"),
+    Function("python", Keyword("Python代码", "python"), "code", True, "code"),
 )
 
 BY_WORD: dict[str, Function] = {word: function for function in FUNCTIONS for word in function.name.both()}

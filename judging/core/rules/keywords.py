@@ -10,7 +10,7 @@ from itertools import islice
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Keyword:
     """One word in both languages."""
 
     zh: str
@@ -27,23 +27,23 @@ class Pair:
 
 
 HEADER = "# DSL"
-ALL = Pair("@全部字段", "@all")
-WHOLE = Pair("@单个字段", "@whole")
-AGGREGATE = Pair("@聚合方式", "@aggregate")
-FORMAT = Pair("@格式限制", "@format")
+ALL = Keyword("@全部字段", "@all")
+WHOLE = Keyword("@单个字段", "@whole")
+AGGREGATE = Keyword("@聚合方式", "@aggregate")
+FORMAT = Keyword("@格式限制", "@format")
 OWN_NAMES = (ALL, WHOLE, AGGREGATE, FORMAT)
 
 JSON, XML = "JSON", "XML"
-TEXT = Pair("字符串", "text")
+TEXT = Keyword("字符串", "text")
 FORMATS = (JSON, XML, *TEXT.both())
 
 AGGREGATES = ("min", "max", "mean", "median", "mode")
 
-RULE_LABEL = Pair("规则", "rule")
-CODE_LABEL = Pair("代码", "code")
+RULE_LABEL = Keyword("规则", "rule")
+CODE_LABEL = Keyword("代码", "code")
 
 
-def language_of(written: Iterable[tuple[str, Iterable[Pair]]]) -> str:
+def language_of(written: Iterable[tuple[str, Iterable[Keyword]]]) -> str:
     """`zh` or `en`, whichever more of the words are written in; of none that is known, by its characters; else ''.
 
     `written`: each word with the pairs that it may be one of.

@@ -12,19 +12,19 @@ from judging.core.rules.evaluate import (
     FIELD_MISSING,
     PENDING,
     REFERENCE_FORMAT,
-    Evaluation,
-    Line,
+    LineResult,
+    RuleEvaluation,
     conclude,
     plan,
 )
 from judging.core.rules.formats import NotInFormat, check_depth
-from judging.core.rules.program import BEST, Call, Code, Program, Reason, Rule, Scored
+from judging.core.rules.program import BEST, BlockCall, Code, Program, Reason, Rule, Scored
 from judging.core.rules.values import Number, Value, from_python, text_of
 
 BREAKS_RULE, OTHER_TYPE = "reference.breaks_rule", "reference.other_type"
 FIRST_ROWS = 12  # named for each complaint
 
-RunCode = Callable[[Code, list[Call]], list[Scored | Reason]]
+RunCode = Callable[[Code, list[BlockCall]], list[Scored | Reason]]
 Kinds = tuple[tuple[str, str], ...]  # field, kind of its value
 
 
@@ -81,9 +81,9 @@ class References:
     def add(self, batch: Sequence[tuple[int, Any]]) -> None:
         """References (a text, a decoded JSON value or None) with the lines of their rows."""
         planned = [_planned(self._program, reference) for _row, reference in batch]
-        scored = self._scored([one for one in planned if isinstance(one, Evaluation)])
+        scored = self._scored([one for one in planned if isinstance(one, RuleEvaluation)])
         for (row, _reference), one in zip(batch, planned, strict=True):
-            if isinstance(one, Evaluation):
+            if isinstance(one, RuleEvaluation):
                 lines = next(scored)
                 self._note(row, [_of_line(line) for line in lines if _is_minded(line)], _kinds(lines))
             else:
@@ -103,10 +103,10 @@ class References:
         every = [*self._found.values(), *odd]
         return ReferenceLint(self._rows, minded, sorted(every, key=lambda one: (one.line, -one.rows)))
 
-    def _scored(self, evaluations: list[Evaluation]) -> Any:
+    def _scored(self, evaluations: list[RuleEvaluation]) -> Any:
         """The lines of each evaluation, Python blocks run: many calls of a block together."""
         found: list[dict[int, Scored | Reason]] = [{} for _ in evaluations]
-        by_block: dict[str, list[tuple[int, Call]]] = {}
+        by_block: dict[str, list[tuple[int, BlockCall]]] = {}
         for index, evaluation in enumerate(evaluations):
             for call in evaluation.calls if self._run else ():
                 by_block.setdefault(call.code.label, []).append((index, call))
@@ -115,8 +115,7 @@ class References:
             results = self._run(calls[0][1].code, [call for _index, call in calls])
             for (index, call), one in zip(calls, results, strict=True):
                 found[index][call.line] = one
-        told = (conclude(one, heard).lines for one, heard in zip(evaluations, found, strict=True))
-        return told
+        return (conclude(one, heard).lines for one, heard in zip(evaluations, found, strict=True))
 
     def _note(self, row: int, complaints: Sequence[Complaint], kinds: Kinds) -> None:
         self._rows += 1
@@ -150,7 +149,7 @@ class References:
 def check_reference(program: Program, reference: Any) -> list[Complaint]:
     """What is wrong with one reference; judged lines and code are left out, and so are types."""
     planned = _planned(program, reference)
-    if not isinstance(planned, Evaluation):
+    if not isinstance(planned, RuleEvaluation):
         return planned
     return [_of_line(line) for line in planned.lines if _is_minded(line)]
 
@@ -163,7 +162,7 @@ def kind_of(value: Value) -> str:
     return next((kind for of, kind in kinds if isinstance(value, of)), "null")
 
 
-def _planned(program: Program, reference: Any) -> Evaluation | list[Complaint]:
+def _planned(program: Program, reference: Any) -> RuleEvaluation | list[Complaint]:
     """The reference as if it were an answer; complaints where it cannot be one."""
     needing = next((rule for rule in program.rules if _looks_at_reference(rule)), None)
     if reference is None:
@@ -179,7 +178,7 @@ def _planned(program: Program, reference: Any) -> Evaluation | list[Complaint]:
     return evaluation
 
 
-def _kinds(lines: Sequence[Line]) -> Kinds:
+def _kinds(lines: Sequence[LineResult]) -> Kinds:
     """The kinds of the fields that the lines looked at, each once."""
     named = [line for line in lines if line.rule.target.kind != "whole" and line.reason.code != ANSWER_LACKS]
     return tuple(
@@ -187,7 +186,7 @@ def _kinds(lines: Sequence[Line]) -> Kinds:
     )
 
 
-def _is_minded(line: Line) -> bool:
+def _is_minded(line: LineResult) -> bool:
     return line.score != BEST and line.reason.code not in (PENDING.code, "not_asked")
 
 
@@ -200,7 +199,7 @@ def _complaint(rule: Rule, reason: Reason) -> Complaint:
     return Complaint(reason.code, rule.place.line, name, Reason(reason.code, {"name": name, **reason.params}))
 
 
-def _of_line(line: Line) -> Complaint:
+def _of_line(line: LineResult) -> Complaint:
     if line.reason.code == ANSWER_LACKS:  # here the reference is the answer
         lacks = Reason(FIELD_MISSING, {"name": line.name, "why": "lacks"})
         return Complaint(FIELD_MISSING, line.rule.place.line, line.name, lacks)

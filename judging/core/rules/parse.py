@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from judging.core.rules import keywords
-from judging.core.rules.program import Block, Entry, Place, Problem, Sheet, Word
+from judging.core.rules.program import CodeBlock, HeaderLine, Problem, Sheet, SourcePlace, Word
 
 _COLON = re.compile("[:：]")
 _TAG = re.compile(r"<(/?)([^<>/]+)>")
@@ -17,7 +17,7 @@ _NEED_NO_FUNCTION = (keywords.FORMAT, keywords.AGGREGATE)  # their own errors sa
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     """One line without its newline (the `\\r` of `\\r\\n` is still there); `number` counts from 1."""
 
     number: int
@@ -28,9 +28,9 @@ class Line:
         return self.text.strip()
 
     @property
-    def start(self) -> Place:
+    def start(self) -> SourcePlace:
         """Where its first character that is no white space stands."""
-        return Place(self.number, len(self.text) - len(self.text.lstrip()) + 1)
+        return SourcePlace(self.number, len(self.text) - len(self.text.lstrip()) + 1)
 
     def parts(self) -> list[Word]:
         """The line cut at its first two colons, at most three words, blanks around them left out."""
@@ -39,7 +39,7 @@ class Line:
     def _word(self, start: int, end: int) -> Word:
         part = self.text[start:end]
         indent = len(part) - len(part.lstrip()) if part.strip() else 0
-        return Word(part.strip(), Place(self.number, start + indent + 1))
+        return Word(part.strip(), SourcePlace(self.number, start + indent + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,14 @@ class Tag:
     closes: bool
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[SourceLine]:
     """Every line of a program, a byte order mark at its start left out."""
-    return [Line(number, line) for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1)]
+    return [
+        SourceLine(number, line) for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1)
+    ]
 
 
-def tag_on(line: Line) -> Tag | None:
+def tag_on(line: SourceLine) -> Tag | None:
     """The tag that the line is, or None."""
     found = _TAG.fullmatch(line.stripped) if "<" in line.text else None
     if found is None or not found[2].strip():
@@ -63,7 +65,7 @@ def tag_on(line: Line) -> Tag | None:
     return Tag(Word(found[2].strip(), line.start), bool(found[1]))
 
 
-def crowded_tag(line: Line, prefixes: tuple[str, ...]) -> str:
+def crowded_tag(line: SourceLine, prefixes: tuple[str, ...]) -> str:
     """The label of a block's tag that shares its line with other text, or ''; a label begins with a prefix."""
     if "<" not in line.text or tag_on(line) is not None:
         return ""
@@ -85,17 +87,17 @@ def parse(text: str) -> Sheet:
 
 
 class _Parser:
-    def __init__(self, lines: list[Line]) -> None:
+    def __init__(self, lines: list[SourceLine]) -> None:
         self.lines = lines
         self.closings = _closings(lines)
         self.at = 0
-        self.entries: list[Entry] = []
-        self.misplaced: list[Entry] = []
-        self.blocks: list[Block] = []
-        self.early_blocks: list[Block] = []
-        self.format: Entry | None = None
+        self.entries: list[HeaderLine] = []
+        self.misplaced: list[HeaderLine] = []
+        self.blocks: list[CodeBlock] = []
+        self.early_blocks: list[CodeBlock] = []
+        self.format: HeaderLine | None = None
         self.problems: list[Problem] = []
-        self.header_end = Place(1, 1)
+        self.header_end = SourcePlace(1, 1)
 
     def sheet(self) -> Sheet:
         self._read_first_line()
@@ -116,7 +118,7 @@ class _Parser:
             tuple(self.problems),
         )
 
-    def _note(self, code: str, place: Place, **params: str) -> None:
+    def _note(self, code: str, place: SourcePlace, **params: str) -> None:
         self.problems.append(Problem(code, place, {name: value[:100] for name, value in params.items()}))
 
     def _read_first_line(self) -> None:
@@ -124,14 +126,14 @@ class _Parser:
         met = self.lines[first] if first is not None else None
         if met is not None and met.stripped == keywords.HEADER:
             self.at = met.number
-            self.header_end = Place(met.number, len(met.text.rstrip()) + 1)
+            self.header_end = SourcePlace(met.number, len(met.text.rstrip()) + 1)
             return
-        self._note("missing_header", met.start if met else Place(1, 1), met=met.stripped if met else "")
-        # A first line that was meant to be the head is not told of twice.
+        self._note("missing_header", met.start if met else SourcePlace(1, 1), met=met.stripped if met else "")
+        # A first line that was meant to be the head is reported once.
         if met is not None and (met.stripped.startswith(("#", "＃")) or met.stripped.upper() == "DSL"):
             self.at = met.number
 
-    def _read_line(self, line: Line) -> None:
+    def _read_line(self, line: SourceLine) -> None:
         tag = tag_on(line)
         if tag is not None:
             self._read_tag(tag)
@@ -140,17 +142,17 @@ class _Parser:
         else:
             self._read_late_line(line)
 
-    def _read_header_line(self, line: Line) -> None:
+    def _read_header_line(self, line: SourceLine) -> None:
         entry = None if crowded_tag(line, _LABELS) else _entry(line)
         if entry is None:
             self._note_bad_line(line)
             return
         self.entries.append(entry)
-        self.header_end = Place(line.number, len(line.text.rstrip()) + 1)
+        self.header_end = SourcePlace(line.number, len(line.text.rstrip()) + 1)
         if entry.name.text in keywords.FORMAT:
             self.format = entry
 
-    def _read_late_line(self, line: Line) -> None:
+    def _read_late_line(self, line: SourceLine) -> None:
         entry = _entry(line)
         if entry is not None and self.format is not None and entry.name.text in keywords.FORMAT:
             first = str(self.format.name.place.line)
@@ -161,7 +163,7 @@ class _Parser:
         else:
             self._note_bad_line(line)
 
-    def _note_bad_line(self, line: Line) -> None:
+    def _note_bad_line(self, line: SourceLine) -> None:
         self._note("bad_line", line.start, met=line.stripped, **_crowded(line))
 
     def _read_tag(self, tag: Tag) -> None:
@@ -171,7 +173,7 @@ class _Parser:
         closing = self._closing(tag.label.text)
         end = self._where_something_begins() if closing is None else closing
         text = "\n".join(line.text for line in self.lines[self.at : end]).removesuffix("\r")
-        block = Block(tag.label, text, tag.label.place.line + 1)
+        block = CodeBlock(tag.label, text, tag.label.place.line + 1)
         self.blocks.append(block)
         if self.format is None:
             self.early_blocks.append(block)
@@ -197,7 +199,7 @@ class _Parser:
         rest = range(self.at, len(self.lines))
         return next((index for index in rest if self._begins_something(self.lines[index])), len(self.lines))
 
-    def _begins_something(self, line: Line) -> bool:
+    def _begins_something(self, line: SourceLine) -> bool:
         tag = tag_on(line)
         if tag is not None:
             return tag.label.text.startswith(_LABELS)
@@ -205,13 +207,13 @@ class _Parser:
         return entry is not None and entry.name.text in keywords.FORMAT
 
 
-def _crowded(line: Line) -> dict[str, str]:
-    """What is to be told of a line that holds a block's tag and more."""
+def _crowded(line: SourceLine) -> dict[str, str]:
+    """The error for a line that holds a block's tag and other text."""
     label = crowded_tag(line, _LABELS)
     return {"kind": "crowded", "label": label} if label else {}
 
 
-def _closings(lines: list[Line]) -> dict[str, list[int]]:
+def _closings(lines: list[SourceLine]) -> dict[str, list[int]]:
     """By label, the indices of the lines that close it."""
     found: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
@@ -221,7 +223,7 @@ def _closings(lines: list[Line]) -> dict[str, list[int]]:
     return found
 
 
-def _entry(line: Line) -> Entry | None:
+def _entry(line: SourceLine) -> HeaderLine | None:
     """`name : function [: argument]`; None for a line that is not of this form."""
     name, *rest = line.parts()
     if not name.text or not rest:
@@ -229,4 +231,4 @@ def _entry(line: Line) -> Entry | None:
     if not rest[0].text and not any(name.text in pair for pair in _NEED_NO_FUNCTION):
         return None
     argument = rest[1] if len(rest) > 1 and rest[1].text else None
-    return Entry(name, rest[0], argument)
+    return HeaderLine(name, rest[0], argument)

@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from judging.core.rules.keywords import Pair
+from judging.core.rules.keywords import Keyword
 from judging.core.rules.values import Value
 
 WARNINGS = frozenset({"label_unused"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class SourcePlace:
     """Line and column in the program, both from 1; columns count characters."""
 
     line: int
@@ -30,7 +30,7 @@ class Word:
     """A piece of the text, and where it begins."""
 
     text: str
-    place: Place = field(compare=False)
+    place: SourcePlace = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Problem:
     """An error or a warning: its code, its place, and what the sentence about it needs to know."""
 
     code: str
-    place: Place
+    place: SourcePlace
     params: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -50,7 +50,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HeaderLine:
     """A header line: `name : function [: argument]`. The function is '' where the line ends with its colon."""
 
     name: Word
@@ -59,7 +59,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CodeBlock:
     """`<label>` … `</label>`; `text` is exactly what stands between, less the newlines at the tags."""
 
     label: Word
@@ -71,11 +71,11 @@ class Block:
 class Sheet:
     """Everything that is written, in its order. `misplaced`: header lines behind the format line."""
 
-    entries: tuple[Entry, ...]
-    format: Entry | None
-    misplaced: tuple[Entry, ...]
-    blocks: tuple[Block, ...]
-    header_end: Place
+    entries: tuple[HeaderLine, ...]
+    format: HeaderLine | None
+    misplaced: tuple[HeaderLine, ...]
+    blocks: tuple[CodeBlock, ...]
+    header_end: SourcePlace
     problems: tuple[Problem, ...]
 
 
@@ -139,7 +139,7 @@ class Function:
     """
 
     code: str
-    name: Pair
+    name: Keyword
     argument: ArgumentKind
     needs_reference: bool
     by: Literal["machine", "judge", "code"]
@@ -154,7 +154,7 @@ class Rule:
     function: Function
     argument: Argument
     word: str = field(compare=False)
-    place: Place = field(compare=False)
+    place: SourcePlace = field(compare=False)
     needs_reference: bool = field(init=False, compare=False)
     """Whether the function compares with the reference's field: an argument can take its place."""
 
@@ -175,7 +175,7 @@ class Program:
     rules: tuple[Rule, ...]
     aggregate: str
     format: Format
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[CodeBlock, ...] = ()
 
     @property
     def needs_judge(self) -> bool:
@@ -188,7 +188,7 @@ class Program:
 BEST, WORST = 5, 1
 
 
-# Several for every answer: such a struct is made in a quarter of a dataclass's time, and it is in no cycle.
+# Several for every answer: a struct is made in a quarter of a dataclass's time, and it is in no cycle.
 class Reason(msgspec.Struct, frozen=True, gc=False):
     """Why a line has its score, or none: a code, and what the sentence about it needs to know."""
 
@@ -204,7 +204,7 @@ class Scored(msgspec.Struct, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class BlockCall:
     """A call of a Python block to be run in the sandbox. `arguments`: JSON text of its two parameters."""
 
     line: int

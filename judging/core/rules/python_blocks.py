@@ -14,15 +14,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from judging.core.rules.program import BEST, WORST, Call, Code, Reason, Scored
-from judging.core.sandbox.job import Failure
+from judging.core.rules.program import BEST, WORST, BlockCall, Code, Reason, Scored
+from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome, run_preprocess
 
 FAILED, NO_SCORE = "code.failed", "code.result"
 
 # The block keeps its own names: it is run in a module of its own. These lines come after as many empty ones as the
-# block has lines, so that the number of a line tells whose it is.
+# block has lines, so that a line's number identifies its block.
 _AROUND = """\
 import decimal
 import fractions
@@ -154,7 +154,7 @@ def _of_body(node: ast.AST, around: _Around) -> _Around:
 
 
 def run_code(
-    sandbox: Sandbox, code: Code, calls: Sequence[Call], *, each_alone: bool = False
+    sandbox: Sandbox, code: Code, calls: Sequence[BlockCall], *, each_alone: bool = False
 ) -> list[Scored | Reason]:
     """For each call of this block its score, or why there is none (`code.failed`, `code.result`), in order."""
     items = [({"arguments": call.arguments}, {"content": ""}) for call in calls]
@@ -177,7 +177,7 @@ def _found(outcome: ScriptOutcome, code: Code) -> Scored | Reason:
     return Reason(NO_SCORE, {"label": code.label, "met": str(score)[:200]})
 
 
-def _told(failure: Failure, code: Code) -> dict[str, str]:
+def _told(failure: SandboxFailure, code: Code) -> dict[str, str]:
     """What Python said, and the line of the program where it happened."""
     inside = failure.line if failure.line and failure.line <= _lines_in(code) else None
     place = str(code.first_line + inside - 1) if inside else ""

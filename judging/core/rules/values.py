@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 _quoted = json.encoder.encode_basestring
-_MOST_EXPONENT_DIGITS = 1000  # beyond, Python would refuse to count; such a number equals only itself
+_MOST_EXPONENT_DIGITS = 1000  # beyond, Python would refuse to count; a longer number equals only itself
 
 
 class Number(msgspec.Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from judging.core.rules import keywords
-from judging.core.rules.program import Argument, Block, Field, Format, Length, Program, Rule
+from judging.core.rules.program import Argument, CodeBlock, Field, Format, Length, Program, Rule
 
 # Chinese keyboards write these; they mean the same in an argument that is no free text.
 _NARROW = str.maketrans("，（）", ",()")
@@ -95,7 +95,7 @@ def _name(field: Field, language: str) -> str:
     return (keywords.ALL if field.kind == "all" else keywords.WHOLE).in_language(language)
 
 
-def _block(block: Block) -> str:
+def _block(block: CodeBlock) -> str:
     # A carriage return at the text's end would be taken for a part of the newline behind it.
     newline = "\r\n" if block.text.endswith("\r") else "\n"
     return f"<{block.label.text}>\n{block.text}{newline}</{block.label.text}>"

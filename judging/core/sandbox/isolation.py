@@ -57,7 +57,7 @@ def _mount(source: bytes | None, target: bytes, kind: bytes | None, flags: int, 
 
 
 def enter_namespaces() -> None:
-    """Leaves the host's processes, network, mounts and names behind; the next fork is the first of its own tree.
+    """New namespaces for processes, network, mounts and names; the next fork is the first process of its own tree.
 
     As root directly; otherwise (or where root may not) through a user namespace.
     """
@@ -83,11 +83,9 @@ def _enter_empty_root() -> None:
 
 
 def drop_privileges() -> None:
-    """Nobody's rights, no capabilities, none to be won by exec, and no look inside from another process."""
+    """User nobody, no capabilities, none gained by exec, and no tracing by another process."""
     if os.geteuid() == 0:
-        with contextlib.suppress(
-            OSError
-        ):  # a container may withhold the right to change; the other walls stand
+        with contextlib.suppress(OSError):  # a container may not allow the change; the other layers hold
             os.setgroups([])
             os.setresgid(_NOBODY, _NOBODY, _NOBODY)
             os.setresuid(_NOBODY, _NOBODY, _NOBODY)
@@ -145,7 +143,7 @@ def address_space() -> int:
 
 
 def limit_resources(memory_bytes: int, cpu_seconds: int) -> None:
-    """Kernel-side ends for what the parent's watch would stop too, should it no longer be there."""
+    """Kernel limits for what the parent would stop too, in case it is gone."""
     limits = {
         resource.RLIMIT_AS: memory_bytes,
         resource.RLIMIT_CPU: cpu_seconds,
@@ -183,7 +181,7 @@ def memory_limit(memory_mb: int) -> int:
 
 
 def raise_around_zygote(without: set[str]) -> set[str]:
-    """Namespaces and dropped rights, now; returns every wall that holds here, its workers' ones tried out."""
+    """Sets up namespaces and drops rights; returns every layer that holds here, those of workers tried out."""
     held = set()
     if "namespaces" not in without and _holds_in_a_trial(_namespaces_hold):
         enter_namespaces()
@@ -196,7 +194,7 @@ def raise_around_zygote(without: set[str]) -> set[str]:
 
 
 def raise_around_worker(confinement: Confinement) -> None:
-    """The filter comes last, because it refuses the calls that raise the others."""
+    """The filter comes last, because it refuses the calls that set up the others."""
     if "landlock" in confinement.held:
         landlock()
     limit_resources(confinement.memory_bytes, confinement.cpu_seconds)

@@ -35,7 +35,7 @@ class TooManyFiles(SandboxBroken):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """Bounds on one item.
 
     ``seconds``: processor time; five times as much by the clock. ``memory_mb``: what a worker may add to the warm
@@ -57,7 +57,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class SandboxFailure:
     """Why an item (or the whole job) has no value.
 
     ``code``: ``syntax``, ``load``, ``exception``, ``undefined``, ``timeout``, ``memory``, ``output``, ``result``,
@@ -84,9 +84,9 @@ class Job(Generic[Shape]):
     each_alone: bool = False
 
 
-class Outcome(msgspec.Struct, Generic[Shape], frozen=True):
+class JobOutcome(msgspec.Struct, Generic[Shape], frozen=True):
     """One item's value, or why there is none; ``seconds`` of processor time as the worker counted them."""
 
     value: Shape | None
-    failure: Failure | None
+    failure: SandboxFailure | None
     seconds: float = 0.0

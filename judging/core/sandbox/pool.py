@@ -8,22 +8,22 @@ from typing import Any, Self
 
 from judging.core.sandbox.job import (
     LAYERS,
-    Failure,
     Job,
+    JobOutcome,
     Layer,
-    Limits,
-    Outcome,
     SandboxBroken,
+    SandboxFailure,
+    SandboxLimits,
     SandboxRefused,
     Shape,
     TooManyFiles,
 )
 from judging.core.sandbox.session import GRACE_SECONDS, Answered, NeverBegan, WorkerSession, frame
-from judging.core.sandbox.supervisor import Supervisor
+from judging.core.sandbox.supervisor import ZygoteSupervisor
 
 _MOST_BATCH_BYTES = 32 << 20
 _MOST_BATCH_ITEMS = 1000
-_MOST_STARTS = 4  # of workers for one batch, when somebody else ends them or their zygote
+_MOST_STARTS = 4  # of workers for one batch, when something outside ends them or their zygote
 
 
 class Sandbox:
@@ -35,19 +35,19 @@ class Sandbox:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: SandboxLimits | None = None,
         *,
         minimum_level: int = 1,
         workers: int = 8,
         without: frozenset[Layer] = frozenset(),
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or SandboxLimits()
         self._minimum_level = minimum_level
         self._without = without
         self._workers = workers
         self._held: frozenset[str] = frozenset()
         self._closed = 0  # how often
-        self._supervisor: Supervisor | None = None
+        self._supervisor: ZygoteSupervisor | None = None
         self._make_locks()
         _ALL.add(self)
 
@@ -73,32 +73,32 @@ class Sandbox:
 
     @property
     def missing(self) -> tuple[Layer, ...]:
-        """The walls that this machine lacks."""
+        """The isolation layers that this machine lacks."""
         self._running()
         return tuple(layer for layer in LAYERS if layer not in self._held)
 
-    def run(self, job: Job[Shape], items: list[dict[str, Any]]) -> list[Outcome[Shape]]:
+    def run(self, job: Job[Shape], items: list[dict[str, Any]]) -> list[JobOutcome[Shape]]:
         """One outcome per item, in order.
 
         SandboxRefused below the minimum level; SandboxBroken if the sandbox can't run, or is closed meanwhile.
         """
         closed_before = self._closed
         self._require_level()
-        outcomes: list[Outcome[Shape]] = []
+        outcomes: list[JobOutcome[Shape]] = []
         careful = False
         while len(outcomes) < len(items):
             rest = items[len(outcomes) :]
             batch = [frame(rest[0])] if job.each_alone else _batch(rest)
             answered = self._run_worker(job, batch, careful, closed_before)
             if answered.job_failure:
-                return outcomes + [Outcome(None, answered.job_failure)] * len(rest)
+                return outcomes + [JobOutcome(None, answered.job_failure)] * len(rest)
             outcomes += answered.outcomes
             if answered.ended and (careful or len(batch) == 1):
-                outcomes.append(Outcome(None, answered.ended))
+                outcomes.append(JobOutcome(None, answered.ended))
             careful = careful or answered.ended is not None
         return outcomes
 
-    def load_failure(self, job: Job[Any]) -> Failure | None:
+    def load_failure(self, job: Job[Any]) -> SandboxFailure | None:
         """Why the job's source cannot be prepared; None if it can. No item is run.
 
         Raises SandboxRefused and SandboxBroken as `run` does.
@@ -124,11 +124,9 @@ class Sandbox:
 
     def _require_level(self) -> None:
         if self.level < self._minimum_level:
-            raise SandboxRefused(
-                f"level {self.level} of isolation, at least {self._minimum_level} is asked for"
-            )
+            raise SandboxRefused(f"isolation level {self.level}, at least {self._minimum_level} required")
 
-    def _running(self, closed_before: int | None = None) -> Supervisor:
+    def _running(self, closed_before: int | None = None) -> ZygoteSupervisor:
         with self._starting:
             if closed_before is not None and closed_before != self._closed:
                 raise SandboxBroken("the sandbox was closed while it was in use")
@@ -136,9 +134,9 @@ class Sandbox:
                 self._supervisor = self._started()
             return self._supervisor
 
-    def _started(self) -> Supervisor:
+    def _started(self) -> ZygoteSupervisor:
         cpu_seconds = int((_MOST_BATCH_ITEMS + 1) * (self.limits.seconds + GRACE_SECONDS)) + 1
-        supervisor = Supervisor(self.limits, self._without, cpu_seconds)
+        supervisor = ZygoteSupervisor(self.limits, self._without, cpu_seconds)
         try:
             self._held = self._found_to_hold(supervisor)
         except BaseException:
@@ -146,8 +144,8 @@ class Sandbox:
             raise
         return supervisor
 
-    def _found_to_hold(self, supervisor: Supervisor) -> frozenset[str]:
-        """The walls were raised; a worker now tries what they should refuse."""
+    def _found_to_hold(self, supervisor: ZygoteSupervisor) -> frozenset[str]:
+        """The layers are set up; a worker now tries what they should refuse."""
         if "seccomp" in supervisor.held:
             probe = Job("probe", "", list[str], {})
             answered = WorkerSession(supervisor, probe, [frame({})], self.limits).listen()
@@ -170,11 +168,11 @@ class Sandbox:
                     met = error
                     self._forget(supervisor)
             if isinstance(met, NeverBegan):
-                ended = Failure("killed", str(met))
+                ended = SandboxFailure("killed", str(met))
                 return Answered(ended=ended) if batch else Answered(job_failure=ended)
             raise met
 
-    def _forget(self, supervisor: Supervisor) -> None:
+    def _forget(self, supervisor: ZygoteSupervisor) -> None:
         with self._starting:
             supervisor.close()
             if self._supervisor is supervisor:
@@ -182,7 +180,7 @@ class Sandbox:
 
 
 def _batch(items: list[dict[str, Any]]) -> list[bytes]:
-    """Frames of the first items, as many as one worker shall take: it reads them all before it runs the first."""
+    """Frames of the first items, as many as one worker takes: it reads them all before it runs the first."""
     size = 0
     frames: list[bytes] = []
     for item in items[:_MOST_BATCH_ITEMS]:

@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from judging.core.sandbox.allowed_imports import ENCODINGS, IMPORTABLE, LAZY
-from judging.core.sandbox.scripts import Script, forget
+from judging.core.sandbox.scripts import LoadedScript, forget
 from judging.core.sandbox.templates import Renderer
 from judging.core.sandbox.wire import Failed
 
@@ -71,7 +71,7 @@ def _call_once() -> None:
     out, err = sys.stdout, sys.stderr
     for kind in ("preprocess", "postprocess"):
         job = {"kind": kind, "source": _SCRIPT.format(kind=kind), "options": {"most": 1000, "printed": 1000}}
-        script = Script(job)
+        script = LoadedScript(job)
         for fails in (b"true", b"false"):
             script.answer(memoryview(b'{"data":{"fails":%s,"messages":[{}]},"resp":{}}' % fails))
     sys.stdout, sys.stderr = out, err

@@ -1,4 +1,4 @@
-"""Tries from inside a worker what no script may do, and tells what was not refused."""
+"""Tries inside a worker what no script may do, and returns what was not refused."""
 
 import _thread
 import mmap
@@ -29,7 +29,7 @@ _ATTEMPTS: dict[str, Callable[[], Any]] = {
 }
 
 
-class Probe:
+class SandboxProbe:
     """The job's source and items are not looked at."""
 
     def __init__(self, job: dict[str, Any]) -> None:

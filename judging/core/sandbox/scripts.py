@@ -48,13 +48,13 @@ GIVEN = {
 }
 
 
-class Record(dict[str, Any]):
+class ScriptRecord(dict[str, Any]):
     """A dict whose keys are attributes too, also those of dicts that were put into it, or into lists in it."""
 
     def __getitem__(self, key: str) -> Any:
         value = super().__getitem__(key)
         if type(value) is dict:
-            value = Record(value)
+            value = ScriptRecord(value)
             self[key] = value
         elif type(value) is list:
             _make_records(value)
@@ -97,12 +97,12 @@ def _make_records(values: list[Any]) -> None:
     if dict in kinds or list in kinds:
         for index, value in enumerate(values):
             if type(value) is dict:
-                values[index] = Record(value)
+                values[index] = ScriptRecord(value)
             elif type(value) is list:
                 _make_records(value)
 
 
-_decode = make_decoder(Record)
+_decode = make_decoder(ScriptRecord)
 
 
 class Printed(io.StringIO):
@@ -148,7 +148,7 @@ def import_allowed(
     fromlist: tuple[str, ...] | None = (),
     level: int = 0,
 ) -> ModuleType:
-    """``import`` as scripts have it. The names are a promise to their writers; the walls are elsewhere."""
+    """``import`` as scripts have it. The list is documented for their authors; it is no isolation."""
     parts = [f"{name}.{part}" for part in fromlist or () if f"{name}.{part}" in sys.modules]
     for module in (name, *parts):
         if level or not is_importable(module):
@@ -186,7 +186,7 @@ def forget() -> None:
     linecache.cache.pop(FILE, None)
 
 
-class Script:
+class LoadedScript:
     """A loaded script. ``options``: ``most`` characters beyond the item's own, ``printed`` characters kept."""
 
     line_of = staticmethod(line_of)
@@ -265,7 +265,7 @@ def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, A
         elif parameter.kind is not parameter.VAR_POSITIONAL and name in given:
             (positional if parameter.kind is parameter.POSITIONAL_ONLY else named).append(name)
         elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.default is parameter.empty:
-            raise Failed("load", f"{kind} wants {name!r}, which is not given", _first_line(function))
+            raise Failed("load", f"{kind} has an unknown parameter {name!r}", _first_line(function))
     return lambda values: function(
         *[values[name] for name in positional], **{name: values[name] for name in named}
     )
@@ -273,7 +273,7 @@ def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, A
 
 def _declares_just(function: Callable[..., Any], names: tuple[str, ...]) -> bool:
     """Whether it is a plain function of just these parameters in this order, and possibly others."""
-    if type(function) is not FunctionType or function.__dict__:  # a decorator's tells of another's parameters
+    if type(function) is not FunctionType or function.__dict__:  # a decorator's has other parameters
         return False
     code = function.__code__
     return code.co_varnames[: code.co_argcount] == names and not code.co_kwonlyargcount
@@ -368,7 +368,7 @@ class Before:
 def _checked_key(key: Any, name: str) -> str:
     if isinstance(key, str):
         return str.__str__(key)
-    raise Failed("result", f"{name} has a key that is no text: {_type_and_value(key)}")
+    raise Failed("result", f"{name} has a key that is not text: {_type_and_value(key)}")
 
 
 def as_json(value: Any, path: str, depth: int) -> Any:
@@ -386,4 +386,4 @@ def as_json(value: Any, path: str, depth: int) -> Any:
         return [as_json(element, f"{path}[{index}]", depth + 1) for index, element in enumerate(value)]
     if depth < _MOST_DEPTH and isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {str(key): as_json(element, f"{path}.{key}", depth + 1) for key, element in dict.items(value)}
-    raise Failed("result", f"{path[:200]} is no JSON value: {type(value).__name__}")
+    raise Failed("result", f"{path[:200]} is not a JSON value: {type(value).__name__}")

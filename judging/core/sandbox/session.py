@@ -21,8 +21,8 @@ from typing import Annotated, Any, Literal, NoReturn, cast
 import msgspec
 
 from judging.core.json_size import TooLarge, check_json_size
-from judging.core.sandbox.job import Failure, Job, Limits, Outcome, SandboxBroken
-from judging.core.sandbox.supervisor import Supervisor
+from judging.core.sandbox.job import Job, JobOutcome, SandboxBroken, SandboxFailure, SandboxLimits
+from judging.core.sandbox.supervisor import ZygoteSupervisor
 
 MOST_DEPTH = 200
 MOST_REPLY_BYTES = 64 << 20  # also of all replies of one worker together, but for the last
@@ -40,7 +40,7 @@ _TIMES_IN_PREVIEW = 2  # a preview shows its item as text and in pieces; all els
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 FailureCode = Literal["syntax", "load", "exception", "undefined", "timeout", "memory", "output", "result"]
-ToldFailure = tuple[FailureCode, str, Int64 | None]
+ReportedFailure = tuple[FailureCode, str, Int64 | None]
 
 
 class ProtocolError(Exception):
@@ -90,11 +90,11 @@ class Frames:
 
 @lru_cache(maxsize=32)
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
-    parts = (float, cast(Any, shape) | None, ToldFailure | None)
+    parts = (float, cast(Any, shape) | None, ReportedFailure | None)
     return msgspec.json.Decoder(tuple.__class_getitem__(parts), strict=True)
 
 
-def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, Failure | None]:
+def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, SandboxFailure | None]:
     """A reply to the job or to one item: seconds, value, failure; ProtocolError for anything else."""
     try:
         check_json_size(body, depth=MOST_DEPTH, marks=MOST_MARKS)
@@ -111,12 +111,12 @@ def read_reply(body: bytes | bytearray, job: Job[Any]) -> tuple[float, Any, Fail
     return (seconds, value, None) if failure is None else (seconds, None, failure_of(failure))
 
 
-def failure_of(told: ToldFailure | None) -> Failure | None:
-    """A failure as a worker told it, its message cut."""
-    if told is None:
+def failure_of(given: ReportedFailure | None) -> SandboxFailure | None:
+    """A failure as a worker reported it, its message cut."""
+    if given is None:
         return None
-    code, message, line = told
-    return Failure(code, message[:MOST_MESSAGE], line)
+    code, message, line = given
+    return SandboxFailure(code, message[:MOST_MESSAGE], line)
 
 
 class NeverBegan(SandboxBroken):
@@ -131,16 +131,21 @@ class Answered:
     item, with its replies to the ones before still unsent; those are asked again, carefully.
     """
 
-    outcomes: list[Outcome[Any]] = field(default_factory=list)
-    ended: Failure | None = None
-    job_failure: Failure | None = None
+    outcomes: list[JobOutcome[Any]] = field(default_factory=list)
+    ended: SandboxFailure | None = None
+    job_failure: SandboxFailure | None = None
 
 
 class WorkerSession:
     """One worker's life: the job and a batch sent, its replies read one by one under a watch."""
 
     def __init__(
-        self, supervisor: Supervisor, job: Job[Any], batch: list[bytes], limits: Limits, careful: bool = False
+        self,
+        supervisor: ZygoteSupervisor,
+        job: Job[Any],
+        batch: list[bytes],
+        limits: SandboxLimits,
+        careful: bool = False,
     ) -> None:
         self._supervisor, self._job, self._batch, self._limits = supervisor, job, batch, limits
         self._careful = careful
@@ -187,24 +192,24 @@ class WorkerSession:
 
     def _replies(self) -> Answered:
         """As many as fit into memory; the items that are left are another worker's."""
-        outcomes: list[Outcome[Any]] = []
+        outcomes: list[JobOutcome[Any]] = []
         for item in self._batch:
             try:
                 seconds, value, failure = self._next_reply(len(item))
             except _Ended as ended:
                 return Answered(outcomes, ended.failure)
-            outcomes.append(Outcome(value, failure, seconds))
+            outcomes.append(JobOutcome(value, failure, seconds))
             if self._received > MOST_REPLY_BYTES:
                 break
         return Answered(outcomes)
 
-    def _next_reply(self, item_bytes: int) -> tuple[float, Any, Failure | None]:
+    def _next_reply(self, item_bytes: int) -> tuple[float, Any, SandboxFailure | None]:
         try:
             body = self._next_frame(self._longest_reply(item_bytes))
             self._received += len(body)
             spent, value, failure = read_reply(body, self._job)
         except ProtocolError as error:
-            raise _Ended("protocol", f"the worker did not answer as agreed: {error}") from None
+            raise _Ended("protocol", f"unexpected reply from the sandbox process: {error}") from None
         seconds = max(0.0, spent - self._spent)
         self._spent = spent
         return seconds, value, failure
@@ -244,13 +249,13 @@ class WorkerSession:
         return body
 
     def _processor_time_left(self) -> float:
-        """By the worker's own account of its earlier items; lying makes this longer, never past the clock's limit."""
+        """From the times that the worker reported; a false one makes this longer, never past the wall limit."""
         used = self._supervisor.processor_seconds(self._number) - self._spent
         return self._limits.seconds + GRACE_SECONDS - used
 
     def _never_began(self) -> NoReturn:
         self._death()
-        raise NeverBegan("its process was ended before it began") from None
+        raise NeverBegan("its process was killed before it started") from None
 
     def _death(self) -> "_Ended":
         self._status = self._supervisor.end_worker(self._number)
@@ -258,15 +263,15 @@ class WorkerSession:
 
 
 class _Ended(Exception):
-    """The worker is gone or not to be heard any more; the first item without a reply is to blame."""
+    """The worker is gone or out of sync; the first item without a reply is to blame."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.failure = Failure(code, message)
+        self.failure = SandboxFailure(code, message)
 
 
 def _how_it_ended(status: int) -> str:
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        return f"its process was ended by {signal.Signals(number).name}"
-    return "its process ended itself"
+        return f"its process was killed by {signal.Signals(number).name}"
+    return "its process exited"

@@ -10,12 +10,12 @@ import sys
 import threading
 from pathlib import Path
 
-from judging.core.sandbox.job import Layer, Limits, SandboxBroken, TooManyFiles
+from judging.core.sandbox.job import Layer, SandboxBroken, SandboxLimits, TooManyFiles
 
 _REQUEST = struct.Struct("<cq")
 _ANSWER = struct.Struct("<qd")
 _START_SECONDS = 60.0
-_NICER = 5  # workers give way to the pages
+_NICER = 5  # so that pages are served first
 _HERE = Path(__file__).resolve()
 
 
@@ -26,13 +26,13 @@ def _import_places() -> list[str]:
     return [str(_HERE.parents[3]), *sorted(packages)]
 
 
-class Supervisor:
+class ZygoteSupervisor:
     """One zygote; ``cpu_seconds`` bounds the life of each of its workers.
 
     Requests are answered at once, one after the other, whichever thread asks.
     """
 
-    def __init__(self, limits: Limits, without: frozenset[Layer], cpu_seconds: int) -> None:
+    def __init__(self, limits: SandboxLimits, without: frozenset[Layer], cpu_seconds: int) -> None:
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.settimeout(_START_SECONDS)
@@ -91,7 +91,7 @@ class Supervisor:
     def start_worker(self) -> tuple[int, socket.socket]:
         """A fresh worker's number and the channel to it."""
         number, _, descriptors = self._ask(b"s", 0)
-        if not descriptors:  # the kernel drops them where there is no room
+        if not descriptors:  # the kernel drops them when the buffer is full
             self.dismiss_worker(number)
             raise TooManyFiles("this process has too many files open")
         return number, socket.socket(fileno=descriptors[0])

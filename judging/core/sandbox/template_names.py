@@ -14,7 +14,7 @@ PathAndLine = tuple[Path, int]
 
 
 def path_of(node: nodes.Node) -> Path | None:
-    """`("data", "a", 0)` for such a chain (however its parts are written), None for any other expression."""
+    """`("data", "a", 0)` for a chain of names (however its parts are written), None for any other expression."""
     if isinstance(node, nodes.Name):
         return (node.name,)
     if isinstance(node, nodes.Getattr):
@@ -69,7 +69,7 @@ def asked_names(tree: nodes.Template) -> list[Path]:
 def tested_names(tree: nodes.Template) -> list[PathAndLine]:
     """Names whose truth decides something: `{% if data.x %}`, `data.x or …`, `data.x | default('', true)`.
 
-    A variable that is set to such a name counts as the name, `data.get('x')` as `data.x`.
+    A variable that is set to one of them counts as the name, `data.get('x')` as `data.x`.
     """
     names = {
         target.name: path

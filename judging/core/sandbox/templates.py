@@ -46,7 +46,7 @@ class Notes:
         self.none.clear()
 
 
-class Piece(str):
+class SubstitutedText(str):
     """A substituted part of the output that remembers where it came from."""
 
     kind: str
@@ -211,7 +211,7 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
     def attribute(self, obj: Any, attribute: str, name: str, line: int) -> Any:
         if (
             type(obj) is dict and attribute in obj
-        ):  # what nearly all lookups are, without the detours of the others
+        ):  # what nearly all lookups are, without the extra steps of the others
             value = obj[attribute]
             if not isinstance(value, Missing):
                 self.notes.found.add(name)
@@ -243,7 +243,7 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
             text = str(escape(value) if escaped else value)
         if not (self.keep_pieces and reaches_the_page):
             return text
-        piece = Piece(text)
+        piece = SubstitutedText(text)
         piece.kind = "none" if value is None else "undefined" if isinstance(value, Undefined) else "value"
         piece.name, piece.line = name, line
         return piece
@@ -344,7 +344,7 @@ def described(pieces: list[str]) -> list[tuple[str, str, str, int | None]]:
     """Kind, text, name and line of each piece."""
     return [
         (piece.kind, str(piece), piece.name, piece.line)
-        if isinstance(piece, Piece)
+        if isinstance(piece, SubstitutedText)
         else ("text", piece, "", None)
         for piece in pieces
     ]

@@ -1,4 +1,4 @@
-"""A worker: puts up its walls, prepares one source text, answers its items one by one, ends."""
+"""A worker: isolates itself, prepares one source text, answers its items one by one, ends."""
 
 import gc
 import os
@@ -27,7 +27,7 @@ _LOOKS, _MOST_BETWEEN = (
 )  # looks at the clock while an item uses its time up; seconds from one to the next
 
 
-class Handler(Protocol):
+class JobHandler(Protocol):
     """One kind of job: made from the job (preparing the source), then asked once per item."""
 
     def answer(self, raw: memoryview) -> Any:
@@ -37,13 +37,13 @@ class Handler(Protocol):
         """The source's own line in a traceback."""
 
 
-HANDLERS: dict[str, Callable[[dict[str, Any]], Handler]] = {
+HANDLERS: dict[str, Callable[[dict[str, Any]], JobHandler]] = {
     "render": templates.Renderer,
     "preview": templates.Renderer,
     "names": templates.NameFinder,
-    "preprocess": scripts.Script,
-    "postprocess": scripts.Script,
-    "probe": probe.Probe,
+    "preprocess": scripts.LoadedScript,
+    "postprocess": scripts.LoadedScript,
+    "probe": probe.SandboxProbe,
 }
 
 
@@ -64,7 +64,7 @@ class Watch:
     """Raises OutOfTime in the code that runs when an item has used its processor time.
 
     It looks at the clock a few times while an item may last, so that a batch of quick ones sets no timer for each.
-    Code that swallows the end of its time is told again at every further look.
+    Code that swallows the end of its time is interrupted again at every further look.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -146,7 +146,7 @@ def read_some() -> bytes:
 
 
 class Replies:
-    """Replies on their way out: together while they come fast, or (``careful``) each before the next item starts."""
+    """Buffered replies: sent together while they come fast, or (``careful``) each before the next item starts."""
 
     def __init__(self, watch: Watch, careful: bool) -> None:
         self._watch = watch

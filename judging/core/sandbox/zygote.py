@@ -1,6 +1,6 @@
 """The warm process that forks a worker for every job. It never sees a template or a script.
 
-Started by its path with one argument (JSON: paths to import from, walls to do without, limits), its control socket as
+Started by its path with one argument (JSON: paths to import from, layers to leave out, limits), its control socket as
 standard input. Requests are a letter and a worker's process id: ``s`` answers the id of a worker and its channel, ``c``
 a worker's processor seconds; ``e`` ends a worker and answers its wait status; ``d`` ends one without waiting. One
 worker is always ready, its walls raised, waiting for a job. The zygote ends when the other side of its control socket
@@ -33,7 +33,7 @@ def main() -> None:
     sys.path[:] = [*config["paths"], *sys.path]
     os.nice(config["nice"])
     control = socket.socket(fileno=os.dup(0))
-    from judging.core.sandbox import isolation, preload, worker
+    from judging.core.sandbox import isolation, preload, worker  # found by the paths set above
 
     preload.import_all()
     memory = isolation.memory_limit(config["memory_mb"])

@@ -10,21 +10,26 @@ import numpy as np
 
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
 
-from .distribution import Bins, choose_bins, histogram
 from .document import CategoryShare, Cell, OtherCategories, VarianceShares
 from .frame import KINDS, Kind, Metric, of_kind
 from .means import (
     Estimate,
+    all_pass_at_k,
+    best_at_k,
     estimate_mean,
+    estimate_rate,
     item_means,
     item_units,
     mean_if_all_got,
     mean_of_items,
     means_by_row,
+    pass_at_k,
+    ranked,
+    sizes_shown,
+    variance_components,
+    worst_at_k,
 )
-from .numeric import Floats, Ints, same
-from .rates import estimate_rate
-from .repeats import best_at_k, pass_at_k, ranked, sizes_shown, variance_components, worst_at_k
+from .numeric import Bins, Floats, Ints, choose_bins, histogram, same
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -206,6 +211,7 @@ def _add_repeats(cell: Cell, scored: DataFrame, scale: Scale) -> None:
     threshold = scale.threshold
     if threshold is not None:
         cell["pass_at_k"] = {str(k): pass_at_k(responses, k, threshold)[0] for k in sizes}
+        cell["all_pass_at_k"] = {str(k): all_pass_at_k(responses, k, threshold)[0] for k in sizes}
         cell["pass_threshold"] = threshold
     variance = variance_components(scored)
     items = int(responses.items[-1]) + 1

@@ -2,7 +2,7 @@
 
 from typing import Any, NotRequired, TypedDict
 
-from .distribution import BinCount
+from .numeric import BinCount
 
 
 class CategoryShare(TypedDict):
@@ -80,6 +80,7 @@ class Cell(TypedDict):
     best_at_k: NotRequired[dict[str, float | None]]
     worst_at_k: NotRequired[dict[str, float | None]]
     pass_at_k: NotRequired[dict[str, float | None]]
+    all_pass_at_k: NotRequired[dict[str, float | None]]
     at_k_items: NotRequired[dict[str, int]]
     pass_threshold: NotRequired[float]
     variance: NotRequired[VarianceShares]
@@ -118,7 +119,8 @@ class SideCell(TypedDict):
     """One candidate's comparisons. `win_rate` counts a tie half, over items, with Wilson's interval on the effective
     size. `rating`: Bradley–Terry in natural log-odds, mean zero over the candidates; `se` and the interval by the
     sandwich, clustered by row; None where somebody won or lost all, or where the candidates are not connected.
-    `rank_low`…`rank_high`: places that the other candidates' intervals leave, 1 is best."""
+    `rank_low`…`rank_high`: places that the other candidates' intervals leave, 1 is best. `style_rating`: the rating of
+    the model with the features of answers, looks held equal; None without one."""
 
     comparisons: int
     wins: int
@@ -134,6 +136,7 @@ class SideCell(TypedDict):
     rating_high: float | None
     rank_low: int | None
     rank_high: int | None
+    style_rating: float | None
 
 
 class SidePair(TypedDict):
@@ -194,10 +197,25 @@ class HumanCeiling(TypedDict):
     alpha: float | None
 
 
+class CandidateBias(TypedDict):
+    """A judge's bias (judge − people) on one candidate's answers, and its difference from that on the others': where
+    judge and candidate are of one model family a difference above 0 is self-preference."""
+
+    candidate: str
+    items: int
+    bias: float | None
+    bias_low: float | None
+    bias_high: float | None
+    difference: float | None
+    ci_low: float | None
+    ci_high: float | None
+
+
 class JudgeAgreement(TypedDict):
     """A judge against people's value of an answer, or against another judge, on the items that both have.
 
-    `kappa` is Cohen's, `kappa_weighted` quadratic, with its bootstrap interval by rows. `bias`: judge − other.
+    `kappa` is Cohen's, `kappa_weighted` quadratic, with its bootstrap interval by rows, which is None where one side
+    never varies: both are 0 then, and None where neither varies. `bias`: judge − other.
     `confusion[i][j]`: how often the judge said `labels[i]` where the other said `labels[j]`; empty where there are too
     many different values. `true_positive_rate`, `true_negative_rate` where both are two-valued: of what the other
     calls true (false), how much the judge does, with Wilson's interval."""
@@ -222,6 +240,7 @@ class JudgeAgreement(TypedDict):
     confusion: list[list[int]]
     labels: list[str | float]
     human: HumanCeiling | None
+    by_candidate: NotRequired[list[CandidateBias]]
     true_positive_rate: NotRequired[float | None]
     true_positive_low: NotRequired[float | None]
     true_positive_high: NotRequired[float | None]
@@ -299,12 +318,21 @@ class RaterPair(TypedDict):
     kappa_weighted: float | None
 
 
+class GoldHits(TypedDict):
+    """Of the criteria of gold items that a rater rated, how many got the known answer."""
+
+    right: int
+    of: int
+
+
 class RaterFigures(TypedDict):
-    """One rater: items, the share of the others' verdicts on them that are the same, mean seconds an item."""
+    """One rater: items, the share of the others' verdicts on them that are the same, mean seconds an item; `gold` where
+    known answers were asked for."""
 
     items: int
     agreement_with_others: float | None
     seconds: float | None
+    gold: NotRequired[GoldHits]
 
 
 class Raters(TypedDict):
@@ -362,12 +390,20 @@ class Deviation(TypedDict):
     p_bh: float | None
 
 
+class ValueAgreement(JudgeAgreement):
+    """A judge against people on the rows of one value."""
+
+    value: str
+
+
 class Breakdown(TypedDict):
-    """The cells again, by the values of one field of the rows; `left_out`: values beyond the most frequent."""
+    """The cells again, by the values of one field of the rows, and each judge against people; `left_out`: values beyond
+    the most frequent."""
 
     field: str
     values: dict[str, dict[str, dict[str, Cell]]]
     comparisons: list[Deviation]
+    judges: list[ValueAgreement]
     left_out: int
 
 

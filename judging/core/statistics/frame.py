@@ -32,8 +32,10 @@ pandas is imported inside functions: start-up does not wait for it.
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -132,13 +134,14 @@ def judgement_frame(
     `authors`: who made a metric's judgements, by its key; without one, a judge called `judge`.
     KeyError for an unknown key or state, ValueError where two metrics or two candidates share a name.
     """
-    import pandas as pd
+    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
 
     names = {key: metric.name for key, metric in metrics.items()}
     stream = iter(judgements)
     parts = [_part([], names, candidates)]
-    while batch := list(islice(stream, BATCH)):
-        parts.append(_part(batch, names, candidates))
+    with _without_collector():
+        while batch := list(islice(stream, BATCH)):
+            parts.append(_part(batch, names, candidates))
     frame = pd.concat(parts, ignore_index=True)
     known = [(authors or {}).get(key, Author("judge", "judge")) for key in names]
     of_metric = frame["metric"].cat.codes.to_numpy()
@@ -148,6 +151,19 @@ def judgement_frame(
         source=_known([one.source for one in known], SOURCES).take(of_metric),
         order=_known([one.order for one in known], ORDERS).take(of_metric),
     )
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """A million tuples in no circle: looking through the whole process for circles as they come took a third of the
+    time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def verdict_frame(
@@ -350,6 +366,12 @@ def _units(frame: DataFrame) -> Series[int]:
     alone = codes < 0
     codes[alone] = len(known) + np.arange(alone.sum())
     return frame["row"].map(pd.Series(pd.factorize(codes)[0], index=clusters.index))
+
+
+def rated_candidates(judgements: DataFrame) -> list[str]:
+    """The names of the candidates, with judgements or without; the reference only where it was rated itself."""
+    rated = (judgements["candidate"] == REFERENCE).any()
+    return [str(one) for one in judgements["candidate"].cat.categories if one != REFERENCE or rated]
 
 
 def of_kind(judgements: DataFrame, kind: Kind | None) -> DataFrame:

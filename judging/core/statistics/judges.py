@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import agreement
-from .agreement import Level
-from .correlation import kendall, pearson, spearman
-from .document import FirstSide, HumanCeiling, JudgeAgreement, OrderEffect, Repeats
-from .means import estimate_mean
-from .numeric import ROUNDING, Floats, Ints, finite
-from .raters import ratings_of
-from .rates import wilson
-from .resampling import Draws, percentiles
+from .agreement import Level, kendall, pearson, spearman
+from .document import CandidateBias, FirstSide, HumanCeiling, JudgeAgreement, OrderEffect, Repeats
+from .means import estimate_mean, welch, wilson
+from .numeric import ROUNDING, Draws, Floats, Ints, finite, percentiles, same
+from .raters import raters_of, ratings_of
 from .verdicts import STEPS, Verdicts, on_both, steps_of, without_single_orders
 
 if TYPE_CHECKING:
@@ -48,19 +45,27 @@ class Shared:
 
 def judge_agreements(verdicts: Verdicts, draws: Draws, level: float) -> list[JudgeAgreement]:
     """Every judge, rule program and script of a metric against people, then each two judges, by name."""
-    authors = verdicts.authors
-    against = [("people", verdicts.value, name) for name in authors] if len(verdicts.people) else []
+    authors, found = verdicts.authors, agreements_with_people(verdicts, draws, level)
     judges = [name for name, rows in authors.items() if (rows["source"] == "judge").all()]
-    against += [(b, authors[b], a) for a, b in combinations(judges, 2)]
-    found = []
-    for other, others, judge in against:
-        rows, others = on_both(authors[judge], others)
+    for a, b in combinations(judges, 2):
+        rows, others = on_both(authors[a], authors[b])
         if len(rows):
-            human = human_ceiling(verdicts, rows) if other == "people" else None
-            one = _agreement(
-                verdicts, judge, other, shared_values(rows, others, verdicts.level), draws, level
-            )
-            one["human"] = human
+            shared = shared_values(rows, others, verdicts.level)
+            found.append(_agreement(verdicts, a, b, shared, draws, level))
+    return found
+
+
+def agreements_with_people(verdicts: Verdicts, draws: Draws, level: float) -> list[JudgeAgreement]:
+    """Every judge, rule program and script of a metric against people, by name, where they have answers in common."""
+    found = []
+    for judge, judged in verdicts.authors.items() if len(verdicts.people) else ():
+        rows, people = on_both(judged, verdicts.value)
+        if len(rows):
+            shared = shared_values(rows, people, verdicts.level)
+            one = _agreement(verdicts, judge, "people", shared, draws, level)
+            one["human"] = human_ceiling(verdicts, rows)
+            if not verdicts.compares and shared.level != "nominal":
+                one["by_candidate"] = bias_by_candidate(rows.take(shared.places), shared, level)
             found.append(one)
     return found
 
@@ -99,6 +104,32 @@ def _agreement(
     return found
 
 
+def bias_by_candidate(rows: DataFrame, shared: Shared, level: float) -> list[CandidateBias]:
+    """A judge's bias on each candidate's answers beside that on the others', by name, as `means.welch`: rows that
+    candidates share make the interval too wide rather than too narrow."""
+    names = rows["candidate"].astype(str).to_numpy()
+    found = []
+    for name in np.unique(names):
+        here = names == name
+        mine, others = (
+            estimate_mean(shared.a[one] - shared.b[one], shared.clusters[one], level) for one in (here, ~here)
+        )
+        apart = welch(mine, others, level)
+        found.append(
+            CandidateBias(
+                candidate=str(name),
+                items=int(here.sum()),
+                bias=mine.mean,
+                bias_low=mine.low,
+                bias_high=mine.high,
+                difference=apart.difference,
+                ci_low=apart.low,
+                ci_high=apart.high,
+            )
+        )
+    return found
+
+
 def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     """The values of two authors on the same items, in one order."""
     kinds = {*rows["kind"].unique(), *others["kind"].unique()}
@@ -110,11 +141,11 @@ def shared_values(rows: DataFrame, others: DataFrame, level: Level) -> Shared:
     values, counts = agreement.contingency(a, b)
     if values.size > MOST_LABELS:  # the table is of whole numbers then
         values, counts = agreement.contingency(np.floor(a + 0.5), np.floor(b + 0.5))
-    clusters, labels = rows["unit"].to_numpy(), [_plain(one) for one in values]
+    clusters, labels = rows["unit"].to_numpy(), [plain_number(one) for one in values]
     return Shared(level, a, b, (a, b), clusters, np.arange(a.size), [*labels], counts, coded=False)
 
 
-def _plain(value: float) -> float:
+def plain_number(value: float) -> float:
     return int(value) if value.is_integer() else float(value)
 
 
@@ -158,8 +189,10 @@ def _has_strengths(labels: NDArray[np.object_]) -> bool:
 
 
 def kappa_interval(shared: Shared, draws: Draws, level: float) -> tuple[float | None, float | None]:
-    """Percentile bootstrap interval of the quadratic kappa, whole rows drawn together."""
-    if np.unique(shared.clusters).size < 2:
+    """Percentile bootstrap interval of the quadratic kappa, whole rows drawn together.
+
+    None where a side never varies: kappa is 0 in every draw then, whatever the other side says."""
+    if np.unique(shared.clusters).size < 2 or same(shared.a) or same(shared.b):
         return None, None
     drawn, member = draws.of(shared.clusters)
     a, b = shared.a, shared.b
@@ -186,7 +219,7 @@ def _add_rates(found: JudgeAgreement, shared: Shared, level: float) -> None:
 
 def human_ceiling(verdicts: Verdicts, rows: DataFrame) -> HumanCeiling:
     """How far people agree with each other on these items of a judge."""
-    raters = verdicts.people[(verdicts.people["source"] == "rater").to_numpy()]
+    raters = raters_of(verdicts)
     table = ratings_of(raters[raters["item"].isin(rows["item"]).to_numpy()], verdicts)
     several = (~np.isnan(table.by_slot)).sum(axis=1) >= 2
     by_slot, said = table.by_slot[several], table.said[several]
@@ -235,8 +268,7 @@ def order_effects(verdicts: Verdicts, level: float) -> list[OrderEffect]:
     """Each judge's comparisons that it saw in both orders. A flip: with the order the winner changed to the other."""
     found = []
     for name, rows in verdicts.judges.items() if verdicts.compares else ():
-        seen = rows[((rows["order"] != "both") & (rows["shown_first"] > 0) & rows["kind"].notna()).to_numpy()]
-        twice = _both_orders(seen)
+        seen, twice = seen_both_ways(rows)
         if not len(twice):
             continue
         flips = int((twice[1] * twice[2] < 0).sum())
@@ -256,12 +288,15 @@ def order_effects(verdicts: Verdicts, level: float) -> list[OrderEffect]:
     return found
 
 
-def _both_orders(seen: DataFrame) -> DataFrame:
-    """The steps with A shown first (column 1) and with B first (column 2), of what was seen both ways."""
-    steps = seen.assign(step=steps_of(seen))
-    steps = steps.drop_duplicates(["item", "repeat", "shown_first"])
-    wide = steps.set_index(["item", "repeat", "shown_first"])["step"].unstack("shown_first")
-    return wide.reindex(columns=[1, 2]).dropna()
+def seen_both_ways(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """A judge's verdicts whose order is known, and of what it saw both ways the steps with A shown first (column 1) and
+    with B first (column 2): the first verdict of either order beside the first of the other, whatever repeats these
+    are, and so on."""
+    seen = rows[((rows["order"] != "both") & (rows["shown_first"] > 0) & rows["kind"].notna()).to_numpy()]
+    steps = seen.assign(step=steps_of(seen)).sort_values(["item", "repeat"], kind="stable")
+    steps["time"] = steps.groupby(["item", "shown_first"]).cumcount()
+    wide = steps.set_index(["item", "time", "shown_first"])["step"].unstack("shown_first")
+    return seen, wide.reindex(columns=[1, 2]).dropna()
 
 
 def first_side(rows: DataFrame, level: float) -> FirstSide:

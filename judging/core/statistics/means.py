@@ -1,13 +1,14 @@
-"""Means over items: standard error, interval, clusters, and what the unscored could change."""
+"""Means over items with standard error, interval and clusters; rates; and several responses to an item."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .numeric import Floats, Ints, finite, quiet, same, t_quantile
+from .numeric import Bools, Floats, Ints, finite, normal_quantile, quiet, same, t_quantile, t_two_sided
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -34,7 +35,7 @@ def item_means(judgements: DataFrame) -> Series[float]:
 
     Judgements without a value are left out. Items count alike however many responses they have.
     """
-    import pandas as pd
+    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
 
     rows, means = means_by_row(judgements["row"].to_numpy(), judgements["value"].to_numpy(dtype=np.float64))
     return pd.Series(means, index=pd.Index(rows, name="row"))
@@ -42,6 +43,8 @@ def item_means(judgements: DataFrame) -> Series[float]:
 
 def means_by_row(rows: Ints, values: Floats) -> tuple[Ints, Floats]:
     """The rows in order (items,) and the mean of each one's values (items,), NaN where it has none."""
+    if _all_differ(rows):
+        return rows, values
     items, place = np.unique(rows, return_inverse=True)
     known = ~np.isnan(values)
     if items.size == rows.size:
@@ -57,8 +60,8 @@ def means_by_row(rows: Ints, values: Floats) -> tuple[Ints, Floats]:
 
 def item_units(judgements: DataFrame) -> Ints:
     """The independent unit of each item of one cell, in the order of `item_means`: shape (items,)."""
-    _, first = np.unique(judgements["row"].to_numpy(), return_index=True)
-    return judgements["unit"].to_numpy()[first]
+    rows, units = judgements["row"].to_numpy(), judgements["unit"].to_numpy()
+    return units if _all_differ(rows) else units[np.unique(rows, return_index=True)[1]]
 
 
 def standard_error(values: Floats) -> float | None:
@@ -77,15 +80,22 @@ def clustered_standard_error(values: Floats, clusters: Ints) -> float | None:
     each other, clusters may not. With one item in each cluster it is `standard_error`. Source: Liang and
     Zeger 1986; Miller 2024, eq. 4, with the usual correction G / (G - 1) for a small number G of clusters.
     """
-    _, member = np.unique(clusters, return_inverse=True)
+    alone = _all_differ(clusters)
+    member = np.arange(values.size) if alone else np.unique(clusters, return_inverse=True)[1]
     count = int(member.max()) + 1 if member.size else 0
     if count < 2:
         return None
     if same(values):
         return 0.0
     with quiet():
-        sums = np.bincount(member, weights=values - values.mean())
+        deviations = values - values.mean()
+        sums = deviations if alone else np.bincount(member, weights=deviations)
         return finite(np.sqrt(count / (count - 1) * np.sum(sums**2)) / values.size)
+
+
+def _all_differ(clusters: Ints) -> bool:
+    """Whether each item, in order, is a cluster of its own: then nothing need be sorted."""
+    return bool((clusters[1:] > clusters[:-1]).all())
 
 
 def estimate_mean(values: Floats, clusters: Ints | None = None, level: float = 0.95) -> Estimate:
@@ -96,7 +106,7 @@ def estimate_mean(values: Floats, clusters: Ints | None = None, level: float = 0
     scale.
     """
     n = values.size
-    units = n if clusters is None else np.unique(clusters).size
+    units = n if clusters is None or _all_differ(clusters) else np.unique(clusters).size
     if n == 0:
         return Estimate(None, None, None, None, 0, 0)
     mean = mean_of_items(values)
@@ -105,6 +115,30 @@ def estimate_mean(values: Floats, clusters: Ints | None = None, level: float = 0
         return Estimate(mean, se, None, None, n, units)
     reach = t_quantile(0.5 + level / 2, units - 1) * se if se else 0.0
     return Estimate(mean, se, finite(mean - reach), finite(mean + reach), n, units)
+
+
+class Apart(NamedTuple):
+    """The difference of two means with its interval and two-sided p; None where there is none."""
+
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+def welch(a: Estimate, b: Estimate, level: float = 0.95) -> Apart:
+    """Welch's t test of two means of different items: `t = (a - b) / sqrt(se_a² + se_b²)`, with the degrees of freedom
+    of Welch and Satterthwaite. Source: Welch, Biometrika 34, 1947."""
+    if a.mean is None or b.mean is None:
+        return Apart(None, None, None, None)
+    difference = a.mean - b.mean
+    if a.se is None or b.se is None or not a.se + b.se > 0:
+        return Apart(finite(difference), None, None, None)
+    error = math.hypot(a.se, b.se)
+    df = 1 / ((a.se / error) ** 4 / (a.clusters - 1) + (b.se / error) ** 4 / (b.clusters - 1))
+    reach = t_quantile(0.5 + level / 2, df) * error
+    p = t_two_sided(difference / error, df)
+    return Apart(finite(difference), finite(difference - reach), finite(difference + reach), p)
 
 
 def mean_if_all_got(judgements: DataFrame, fill: float) -> float | None:
@@ -124,3 +158,201 @@ def mean_of_items(values: Floats) -> float | None:
         return None
     with quiet():
         return finite(values[0] if same(values) else values.mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate in 0…1 with its interval, over `items` items and `responses` responses, `count` of them true."""
+
+    rate: float | None
+    se: float | None
+    low: float | None
+    high: float | None
+    count: int
+    responses: int
+    items: int
+    clusters: int
+
+
+def wilson(rate: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """`(p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)`: the interval of a rate over n > 0 trials.
+
+    Stays inside 0…1 and has a width where all trials agree. Assumes independent trials; `n` need not be
+    whole. Source: Wilson 1927; recommended by Brown, Cai and DasGupta, Statistical Science 16(2), 2001.
+    """
+    z = normal_quantile(0.5 + level / 2)
+    spread = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    centre = rate + z * z / (2 * n)
+    low, high = (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
+    return (0.0 if rate == 0 else max(0.0, low)), (1.0 if rate == 1 else min(1.0, high))
+
+
+def effective_size(estimate: Estimate, responses: int) -> float:
+    """How many independent trials a rate is worth: `1 + p (1 - p) / se²`, at most `responses`.
+
+    With one response an item and no clusters that is n itself. Where nothing varies the design effect can't
+    be seen; then only the independent units count. Source: Franco, Little, Louis and Slud, Journal of
+    Survey Statistics and Methodology 7(3), 2019 (Wilson's interval with the effective sample size).
+    """
+    rate = estimate.mean or 0.0
+    if estimate.se is None or not 0 < rate < 1:
+        return float(estimate.clusters)
+    if estimate.se == 0:
+        return float(responses)
+    return float(min(1 + rate * (1 - rate) / estimate.se**2, responses))
+
+
+def estimate_rate(judgements: DataFrame, level: float = 0.95) -> Rate:
+    """The rate of true in one cell, the item's rate first, with Wilson's interval on the effective size.
+
+    `value` is 1 where true, else 0.
+    """
+    mean = estimate_mean(np.asarray(item_means(judgements), dtype=np.float64), item_units(judgements), level)
+    low = high = None
+    responses = len(judgements)
+    if mean.mean is not None:
+        low, high = wilson(mean.mean, effective_size(mean, responses), level)
+    count = int(judgements["value"].sum())
+    return Rate(mean.mean, mean.se, low, high, count, responses, mean.items, mean.clusters)
+
+
+MANY = 10  # up to here every k is shown, beyond it the powers of two and the largest
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """Variance components in squared score units; the share of the total that lies between items (0…1)."""
+
+    between: float | None
+    within: float | None
+    share_between: float | None
+
+    def error_of_mean(self, items: float, responses: float) -> float | None:
+        """`sqrt((between + within / responses) / items)`: the standard error of a mean over so many items with so many
+        responses each. Source: Miller, "Adding Error Bars to Evals", 2024, section 3.2."""
+        if self.between is None or self.within is None:
+            return None
+        return finite(np.sqrt((self.between + self.within / responses) / items))
+
+
+def sizes_shown(most: int) -> list[int]:
+    """The k that a report shows where items have at most `most` scored responses."""
+    if most <= MANY:
+        return list(range(1, most + 1))
+    powers = [2**power for power in range(most.bit_length()) if 2**power < most]
+    return [*powers, most]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """A cell's scored responses by item and ascending value: each one's value, item (0 …), rank within the item (from
+    0) and the item's number of responses; all of shape (responses,)."""
+
+    values: Floats
+    items: Ints
+    ranks: Ints
+    sizes: Ints
+
+
+def ranked(judgements: DataFrame) -> Ranked:
+    """A cell's scored judgements as `Ranked`."""
+    values, rows = judgements["value"].to_numpy(dtype=np.float64), judgements["row"].to_numpy()
+    items = np.unique(rows, return_inverse=True)[1].astype(np.int64)
+    order = np.lexsort((values, items))
+    items, many = items[order], np.bincount(items)
+    starts = np.cumsum(many) - many
+    return Ranked(values[order], items, np.arange(items.size) - starts[items], many[items])
+
+
+def best_at_k(responses: Ranked, k: int) -> tuple[float | None, int]:
+    """The expected best of k of an item's responses, meaned over items; and how many items.
+
+    `sum_r s_(r) C(r-1, k-1) / C(n, k)` with the item's n scores ascending (draws without replacement):
+    unbiased for the best of k fresh responses. Items with fewer than k scored responses are left out, hence the count.
+    Source: order statistics; the same argument as pass@k (Chen et al. 2021).
+    """
+    return _expected(responses, responses.ranks, k)
+
+
+def worst_at_k(responses: Ranked, k: int) -> tuple[float | None, int]:
+    """The expected worst of k of an item's responses, as `best_at_k` with the scores descending."""
+    return _expected(responses, responses.sizes - 1 - responses.ranks, k)
+
+
+def _expected(responses: Ranked, ranks: Ints, k: int) -> tuple[float | None, int]:
+    enough = responses.sizes >= k
+    if not enough.any():
+        return None, 0
+    with quiet():
+        shares = _share_of_draws(ranks[enough], k - 1, responses.sizes[enough], k)
+        sums = np.bincount(responses.items[enough], weights=responses.values[enough] * shares)
+    means = sums[np.unique(responses.items[enough])]
+    return finite(means.mean()), int(means.size)
+
+
+def pass_at_k(responses: Ranked, k: int, threshold: float = 1.0) -> tuple[float | None, int]:
+    """The probability (0…1) that at least one of k responses passes, meaned over items; and how many items.
+
+    `1 - C(n - c, k) / C(n, k)` for an item with c responses of at least `threshold` among n: unbiased. Omissions as in
+    `best_at_k`. Source: Chen et al., "Evaluating Large Language Models Trained on Code", 2021, eq. 1.
+    """
+    none_passes, items = _all_among(responses, responses.values < threshold, k)
+    return (None, 0) if none_passes is None else (finite(1 - none_passes), items)
+
+
+def all_pass_at_k(responses: Ranked, k: int, threshold: float = 1.0) -> tuple[float | None, int]:
+    """The probability (0…1) that all of k responses pass, meaned over items; and how many items.
+
+    `C(c, k) / C(n, k)` for an item with c responses of at least `threshold` among n: unbiased. Omissions as in
+    `best_at_k`. Source: Yao et al., "τ-bench", 2024, who call it pass^k.
+    """
+    return _all_among(responses, responses.values >= threshold, k)
+
+
+def _all_among(responses: Ranked, meant: Bools, k: int) -> tuple[float | None, int]:
+    """The probability that all of k responses are among those that are meant, (responses,), meaned over items."""
+    sizes = np.bincount(responses.items)
+    counts = np.bincount(responses.items[meant], minlength=sizes.size)
+    enough = sizes >= k
+    if not enough.any():
+        return None, 0
+    return finite(_share_of_draws(counts[enough], k, sizes[enough], k).mean()), int(enough.sum())
+
+
+def variance_components(judgements: DataFrame) -> Variance:
+    """The variance between items and within them (between an item's responses), by analysis of variance.
+
+    within = MSW, between = max(0, (MSB - MSW) / n0), n0 = (N - sum n_i² / N) / (I - 1); the share is the
+    intraclass correlation ICC(1). None where no item has two responses or there is only one item. Assumes
+    that responses to an item are exchangeable and equally noisy. Source: Searle, Casella and McCulloch,
+    "Variance Components", 1992, 3.6; Shrout and Fleiss 1979.
+    """
+    items = judgements.groupby("row")["value"]
+    scores, sizes = judgements["value"].to_numpy(), items.size().to_numpy()
+    total, groups = scores.size, sizes.size
+    if groups < 2 or total == groups:
+        return Variance(None, None, None)
+    with quiet():
+        means = items.mean().to_numpy()
+        within = float(np.sum((scores - items.transform("mean").to_numpy()) ** 2)) / (total - groups)
+        mean_square = float(np.sum(sizes * (means - scores.mean()) ** 2)) / (groups - 1)
+        per_item = (total - float(np.sum(sizes**2)) / total) / (groups - 1)
+        between = max(0.0, (mean_square - within) / per_item)
+        share = between / (between + within) if between + within > 0 else np.nan
+    return Variance(finite(between), finite(within), finite(share))
+
+
+def _share_of_draws(chosen_from: Ints, chosen: int, pool: Ints, drawn: int) -> Floats:
+    """`C(chosen_from, chosen) / C(pool, drawn)`, by logarithms so that large pools don't overflow."""
+    most = int(max(chosen_from.max(initial=0), pool.max(initial=0)))
+    log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, most + 1)))))
+
+    def log_binomial(n: Ints, k: int) -> Floats:
+        rest = np.maximum(n - k, 0)
+        value: Floats = log_factorial[n] - log_factorial[min(k, most)] - log_factorial[rest]
+        return np.where(n < k, -np.inf, value)
+
+    possible = pool >= drawn
+    ratio = log_binomial(chosen_from, chosen) - np.where(possible, log_binomial(pool, drawn), 0.0)
+    shares: Floats = np.exp(ratio)
+    return shares

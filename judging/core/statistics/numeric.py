@@ -1,4 +1,5 @@
-"""What the formulas share: array types, finite numbers, quantiles and tails of the normal and the t distribution.
+"""What the formulas share: finite numbers, quantiles of the normal and the t distribution, the bootstrap, sequences of
+intervals, and the round numbers of bins and axes.
 
 `scipy.special` is imported inside: it costs 50 MB that a web process without a report need not hold
 (`scipy.stats` would cost twice that and three times as long).
@@ -7,9 +8,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from statistics import NormalDist
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +52,7 @@ def normal_quantile(probability: float) -> float:
 
 def t_quantile(probability: float, df: float) -> float:
     """t with P(T <= t) = probability for `df` > 0 degrees of freedom (Student's t, inverse of its CDF)."""
-    from scipy.special import stdtrit
+    from scipy.special import stdtrit  # here, as below: start-up does not wait for scipy
 
     return float(stdtrit(df, probability))
 
@@ -59,3 +62,188 @@ def t_two_sided(statistic: float, df: float) -> float:
     from scipy.special import stdtr
 
     return float(2 * stdtr(df, -abs(statistic)))
+
+
+DRAWS = 1000
+MOST_UNITS = 1000
+"""More units than this are put at random into so many groups, which are drawn whole: the spread stays the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Seeded draws; the same seed and the same clusters give the same ones."""
+
+    seed: int = 0
+    count: int = DRAWS
+
+    def of(self, clusters: Ints) -> tuple[Floats, Ints]:
+        """How often each unit is drawn, (draws, units), and which unit each item belongs to, (items,).
+
+        `clusters` (items,): what stays together. Source: Efron and Tibshirani, "An Introduction to the Bootstrap",
+        1993; the random groups of many units: Wolter, "Introduction to Variance Estimation", 2007, chapter 2.
+        """
+        rng = np.random.default_rng(self.seed)
+        _, member = np.unique(clusters, return_inverse=True)
+        units = int(member.max()) + 1 if member.size else 0
+        if units > MOST_UNITS:
+            groups = rng.permutation(units) % MOST_UNITS
+            member, units = groups[member], MOST_UNITS
+        drawn = rng.integers(units, size=(self.count, units)) + units * np.arange(self.count)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=self.count * units)
+        return counts.reshape(self.count, units).astype(np.float64), member.astype(np.int64)
+
+
+def percentiles(values: Floats, level: float = 0.95) -> tuple[float | None, float | None]:
+    """The percentile interval of a bootstrap's values (draws,); None where half of the draws gave none."""
+    known = values[np.isfinite(values)]
+    if known.size < max(2, values.size / 2):
+        return None, None
+    low, high = np.quantile(known, [0.5 - level / 2, 0.5 + level / 2])
+    return finite(low), finite(high)
+
+
+LARGEST_BET = 0.5  # λ is cut here, as the paper advises; any number below 1 is valid
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Of a mean, in the values' own unit."""
+
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+def mean_so_far(values: Sequence[float], low: float, high: float, alpha: float = 0.05) -> Interval:
+    """Where the mean of such values lies, from those so far in the order in which they came: the intersection of the
+    intervals after each of them. With probability 1 - alpha it holds the mean at all times at once, for independent
+    values of any distribution; so stopping when it is narrow is no peeking.
+
+    The predictable plug-in empirical-Bernstein confidence sequence (Waudby-Smith & Ramdas 2023, "Estimating means of
+    bounded random variables by betting", JRSS-B 86, theorem 2).
+    All values must lie within `low` … `high`; raises ValueError otherwise.
+    """
+    scaled = (np.asarray(values, dtype=np.float64) - low) / (high - low)
+    if not scaled.size:
+        return Interval(low, high)
+    if not (np.all(scaled >= 0) and np.all(scaled <= 1)):
+        raise ValueError("a value lies outside its bounds")
+    count = np.arange(1, scaled.size + 1)
+    means = (0.5 + np.cumsum(scaled)) / (count + 1)
+    variances = (0.25 + np.cumsum((scaled - means) ** 2)) / (count + 1)
+    # What a bet may know: only what came before.
+    means_before = np.concatenate(([0.5], means[:-1]))
+    variances_before = np.concatenate(([0.25], variances[:-1]))
+    bets = np.minimum(
+        np.sqrt(2 * np.log(2 / alpha) / (variances_before * count * np.log(1 + count))), LARGEST_BET
+    )
+    surprise = 4 * (scaled - means_before) ** 2 * (-np.log1p(-bets) - bets) / 4
+    total = np.cumsum(bets)
+    centre = np.cumsum(bets * scaled) / total
+    margin = (np.log(2 / alpha) + np.cumsum(surprise)) / total
+    least = max(0.0, float(np.max(centre - margin)))
+    most = min(1.0, float(np.min(centre + margin)))
+    if least > most:  # has probability alpha at most
+        least = most = (least + most) / 2
+    return Interval(low + least * (high - low), low + most * (high - low))
+
+
+MOST_INTEGER_BINS = 21
+EVEN_BINS = 10
+
+
+class BinCount(TypedDict):
+    """`count` scores with low <= score < high; the last bin takes high too; a whole number's bin: low = high."""
+
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """The bins that a metric's candidates share. `integral`: one a whole number, else `edges` (bins + 1,)."""
+
+    edges: Floats
+    integral: bool
+
+
+def choose_bins(scores: Floats, low: float | None, high: float | None) -> Bins | None:
+    """Bins over the scale low…high, widened to hold every score; None where there is neither.
+
+    In score units; an end is None where none is declared. One bin a whole number where the scores and the
+    ends are whole and at most 21 of them; else up to ten even bins whose width is 1, 2 or 5 times a power
+    of ten.
+    """
+    ends = [float(end) for end in (low, high) if end is not None]
+    if scores.size:
+        ends += [float(scores.min()), float(scores.max())]
+    if not ends:
+        return None
+    first, last = min(ends), max(ends)
+    whole = first.is_integer() and last.is_integer() and bool(np.all(scores == np.floor(scores)))
+    if whole and last - first < MOST_INTEGER_BINS:
+        numbers = first + np.arange(int(last - first) + 1)
+        return Bins(numbers.astype(np.float64), integral=True)
+    if not _divisible(first, last):
+        return Bins(np.array([first, last]), integral=False)
+    return Bins(np.array(multiples(first, last, nice_step((last - first) / EVEN_BINS))), integral=False)
+
+
+def histogram(scores: Floats, bins: Bins) -> list[BinCount]:
+    """Counts scores (responses,) into bins; every score must lie within them."""
+    if bins.integral:
+        counts = np.bincount((scores - bins.edges[0]).astype(np.int64), minlength=bins.edges.size)
+        return [
+            BinCount(low=int(value), high=int(value), count=int(n))
+            for value, n in zip(bins.edges, counts, strict=True)
+        ]
+    last = bins.edges.size - 2
+    place = np.clip(np.searchsorted(bins.edges, scores, side="right") - 1, 0, last)
+    counts = np.bincount(place, minlength=last + 1)
+    return [
+        BinCount(low=float(low), high=float(high), count=int(n))
+        for low, high, n in zip(bins.edges[:-1], bins.edges[1:], counts, strict=True)
+    ]
+
+
+def _divisible(first: float, last: float) -> bool:
+    """Whether floats can tell bin edges between the two apart."""
+    width = last - first
+    return math.isfinite(width) and width > max(1e-300, 1e-12 * max(abs(first), abs(last)))
+
+
+def nice_step(raw: float) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that is at least `raw` > 0 (Heckbert 1990)."""
+    power = math.floor(math.log10(raw))
+    for factor in (1, 2, 5, 10):
+        step = _decimal(factor, power)
+        if step >= raw * (1 - 1e-9):
+            return step
+    return _decimal(10, power)
+
+
+def step_digits(step: float) -> int:
+    """How many decimals multiples of a nice step need."""
+    return max(0, -math.floor(math.log10(step) + 1e-9))
+
+
+def multiples(low: float, high: float, step: float) -> list[float]:
+    """The multiples of a nice `step` from the one at or below `low` to the one at or above `high`."""
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    digits = step_digits(step)
+    return [round(place * step, digits) for place in range(first, last + 1)]
+
+
+def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round, evenly spaced numbers that enclose low…high: about `about` of them, at least two."""
+    if not high > low:
+        low, high = low - 0.5, low + 0.5
+    return multiples(low, high, nice_step((high - low) / about))
+
+
+def _decimal(factor: int, power: int) -> float:
+    return factor * 10.0**power if power >= 0 else factor / 10.0**-power

@@ -22,7 +22,7 @@ TIE = 1e-9  # relative; item means of equal responses may differ by rounding
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MeanDifference:
     """The mean of a − b over shared items, its two-sided p, and on how many items a wins, ties, loses."""
 
     estimate: Estimate
@@ -51,7 +51,7 @@ def metric_pairs(
     return pairs
 
 
-def _pair(a: str, b: str, metric: Metric, difference: Difference, level: float, power: float) -> Pair:
+def _pair(a: str, b: str, metric: Metric, difference: MeanDifference, level: float, power: float) -> Pair:
     estimate, wanted = difference.estimate, metric.wanted_difference
     return Pair(
         a=a,
@@ -75,7 +75,9 @@ def _pair(a: str, b: str, metric: Metric, difference: Difference, level: float, 
     )
 
 
-def paired_difference(a: Floats, b: Floats, clusters: Ints | None = None, level: float = 0.95) -> Difference:
+def paired_difference(
+    a: Floats, b: Floats, clusters: Ints | None = None, level: float = 0.95
+) -> MeanDifference:
     """Compares two candidates' item means on the items that both have; all three of shape (shared items,).
 
     The difference is the mean of a_i − b_i with the (clustered) t interval and t test of `estimate_mean`.
@@ -85,7 +87,7 @@ def paired_difference(a: Floats, b: Floats, clusters: Ints | None = None, level:
     differences = np.where(np.abs(a - b) <= near, 0.0, a - b)
     wins, losses = int(np.sum(differences > 0)), int(np.sum(differences < 0))
     estimate = estimate_mean(differences, clusters, level)
-    return Difference(estimate, p_value(estimate), wins, int(a.size) - wins - losses, losses)
+    return MeanDifference(estimate, p_value(estimate), wins, int(a.size) - wins - losses, losses)
 
 
 def p_value(estimate: Estimate) -> float | None:

@@ -1,12 +1,24 @@
-"""Two answers side by side: win rates, Bradley–Terry ratings, whether the comparisons connect the candidates."""
+"""Two answers side by side: win rates, Bradley–Terry ratings, ranks, and what order and looks do, by each author."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .numeric import Floats, Ints, normal_quantile
+from .bias import FEATURES, answer_keys
+from .document import Coefficient, SideBySide, SideCell, SidePair
+from .frame import Metric
+from .judges import first_side
+from .means import effective_size, estimate_mean, wilson
+from .numeric import Floats, Ints, finite, normal_quantile
+from .raters import raters_of
+from .verdicts import BOTH_BAD, STEPS, Verdicts, steps_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MOST_STEPS, SMALL_STEP = 50, 1e-10
 
@@ -24,7 +36,7 @@ class Comparisons:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ratings:
+class Strengths:
     """Bradley–Terry ratings (candidates,) in natural log-odds, mean zero, and their covariance (candidates,
     candidates); of a model with features also their coefficients and standard errors."""
 
@@ -63,7 +75,7 @@ def _all_reached(leads: np.ndarray) -> bool:
     return bool(reached.all())
 
 
-def bradley_terry(comparisons: Comparisons, features: Floats | None = None) -> Ratings | None:
+def bradley_terry(comparisons: Comparisons, features: Floats | None = None) -> Strengths | None:
     """`log(p / (1 - p)) = rating_a - rating_b (+ features @ coefficients)`, by maximum likelihood (Newton's method).
 
     `features`: (comparisons, features), a's minus b's. The covariance is the sandwich `H⁺ (sum_g s_g s_gᵀ) H⁺ G/(G−1)`
@@ -79,11 +91,11 @@ def bradley_terry(comparisons: Comparisons, features: Floats | None = None) -> R
     found = _fitted(design, comparisons.won, comparisons.size)
     if found is None:
         return None
-    parameters, information = found
+    parameters, inverse = found
     scores = design * (comparisons.won - _chance(design @ parameters))[:, None]
-    covariance = _sandwich(information, scores, comparisons.clusters)
+    covariance = _sandwich(inverse, scores, comparisons.clusters)
     size = comparisons.size
-    return Ratings(
+    return Strengths(
         parameters[:size],
         covariance[:size, :size],
         parameters[size:],
@@ -106,7 +118,10 @@ def _chance(odds: Floats) -> Floats:
 
 
 def _fitted(design: Floats, won: Floats, size: int) -> tuple[Floats, Floats] | None:
-    """The parameters and their information; the sum of the ratings is held at zero by what is added to it."""
+    """The parameters and the inverse of their information, to which what holds the ratings' sum at zero is added.
+
+    Scores of comparisons sum to zero over the candidates, so that between two of them this inverse does what H⁺ does;
+    it needs no guess, from rounding, at which eigenvalue is 0."""
     held = np.zeros((design.shape[1], design.shape[1]))
     held[:size, :size] = 1.0
     parameters = np.zeros(design.shape[1])
@@ -122,21 +137,20 @@ def _fitted(design: Floats, won: Floats, size: int) -> tuple[Floats, Floats] | N
             return None
         parameters = parameters + step * min(1.0, 5.0 / max(largest, 1e-300))
         if largest < SMALL_STEP:
-            return parameters, information
+            return parameters, np.asarray(np.linalg.inv(information + held), dtype=np.float64)
     return None
 
 
-def _sandwich(information: Floats, scores: Floats, clusters: Ints) -> Floats:
+def _sandwich(inverse: Floats, scores: Floats, clusters: Ints) -> Floats:
     _, member = np.unique(clusters, return_inverse=True)
     count = int(member.max()) + 1
     sums = np.zeros((count, scores.shape[1]))
     np.add.at(sums, member, scores)
-    inverse = np.linalg.pinv(information, hermitian=True)
     covariance: Floats = inverse @ (sums.T @ sums) @ inverse * (count / (count - 1) if count > 1 else np.nan)
     return covariance
 
 
-def rank_intervals(found: Ratings, level: float = 0.95) -> list[tuple[int, int]]:
+def rank_intervals(found: Strengths, level: float = 0.95) -> list[tuple[int, int]]:
     """The places (1 is best) that each candidate may have: 1 + how many are surely better, and the number of candidates
     less how many are surely worse. Sure: the interval of the two ratings' difference lies on one side of zero."""
     ratings, covariance = found.ratings, found.covariance
@@ -148,3 +162,182 @@ def rank_intervals(found: Ratings, level: float = 0.95) -> list[tuple[int, int]]
     np.fill_diagonal(ahead, False)
     size = ratings.size
     return [(1 + int(ahead[i].sum()), size - int(ahead[:, i].sum())) for i in range(size)]
+
+
+def side_by_side(verdicts: Verdicts, level: float, features: DataFrame | None = None) -> list[SideBySide]:
+    """One entry for each author of a metric's comparisons, people together as `people`; none where nothing is compared.
+
+    `features`: of the answers, as `style.answer_features` gives them."""
+    found = [
+        _of_author(verdicts.metric, name, each, all_of, level, features)
+        for name, each, all_of in comparisons_by(verdicts)
+    ]
+    return [one for one in found if one["candidates"]]
+
+
+def comparisons_by(verdicts: Verdicts) -> list[tuple[str, DataFrame, DataFrame]]:
+    """Who compared, the scored comparisons, one for each two answers, and all verdicts behind them; people last."""
+    if not verdicts.compares:
+        return []
+    rows = verdicts.rows
+    found = [
+        (name, one, rows[((rows["by"] == name) & (rows["source"] == one["source"].iloc[0])).to_numpy()])
+        for name, one in verdicts.authors.items()
+    ]
+    if len(verdicts.people):
+        found.append(("people", verdicts.value, raters_of(verdicts)))
+    return [(name, one[one["kind"].notna().to_numpy()], all_of) for name, one, all_of in found]
+
+
+def _of_author(
+    metric: Metric, name: str, each: DataFrame, verdicts: DataFrame, level: float, features: DataFrame | None
+) -> SideBySide:
+    names = sorted({*each["candidate"].astype(object), *each["other"].astype(object)})
+    met = _comparisons(each, names)
+    ratings = bradley_terry(met)
+    cells = {one: _cell(place, met, each, level) for place, one in enumerate(names)}
+    if ratings is not None:
+        _add_ratings(cells, ratings, level)
+    style = None if features is None or features.empty else style_effects(each, met, features)
+    for place, cell in enumerate(cells.values()):
+        cell["style_rating"] = finite(style.ratings[place]) if style else None
+    return SideBySide(
+        metric=metric.name,
+        by=name,
+        candidates=cells,
+        pairs=_pairs(names, met, each, level),
+        steps={step: int((each["label"] == step).sum()) for step in STEPS},
+        connected=is_connected(met),
+        perfect=[one for one, cell in cells.items() if cell["comparisons"] in (cell["wins"], cell["losses"])],
+        first_side=first_side(verdicts, level),
+        style=style.coefficients if style else None,
+    )
+
+
+def _comparisons(each: DataFrame, names: list[str]) -> Comparisons:
+    places = {name: place for place, name in enumerate(names)}
+    return Comparisons(
+        size=len(names),
+        a=each["candidate"].astype(object).map(places).to_numpy().astype(np.int64),
+        b=each["other"].astype(object).map(places).to_numpy().astype(np.int64),
+        won=(np.sign(steps_of(each)) + 1) / 2,
+        clusters=each["unit"].to_numpy(),
+    )
+
+
+def _rate(won: Floats, clusters: Ints, level: float) -> tuple[float | None, float | None, float | None]:
+    """The mean of outcomes (comparisons,) of 1, ½ and 0, with Wilson's interval on the effective size."""
+    mean = estimate_mean(won, clusters, level)
+    if mean.mean is None:
+        return None, None, None
+    return mean.mean, *wilson(mean.mean, effective_size(mean, won.size), level)
+
+
+def _cell(place: int, met: Comparisons, each: DataFrame, level: float) -> SideCell:
+    mine = (met.a == place) | (met.b == place)
+    won = np.where(met.a == place, met.won, 1 - met.won)[mine]
+    rate, low, high = _rate(won, met.clusters[mine], level)
+    return SideCell(
+        comparisons=int(mine.sum()),
+        wins=int((won == 1).sum()),
+        ties=int((won == 0.5).sum()),
+        losses=int((won == 0).sum()),
+        both_bad=int((each["label"] == BOTH_BAD).to_numpy()[mine].sum()),
+        win_rate=rate,
+        ci_low=low,
+        ci_high=high,
+        rating=None,
+        se=None,
+        rating_low=None,
+        rating_high=None,
+        rank_low=None,
+        rank_high=None,
+        style_rating=None,
+    )
+
+
+def _add_ratings(cells: dict[str, SideCell], found: Strengths, level: float) -> None:
+    reach = normal_quantile(0.5 + level / 2)
+    errors = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    ranks = rank_intervals(found, level)
+    for place, cell in enumerate(cells.values()):
+        rating, error = finite(found.ratings[place]), finite(errors[place])
+        cell["rating"], cell["se"] = rating, error
+        if rating is not None and error is not None:
+            cell["rating_low"], cell["rating_high"] = rating - reach * error, rating + reach * error
+            cell["rank_low"], cell["rank_high"] = ranks[place]
+
+
+def _pairs(names: list[str], met: Comparisons, each: DataFrame, level: float) -> list[SidePair]:
+    found = []
+    bad = (each["label"] == BOTH_BAD).to_numpy()
+    for a, b in combinations(range(len(names)), 2):
+        here = ((met.a == a) & (met.b == b)) | ((met.a == b) & (met.b == a))
+        if not here.any():
+            continue
+        won = np.where(met.a == a, met.won, 1 - met.won)[here]
+        rate, low, high = _rate(won, met.clusters[here], level)
+        found.append(
+            SidePair(
+                a=names[a],
+                b=names[b],
+                wins=int((won == 1).sum()),
+                ties=int((won == 0.5).sum()),
+                losses=int((won == 0).sum()),
+                both_bad=int(bad[here].sum()),
+                win_rate=rate,
+                ci_low=low,
+                ci_high=high,
+            )
+        )
+    return found
+
+
+class StyleEffects(NamedTuple):
+    """`coefficients` of the features by name; `ratings` (candidates,) in natural log-odds with looks held equal."""
+
+    coefficients: dict[str, Coefficient]
+    ratings: Floats
+
+
+def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> StyleEffects | None:
+    """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks beside
+    who answered, and the candidates' ratings in it.
+
+    A feature's value is `(a - b) / (a + b)` of the two answers, 0 where both have none, over its standard deviation.
+    Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others
+    exactly, is no key. None where the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
+    LMSYS 2024.
+    """
+    sides = [
+        features.reindex(answer_keys(each, name, number)).to_numpy(dtype=np.float64)
+        for name, number in (("candidate", "response"), ("other", "other_response"))
+    ]
+    known = ~np.isnan(sides[0]).any(axis=1) & ~np.isnan(sides[1]).any(axis=1)
+    if not known.any():
+        return None
+    a, b = sides[0][known], sides[1][known]
+    apart = np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
+    spread = apart.std(axis=0)
+    part = Comparisons(met.size, met.a[known], met.b[known], met.won[known], met.clusters[known])
+    kept = _informative(part, apart, spread)
+    found = bradley_terry(part, apart[:, kept] / spread[kept]) if kept else None
+    if found is None or not np.isfinite(found.coefficient_errors).all():
+        return None
+    pairs = zip(kept, found.coefficients, found.coefficient_errors, strict=True)
+    coefficients = {
+        FEATURES[one]: Coefficient(coefficient=float(b), se=float(error)) for one, b, error in pairs
+    }
+    return StyleEffects(coefficients, found.ratings)
+
+
+def _informative(met: Comparisons, apart: Floats, spread: Floats) -> list[int]:
+    """The features that differ and are no mixture of the ones before them and of who answered."""
+    design = candidate_design(met)
+    kept: list[int] = []
+    for place in np.flatnonzero(spread > 0).tolist():
+        wider = np.column_stack([design, apart[:, place]])
+        if np.linalg.matrix_rank(wider) > np.linalg.matrix_rank(design):
+            design = wider
+            kept.append(place)
+    return kept

@@ -11,8 +11,7 @@ import numpy as np
 from . import agreement
 from .agreement import Level
 from .document import RaterFigures, RaterPair, Raters
-from .numeric import Floats, Ints, finite
-from .resampling import Draws
+from .numeric import Draws, Floats, Ints, finite
 from .verdicts import Verdicts, steps_of
 
 if TYPE_CHECKING:
@@ -36,6 +35,11 @@ class Ratings:
     authors: Ints
     names: list[str]
     clusters: Ints
+
+
+def raters_of(verdicts: Verdicts) -> DataFrame:
+    """People's own verdicts, without an adjudicator's."""
+    return verdicts.people[(verdicts.people["source"] == "rater").to_numpy()]
 
 
 def ratings_of(rows: DataFrame, verdicts: Verdicts) -> Ratings:
@@ -81,7 +85,7 @@ def _slots(values: Floats, items: Ints) -> Floats:
 
 def rater_agreement(verdicts: Verdicts, draws: Draws, level: float) -> Raters | None:
     """The figures of raters' own verdicts (no adjudicator's) under one metric; None where nobody rated."""
-    rows = verdicts.people[(verdicts.people["source"] == "rater").to_numpy()]
+    rows = raters_of(verdicts)
     table = ratings_of(rows, verdicts)
     if not table.names:
         return None

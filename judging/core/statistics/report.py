@@ -1,23 +1,25 @@
-"""The document of a run's figures: the same for the page, the command line and the API."""
+"""The document of a run's figures, the same for the page, the command line and the API, and breakdowns by a field."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from .bias import length_effects, scale_ends
 from .cells import metric_cells, scale_of
 from .correction import corrected_scores
-from .document import Cell, Pair, Report
-from .frame import REFERENCE, Metric, ordered
-from .judge_bias import scale_ends
-from .judges import judge_agreements, judge_repeats, order_effects
-from .numeric import quiet
+from .document import Breakdown, Cell, Deviation, Pair, Report, ValueAgreement
+from .frame import REFERENCE, Metric, of_kind, ordered, rated_candidates
+from .judges import agreements_with_people, judge_agreements, judge_repeats, order_effects
+from .means import Estimate, estimate_mean, item_means, item_units, welch
+from .numeric import Draws, quiet
 from .pairs import metric_pairs
+from .preference import side_by_side
 from .raters import rater_agreement
-from .resampling import Draws
-from .side_by_side import side_by_side
-from .style import length_effects
 from .verdicts import counted, of_people, one_each, says_one_thing_each, verdicts_under
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ Cells = dict[str, dict[str, Cell]]
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ReportOptions:
     """`level`: of the intervals; `power`: of the smallest difference and the items needed; `seed`: of random draws."""
 
     level: float = 0.95
@@ -44,7 +46,7 @@ def report(
     rows: int | None = None,
     cost: Mapping[str, Any] | None = None,
     features: DataFrame | None = None,
-    options: Options | None = None,
+    options: ReportOptions | None = None,
 ) -> Report:
     """The figures of a table of judgements (`frame`), as strict JSON types (`document.Report` explains each).
 
@@ -55,7 +57,7 @@ def report(
     (a rate has Wilson's); where all values are equal the error is 0 and the interval has no width, and `notes` says
     so. Equal judgements give equal documents, whatever their order. ValueError as `frame.ordered`.
     """
-    options = options or Options()
+    options = options or ReportOptions()
     frame = ordered(judgements)
     units = frame.drop_duplicates("row").set_index("row")["unit"].sort_index()
     cells, pairs = _cells_and_pairs(frame, metrics, units, options)
@@ -78,11 +80,11 @@ def report(
 
 
 def _cells_and_pairs(
-    frame: DataFrame, metrics: Sequence[Metric], units: Series[int], options: Options
+    frame: DataFrame, metrics: Sequence[Metric], units: Series[int], options: ReportOptions
 ) -> tuple[Cells, dict[str, list[Pair]]]:
-    import pandas as pd
+    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
 
-    names = [str(name) for name in frame["candidate"].cat.categories]
+    names = rated_candidates(frame)
     clustered = bool(frame["cluster"].notna().any())
     cells: Cells = {name: {} for name in names}
     pairs: dict[str, list[Pair]] = {}
@@ -116,7 +118,7 @@ def people_cells(frame: DataFrame, metrics: Sequence[Metric], level: float) -> C
 
 
 def _verdict_figures(
-    frame: DataFrame, metrics: Sequence[Metric], features: DataFrame | None, options: Options
+    frame: DataFrame, metrics: Sequence[Metric], features: DataFrame | None, options: ReportOptions
 ) -> dict[str, Any]:
     """What is about verdicts and who gave them, in the order of metrics."""
     draws, level = Draws(options.seed), options.level
@@ -137,3 +139,117 @@ def _verdict_figures(
         found["raters"] += [raters] if raters else []
         found["corrected"] += corrected_scores(verdicts, level)
     return found
+
+
+MOST_VALUES = 50
+
+
+def breakdown(
+    frame: DataFrame,
+    metrics: Sequence[Metric],
+    field: str,
+    values: Mapping[int, str],
+    level: float = 0.95,
+    seed: int = 0,
+) -> Breakdown:
+    """The cells of an ordered table by the values of a field, `values` {row: value}; rows without one count as ''.
+
+    The most frequent values are kept, in the order of their names. `p_bh` is corrected over all comparisons. `seed`: of
+    the bootstrap of each judge's agreement with people.
+    """
+    rows = frame["row"].to_numpy()
+    known, place = np.unique(rows, return_inverse=True)
+    value_of_row = np.array([values.get(int(row), "") for row in known], dtype=object)
+    frequent = Counter(value_of_row.tolist()).most_common()
+    kept = sorted(value for value, _ in frequent[:MOST_VALUES])
+    frame = frame.assign(part=value_of_row[place] if len(rows) else value_of_row)
+    cells: dict[str, dict[str, dict[str, Cell]]] = {value: {} for value in kept}
+    deviations: list[Deviation] = []
+    judges: list[ValueAgreement] = []
+    for metric in metrics:
+        mine = counted(frame, metric)
+        judges += _agreements(frame, metric, kept, Draws(seed), level)
+        _add_cells(cells, mine, metric, level)
+        deviations += _deviations(mine, metric, kept, level)
+    corrected = benjamini_hochberg([one["p"] for one in deviations])
+    for one, p in zip(deviations, corrected, strict=True):
+        one["p_bh"] = p
+    left_out = max(0, len(frequent) - MOST_VALUES)
+    return Breakdown(field=field, values=cells, comparisons=deviations, judges=judges, left_out=left_out)
+
+
+def _agreements(
+    frame: DataFrame, metric: Metric, kept: Sequence[str], draws: Draws, level: float
+) -> list[ValueAgreement]:
+    """Each judge of a metric against people, value by value."""
+    mine = frame[(frame["metric"] == metric.name).to_numpy()]
+    if of_people(mine).all() or not of_people(mine).any():
+        return []
+    with quiet():
+        verdicts = verdicts_under(mine, metric)
+        return [
+            ValueAgreement(value=value, **one)
+            for value in kept
+            for one in agreements_with_people(verdicts.of_rows_with("part", value), draws, level)
+        ]
+
+
+def _add_cells(
+    cells: dict[str, dict[str, dict[str, Cell]]], mine: DataFrame, metric: Metric, level: float
+) -> None:
+    scale = scale_of(mine, metric)
+    names = rated_candidates(mine)
+    clustered = bool(mine["cluster"].notna().any())
+    parts = dict(iter(mine.groupby("part")))
+    for value, by_candidate in cells.items():
+        part = parts.get(value, mine.iloc[:0])
+        found, _means = metric_cells(part, scale, names, clustered=clustered, level=level)
+        for name, cell in found.items():
+            by_candidate.setdefault(name, {})[metric.name] = cell
+
+
+def _deviations(mine: DataFrame, metric: Metric, kept: Sequence[str], level: float) -> list[Deviation]:
+    """Of each value and candidate; none where the metric has no mean."""
+    scale = scale_of(mine, metric)
+    if scale.kind in (None, "category"):
+        return []
+    found = []
+    for name, cell in of_kind(mine, scale.kind).groupby("candidate", observed=True):
+        means = np.asarray(item_means(cell), dtype=np.float64)
+        units = item_units(cell)
+        part = cell.drop_duplicates("row")["part"].to_numpy()
+        for value in kept:
+            here = part == value
+            a, b = (estimate_mean(means[one], units[one], level) for one in (here, ~here))
+            found.append(_deviation(value, str(name), metric.name, a, b, level))
+    return found
+
+
+def _deviation(value: str, candidate: str, metric: str, a: Estimate, b: Estimate, level: float) -> Deviation:
+    apart = welch(a, b, level)
+    return Deviation(
+        value=value,
+        candidate=candidate,
+        metric=metric,
+        items=a.items,
+        difference=apart.difference,
+        ci_low=apart.low,
+        ci_high=apart.high,
+        p=apart.p,
+        p_bh=None,
+    )
+
+
+def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
+    """The step-up correction, in the order given: `min_{j >= i} min(1, m p_(j) / j)`; None stays None.
+
+    Holds the false discovery rate where tests are independent or positively dependent. Source: Benjamini and
+    Hochberg, Journal of the Royal Statistical Society B 57(1), 1995.
+    """
+    tested = sorted(((p, place) for place, p in enumerate(p_values) if p is not None), reverse=True)
+    corrected: list[float | None] = [None] * len(p_values)
+    least = 1.0
+    for done, (p, place) in enumerate(tested):
+        least = min(least, p * len(tested) / (len(tested) - done))
+        corrected[place] = least
+    return corrected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +49,7 @@ def as_comparisons(judgements: DataFrame, metric: Metric) -> DataFrame:
 
 
 def _from_numbers(judgements: DataFrame) -> DataFrame:
-    import pandas as pd
+    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
 
     numbers = ((judgements["kind"] == "number") & judgements["other"].isna()).to_numpy()
     if not numbers.any():
@@ -101,9 +101,9 @@ def one_each(judgements: DataFrame) -> DataFrame:
 
     A row that stands alone stays as it is. Where a reviewer overrode, an adjudicator decided or several judges were
     combined already, that counts alone. Else a judge's repeats are one mean, and the judges (or people) the mean of
-    theirs; of labels the one with more votes than any other, of a comparison without such a direction `A=B`, and its
-    strength the median of those of that direction, the weaker of two in the middle. Labels without such a one leave no
-    value: `unparsed` for judges, `no_score` for people.
+    theirs; of labels the majority, more than half of them; of a comparison the majority of its directions, without one
+    `A=B`, and its strength the median of those of that direction, the weaker of two in the middle. Labels without a
+    majority leave no value: `unparsed` for judges, `no_score` for people.
     """
     codes = answers_coded(judgements)
     if (codes[1:] > codes[:-1]).all():  # sorted, and each alone
@@ -197,13 +197,13 @@ def _majorities(said: DataFrame, item: Ints, size: int) -> NDArray[np.object_]:
     names = np.array([*said["label"].cat.categories, None], dtype=object)
     if said["other"].notna().all() and set(said["label"].dropna()) <= set(STEPS):
         return _directions(steps_of(said), said["label"].to_numpy(dtype=object), item, size)
-    return names[_most(_codes(said["label"]), item, size, len(names) - 1)]
+    return names[_majority(_codes(said["label"]), item, size, len(names) - 1)]
 
 
 def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: int) -> NDArray[np.object_]:
     """A comparison's direction and strength."""
     side = np.sign(steps).astype(np.int64)
-    winner = _most(side + 1, item, size, 3) - 1  # 2: none
+    winner = _majority(side + 1, item, size, 3) - 1  # 2: none
     found = np.full(size, None, dtype=object)
     present = np.bincount(item, minlength=size) > 0
     found[present & ((winner == 2) | (winner == 0))] = "A=B"
@@ -220,17 +220,14 @@ def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: in
     return found
 
 
-def _most(votes: Ints, item: Ints, size: int, none: int) -> Ints:
-    """What has more votes than anything else on each item; `none` where two lead or nobody voted."""
+def _majority(votes: Ints, item: Ints, size: int, none: int) -> Ints:
+    """What has more than half of the votes on each item; `none` where nothing has."""
     width = int(votes.max(initial=0)) + 1
     pairs, counts = np.unique(item * width + votes, return_counts=True)
     of, what = pairs // width, pairs % width
-    most = np.zeros(size, dtype=np.int64)
-    np.maximum.at(most, of, counts)
-    leading = counts == most[of]
-    alone = leading & (np.bincount(of[leading], minlength=size) == 1)[of]
+    won = 2 * counts > np.bincount(item, minlength=size)[of]
     found = np.full(size, none, dtype=np.int64)
-    found[of[alone]] = what[alone]
+    found[of[won]] = what[won]
     return found
 
 
@@ -250,12 +247,15 @@ class Verdicts:
     @property
     def level(self) -> Level:
         """Nominal for labels and bools; ordinal for comparisons and for whole numbers on a declared scale of whole
-        numbers; interval for all other numbers."""
+        numbers; interval for all other numbers. People's numbers count, or else single judges': several that are
+        combined are rarely whole."""
         if self.compares:
             return "ordinal"
-        if not (self.rows["kind"] == "number").any():
+        numbers = self.rows[(self.rows["kind"] == "number").to_numpy()]
+        if not len(numbers):
             return "nominal"
-        values = self.rows["value"].to_numpy()
+        of = (of_people(numbers), (numbers["source"] == "judge").to_numpy(), np.ones(len(numbers), np.bool_))
+        values = numbers["value"].to_numpy()[next(one for one in of if one.any())]
         ends = [end for end in (self.metric.low, self.metric.high) if end is not None]
         whole = len(ends) == 2 and all(float(end).is_integer() for end in ends)
         return "ordinal" if whole and np.array_equal(np.floor(values), values, equal_nan=True) else "interval"
@@ -264,6 +264,15 @@ class Verdicts:
     def is_binary(self) -> bool:
         """Whether all values are bools."""
         return set(self.rows["kind"].dropna().unique()) == {"bool"}
+
+    def of_rows_with(self, column: str, value: str) -> Verdicts:
+        """What is said of the rows with this value in a column. `rows` stay all, so that the level does too."""
+
+        def kept(rows: DataFrame) -> DataFrame:
+            return rows[(rows[column] == value).to_numpy()]
+
+        authors = {name: kept(rows) for name, rows in self.authors.items()}
+        return replace(self, people=kept(self.people), value=kept(self.value), authors=authors)
 
     @property
     def judges(self) -> dict[str, DataFrame]:

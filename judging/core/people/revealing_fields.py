@@ -1,4 +1,4 @@
-"""What may tell raters whose answer they read: a field with few short values, or one that names a candidate."""
+"""Fields that may reveal to raters whose answer they read: one with few short values, or one that names a candidate."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ _SEPARATORS = r"[\s\-_.]"
 
 
 @dataclass(frozen=True, slots=True)
-class Telltale:
-    """A field that may tell: the candidate that it names ('' if none), or its few values, the most frequent first."""
+class RevealingField:
+    """A field with the candidate that it names ('' if none), or its few values, the most frequent first."""
 
     field: str
     name: str = ""
     values: tuple[str, ...] = ()
 
 
-def telltales(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[Telltale]:
-    """What may tell among the fields that raters see of some rows: {field: text} of each row."""
+def revealing_fields(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[RevealingField]:
+    """Which may reveal a model, of the fields that raters see of some rows: {field: text} of each row."""
     found = []
     for field in dict.fromkeys(field for row in rows for field in row):
         texts = Counter(row.get(field, "").strip() for row in rows)
-        found += [Telltale(field, name=name) for name in names if any(is_named(name, text) for text in texts)]
+        found += [
+            RevealingField(field, name=name) for name in names if any(is_named(name, text) for text in texts)
+        ]
         values = tuple(text for text, _ in texts.most_common() if text)
         if _are_few(texts, len(rows)):
-            found.append(Telltale(field, values=values))
+            found.append(RevealingField(field, values=values))
     return found
 
 
 def _are_few(texts: Counter[str], rows: int) -> bool:
-    """One value in every row tells nothing, and values of which none comes twice are texts of their rows."""
+    """One value in every row reveals nothing, and values of which none comes twice are texts of their rows."""
     short = all(len(text) <= LONGEST_VALUE for text in texts)
     return short and 1 < len(texts) <= MOST_VALUES and len(texts) < rows
 

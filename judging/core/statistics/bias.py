@@ -1,26 +1,80 @@
-"""What an answer looks like (length, headings, lists, bold), and how far verdicts go with it.
+"""Signs of bias in verdicts: the ends of a scale, answers with a planted verdict, and what an answer looks like.
 
-A model of looks only: it says nothing about what an answer says, and is not AlpacaEval's length-controlled win rate.
+Length, headings, lists and bold are a model of looks only: it says nothing about what an answer says, and is not
+AlpacaEval's length-controlled win rate.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .document import Coefficient, LengthEffect
+from .document import LengthEffect, Planted, ScaleEnds
 from .frame import Metric
-from .numeric import Floats, Ints, finite
-from .preference import Comparisons, bradley_terry, candidate_design
-from .resampling import Draws, percentiles
-from .verdicts import Verdicts
+from .numeric import Draws, Floats, Ints, finite, percentiles
+from .verdicts import Verdicts, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pandas import DataFrame
+
+
+def scale_ends(mine: DataFrame, metric: Metric) -> list[ScaleEnds]:
+    """How often each judge gives the lowest and the highest score of a declared scale, by name, over the rows of one
+    metric."""
+    if metric.low is None or metric.high is None or metric.compares:
+        return []
+    scores = mine[((mine["source"] == "judge") & (mine["kind"] == "number")).to_numpy()]
+    return [
+        ScaleEnds(
+            metric=metric.name,
+            judge=str(judge),
+            scores=len(one),
+            lowest=float((one == metric.low).mean()),
+            highest=float((one == metric.high).mean()),
+        )
+        for judge, one in scores.groupby("by", observed=True)["value"]
+    ]
+
+
+class Flagged(NamedTuple):
+    """A candidate's answers that hold a text like a verdict: all, those with a score, and the sum of the scores."""
+
+    answers: int
+    scores: int
+    total: float
+
+
+def planted_verdicts(
+    flagged: Mapping[tuple[str, str], Flagged], frame: DataFrame, metrics: Sequence[Metric]
+) -> list[Planted]:
+    """Beside the mean of each candidate's flagged answers that of its others; by (metric, candidate), over answers.
+
+    A mean is None where no such answer has a number."""
+    found = []
+    for metric in metrics:
+        mine = {name: one for (of, name), one in flagged.items() if of == metric.name}
+        if mine:
+            values = counted(frame, metric)
+            found += [_planted(metric, name, one, values) for name, one in mine.items()]
+    return found
+
+
+def _planted(metric: Metric, candidate: str, flagged: Flagged, values: DataFrame) -> Planted:
+    scores = values["value"][(values["candidate"] == candidate).to_numpy()].dropna()
+    others = len(scores) - flagged.scores
+    return Planted(
+        metric=metric.name,
+        candidate=candidate,
+        answers=flagged.answers,
+        mean=flagged.total / flagged.scores if flagged.scores else None,
+        others_mean=(float(scores.sum()) - flagged.total) / others if others > 0 else None,
+    )
+
 
 FEATURES = ("length", "headers", "lists", "bold")
 _HEADER = re.compile(r"^ {0,3}#{1,6}\s", re.MULTILINE)
@@ -35,54 +89,14 @@ def features_of(text: str) -> tuple[int, int, int, int]:
 
 def answer_features(answers: Iterable[tuple[str, int, int, str]]) -> DataFrame:
     """The features of answers (candidate, row, response, text): a row for each, indexed by the first three."""
-    import pandas as pd
+    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
 
     found = [(candidate, row, number, *features_of(text)) for candidate, row, number, text in answers]
     table = pd.DataFrame(found, columns=["candidate", "row", "response", *FEATURES])
     return table.set_index(["candidate", "row", "response"])
 
 
-def style_effects(each: DataFrame, met: Comparisons, features: DataFrame) -> dict[str, Coefficient] | None:
-    """The coefficients of the features in a Bradley–Terry model with candidates: what a verdict owes to looks beside
-    who answered.
-
-    A feature's value is `(a - b) / (a + b)` of the two answers, 0 where both have none, over its standard deviation.
-    Comparisons whose answers' texts are unknown are left out; a feature that never differs, or goes with others
-    exactly, is no key. None where the model has no fit. Source: Li, Angelopoulos and Chiang, "Does style matter?",
-    LMSYS 2024.
-    """
-    sides = [
-        features.reindex(_places(each, name, number)).to_numpy(dtype=np.float64)
-        for name, number in (("candidate", "response"), ("other", "other_response"))
-    ]
-    known = ~np.isnan(sides[0]).any(axis=1) & ~np.isnan(sides[1]).any(axis=1)
-    if not known.any():
-        return None
-    a, b = sides[0][known], sides[1][known]
-    apart = np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
-    spread = apart.std(axis=0)
-    part = Comparisons(met.size, met.a[known], met.b[known], met.won[known], met.clusters[known])
-    kept = _telling(part, apart, spread)
-    found = bradley_terry(part, apart[:, kept] / spread[kept]) if kept else None
-    if found is None or not np.isfinite(found.coefficient_errors).all():
-        return None
-    pairs = zip(kept, found.coefficients, found.coefficient_errors, strict=True)
-    return {FEATURES[one]: Coefficient(coefficient=float(b), se=float(error)) for one, b, error in pairs}
-
-
-def _telling(met: Comparisons, apart: Floats, spread: Floats) -> list[int]:
-    """The features that differ and are no mixture of the ones before them and of who answered."""
-    design = candidate_design(met)
-    kept: list[int] = []
-    for place in np.flatnonzero(spread > 0).tolist():
-        wider = np.column_stack([design, apart[:, place]])
-        if np.linalg.matrix_rank(wider) > np.linalg.matrix_rank(design):
-            design = wider
-            kept.append(place)
-    return kept
-
-
-def _places(each: DataFrame, name: str, number: str) -> list[tuple[str, int, int]]:
+def answer_keys(each: DataFrame, name: str, number: str) -> list[tuple[str, int, int]]:
     columns = each[name].astype(object), each["row"], each[number]
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -110,7 +124,9 @@ def length_effects(
 def _length_effect(
     metric: Metric, judge: str, scored: DataFrame, features: DataFrame, draws: Draws, level: float
 ) -> LengthEffect | None:
-    length = features["length"].reindex(_places(scored, "candidate", "response")).to_numpy(dtype=np.float64)
+    length = (
+        features["length"].reindex(answer_keys(scored, "candidate", "response")).to_numpy(dtype=np.float64)
+    )
     known = np.isfinite(length)
     of_row = np.unique(scored["row"].to_numpy()[known], return_inverse=True)[1]
     several = np.bincount(of_row)[of_row] > 1 if of_row.size else np.zeros(0, np.bool_)

@@ -1,0 +1,118 @@
+"""AlpacaEval: `model_outputs.json` and `annotations.json`, several files."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from datasets.core.imports.chat import said
+from datasets.core.imports.gathering import Gathering, fields, gathered, records
+from datasets.core.imports.json_records import first_record, first_records
+from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
+
+METRIC = "preference"
+_ROW_FIELDS = ("dataset", "datasplit")
+_NOTES = (
+    Note("question", "instruction"),
+    Note("model", "generator"),
+    Note("answer", "output"),
+    Note("field", "dataset"),
+    Note("verdict", "preference"),
+    Note("left_out", "logprobs"),
+)
+
+
+def _is_output(record: Any) -> bool:
+    return isinstance(record, dict) and {"instruction", "output", "generator"} <= record.keys()
+
+
+def _is_annotation(record: Any) -> bool:
+    needed = {"instruction", "output_1", "output_2", "preference"}
+    return isinstance(record, dict) and needed <= record.keys()
+
+
+def recognise(files: Sequence[SourceFile]) -> bool:
+    firsts = [first_record(file) for file in files]
+    return bool(firsts) and all(_is_output(one) or _is_annotation(one) for one in firsts)
+
+
+def read(files: Sequence[SourceFile], options: Options) -> Imported:
+    return gathered(files, options, _gather, _NOTES)
+
+
+def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+    for file in files:
+        graded = any(map(_is_graded, first_records(file)))
+        for place, record in records(
+            file, options, found, lambda one: _is_output(one) or _is_annotation(one)
+        ):
+            question = said(record["instruction"]).text
+            if not question.strip():
+                found.leave_out(place, "no_question")
+                continue
+            about = fields({name: record[name] for name in _ROW_FIELDS if name in record}, "row")
+            found.row(question, {"messages": [{"role": "user", "content": question}]} | about, place)
+            if _is_annotation(record):
+                _annotation(found, place, question, record, graded)
+            else:
+                _answer(found, place, question, str(record["generator"]), record["output"])
+
+
+def _answer(found: Gathering, place: Place, question: str, model: str, output: Any) -> int:
+    return found.same_answer(question, model, {"content": said(output).text}, place)
+
+
+def _annotation(found: Gathering, place: Place, question: str, record: dict[str, Any], graded: bool) -> None:
+    models = [str(record.get(f"generator_{side}") or f"output_{side}") for side in (1, 2)]
+    answers = [
+        _answer(found, place, question, model, record[f"output_{side}"])
+        for side, model in enumerate(models, 1)
+    ]
+    value = _value(record["preference"], graded)
+    verdict = {
+        "model": models[0],
+        "response": answers[0],
+        "other_model": models[1],
+        "other_response": answers[1],
+        "metric": METRIC,
+        "value": value,
+        "judge": str(record.get("annotator") or "annotator"),
+        "reasoning": _words(record),
+        "seconds": _number(record.get("time_per_example")),
+        "cost": _number(record.get("price_per_example")),
+    }
+    found.verdict(question, verdict | ({} if value else {"state": "unparsed"}), place)
+
+
+def _is_graded(record: Any) -> bool:
+    """Does a preference lie between those that an annotator without weights gives?"""
+    preference = record.get("preference") if _is_annotation(record) else None
+    return isinstance(preference, float) and preference not in (0, 1, 1.5, 2)
+
+
+def _value(preference: Any, graded: bool) -> str | None:
+    """1 prefers the first output, 2 the second; 0 was a draw once. Weighted annotators give what lies between, by how
+    sure they are: `graded` says that the outer quarters are a clear preference."""
+    if isinstance(preference, bool) or not isinstance(preference, int | float) or not 0 <= preference <= 2:
+        return None
+    if preference in (0, 1.5):
+        return "A=B"
+    clear = graded and abs(preference - 1.5) >= 0.25
+    return ("A>>B" if clear else "A>B") if preference < 1.5 else ("B>>A" if clear else "B>A")
+
+
+def _words(record: dict[str, Any]) -> str | None:
+    """What the annotator wrote, with the preference as it stands in the file."""
+    given = record.get("raw_completion")
+    if isinstance(given, dict):
+        message = given.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        given = content if isinstance(content, str) else given.get("text")
+    words = given if isinstance(given, str) else ""
+    return f"{words}\npreference: {json.dumps(record['preference'])}".strip()
+
+
+def _number(given: Any) -> float | None:
+    return given if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0 else None
+
+
+SOURCE = Source("alpaca_eval", recognise, read)

@@ -1,0 +1,110 @@
+"""What tools for annotation have in common: a task's data becomes a row and its answers, its annotations verdicts."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from datasets.core.imports.chat import answer, chat, said
+from datasets.core.imports.columns import Columns, guess
+from datasets.core.imports.gathering import Gathering, fields
+from datasets.core.imports.model import Becomes, Note, Place
+
+_SIDE = re.compile(r"(.*?)[ _-]?([1-9a-h])", re.IGNORECASE | re.DOTALL)
+_OF_ANSWERS = ("answer", "response", "output", "completion", "reply", "generation", "text", "model_output")
+UNNAMED = "model"
+LONGEST_LABEL = 80
+"""A longer text is a comment and no label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task that is a row now: its key, and {field of an answer: (model, number)}."""
+
+    key: object
+    answers: Mapping[str, tuple[str, int]]
+
+    def about(self, *names: str) -> tuple[str, int] | None:
+        """The answer that one of these names names; the only one where there is one. None: it is not known."""
+        if len(self.answers) == 1:
+            return next(iter(self.answers.values()))
+        for name in names:
+            known = [one for one in self.answers if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", name)]
+            known = known or [one for one in self.answers if name.endswith(one)]
+            if len(known) == 1:
+                return self.answers[known[0]]
+        return None
+
+
+def columns_of(tasks: Sequence[Mapping[str, Any]]) -> Columns:
+    """What a project's fields are, from the data of its first tasks; answers that stand side by side are by side."""
+    names = list(dict.fromkeys(name for task in tasks for name in task))
+    sides = [name for name in names if (found := _SIDE.fullmatch(name)) and found[1].lower() in _OF_ANSWERS]
+    rest = [name for name in names if len(sides) < 2 or name not in sides]
+    columns = guess(rest, [dict(task) for task in tasks])
+    if len(sides) < 2:
+        return columns
+    return Columns(
+        columns.question, columns.messages, columns.system, columns.reference, answers=_paired(sides)
+    )
+
+
+def _paired(sides: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, name) for name in sides)
+
+
+def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
+    """What becomes of the data of tasks, whose name in the file is `prefix`."""
+    columns = columns_of(tasks)
+    single: tuple[tuple[Becomes, str], ...] = (
+        *(("question", name) for name in columns.question),
+        *(("messages", columns.messages), ("system", columns.system), ("reference", columns.reference)),
+        *(("model", columns.model), ("answer", columns.answer)),
+        *(("answer", name) for _model, name in columns.answers),
+    )
+    rest = dict.fromkeys(name for task in tasks for name in task if name not in columns.used)
+    named = [Note(becomes, f"{prefix}.{name}") for becomes, name in single if name]
+    return named + [Note("field", f"{prefix}.{name}") for name in rest]
+
+
+def take_task(
+    found: Gathering, place: Place, name: object, data: dict[str, Any], columns: Columns, more: dict[str, Any]
+) -> Task | None:
+    """The task as a row with its answers; None where it asks nothing."""
+    asked = data.get(columns.messages) if columns.messages else None
+    messages, dropped = chat(asked or "\n\n".join(said(data.get(one)).text for one in columns.question))
+    if not any(one["content"].strip() for one in messages):
+        found.leave_out(place, "no_question")
+        return None
+    if columns.system and isinstance(data.get(columns.system), str):
+        messages = [{"role": "system", "content": data[columns.system]}, *messages]
+    rest = {one: value for one, value in data.items() if one not in columns.used or one == columns.model}
+    row = {"id": name, "messages": messages, **fields(rest | more, "data")}
+    reference = data.get(columns.reference)
+    found.row([name, messages], row | ({} if reference in (None, "") else {"ref_answer": reference}), place)
+    for kind in dropped:
+        found.leave_out(place, "part_dropped", kind)
+    return Task([name, messages], _answers(found, place, [name, messages], data, columns))
+
+
+def _answers(
+    found: Gathering, place: Place, key: object, data: Mapping[str, Any], columns: Columns
+) -> dict[str, tuple[str, int]]:
+    alone = ((str(data.get(columns.model) or UNNAMED), columns.answer),) if columns.answer else ()
+    answers = {}
+    for given, field in (*columns.answers, *alone):
+        if data.get(field) is None:
+            found.leave_out(place, "no_answer", field)
+            continue
+        side = _SIDE.fullmatch(field)
+        named = [data.get(f"{one}{side[2]}") for one in ("model_", "model", "model_name_")] if side else []
+        model = str(next((one for one in named if isinstance(one, str) and one), given))
+        answers[field] = (model, found.answer(key, model, answer(data[field])[0], place))
+    return answers
+
+
+def value_said(value: Any) -> str | float | bool | None:
+    """A label, a number, true or false; labels of several choices together. None for anything else."""
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    return value if isinstance(value, bool | int | float | str) and value != "" else None

@@ -1,0 +1,100 @@
+"""Zip archives of other tools, read file by file within limits; also those packed with Zstandard (method 93)."""
+
+import lzma
+import struct
+import zipfile
+import zlib
+from contextlib import closing
+from typing import IO
+
+from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.core.limits import MEBIBYTE, Limits
+
+MEMBER_BYTES = 256 * MEBIBYTE
+"""Of one file in an archive, unpacked."""
+DIRECTORY_BYTES = 32 * MEBIBYTE
+"""Of an archive's own list of its files, some hundred thousand of them; all of it is held."""
+_ZSTANDARD = 93
+_LOCAL_HEADER = 30
+_TAIL = 2**16 + 128  # holds an archive's end with the longest comment
+BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    NotImplementedError,  # a way of packing that zipfile does not know
+    RuntimeError,  # a file that is encrypted
+    OSError,
+    EOFError,
+    ValueError,
+)
+
+
+def directory_bytes(stream: IO[bytes]) -> int:
+    """How long an archive says that the list of its files is; 0 where it does not say so."""
+    stream.seek(max(0, stream.seek(0, 2) - _TAIL))
+    tail = stream.read()
+    stream.seek(0)
+    for mark, layout, at in ((b"PK\x06\x06", "<Q", 40), (b"PK\x05\x06", "<I", 12)):
+        found = tail.rfind(mark)
+        field = tail[found + at : found + at + struct.calcsize(layout)]
+        if found >= 0 and len(field) == struct.calcsize(layout):
+            return int(struct.unpack(layout, field)[0])
+    return 0
+
+
+def is_archive_with(file: SourceFile, *names: str) -> bool:
+    """Is it a zip archive that holds a file of one of these names?"""
+    with closing(file.open_file()) as stream:
+        if stream.read(4) != b"PK\x03\x04" or directory_bytes(stream) > DIRECTORY_BYTES:
+            return False
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                return not set(names).isdisjoint(archive.namelist())
+        except BROKEN:
+            return False
+
+
+class Archive:
+    """A zip archive; what is taken out of it counts towards the limit of unpacked bytes."""
+
+    def __init__(self, file: SourceFile, limits: Limits) -> None:
+        self._file, self._room = file, limits.unpacked_bytes
+        self._stream = file.open_file()
+        if directory_bytes(self._stream) > DIRECTORY_BYTES:
+            self._stream.close()
+            raise NotUsable("too_large", file=file.name)
+        try:
+            self._zip = zipfile.ZipFile(self._stream)
+        except BROKEN:
+            self._stream.close()
+            raise NotUsable("archive_broken", file=file.name) from None
+        self.names = self._zip.namelist()
+
+    def close(self) -> None:
+        self._zip.close()
+        self._stream.close()
+
+    def read(self, name: str) -> bytes:
+        """One of its files. Raises NotUsable."""
+        most = min(MEMBER_BYTES, self._room)
+        try:
+            with self._opened(self._zip.getinfo(name)) as member:
+                found = member.read(most + 1)
+        except (KeyError, *BROKEN):
+            raise NotUsable("archive_broken", file=self._file.name) from None
+        if len(found) > most:
+            raise NotUsable("too_large", file=self._file.name)
+        self._room -= len(found)
+        return found
+
+    def _opened(self, info: zipfile.ZipInfo) -> IO[bytes]:
+        if info.compress_type != _ZSTANDARD:
+            return self._zip.open(info)
+        import pyarrow as pa  # here: it takes 100 ms, which only such an archive needs
+
+        self._stream.seek(info.header_offset)
+        header = self._stream.read(_LOCAL_HEADER)
+        self._stream.seek(sum(struct.unpack("<HH", header[26:30])), 1)
+        packed = pa.BufferReader(self._stream.read(min(info.compress_size, MEMBER_BYTES)))
+        return pa.CompressedInputStream(packed, "zstd")  # type: ignore[no-any-return]

@@ -1,0 +1,147 @@
+"""Argilla: records as JSON (of 2.x and 1.x), responses as people's verdicts, suggestions as a judge's."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from datasets.core.imports.annotated_tasks import (
+    LONGEST_LABEL,
+    Task,
+    columns_of,
+    take_task,
+    task_notes,
+    value_said,
+)
+from datasets.core.imports.gathering import Gathering, gathered, records
+from datasets.core.imports.json_records import first_record, first_records
+from datasets.core.imports.model import Imported, Note, Options, Place, Source, SourceFile
+
+_COMMENTS = (
+    "comment",
+    "comments",
+    "feedback",
+    "reason",
+    "rationale",
+    "explanation",
+    "notes",
+    "note",
+    "correction",
+)
+_NOTES = (
+    Note("field", "metadata"),
+    Note("verdict", "responses"),
+    Note("left_out", "vectors, status, scores of suggestions"),
+)
+Said = tuple[dict[str, Any], str, Any]
+"""Who said it, the question's name, the value."""
+
+
+def _is_record(record: Any) -> bool:
+    return (
+        isinstance(record, dict)
+        and isinstance(record.get("fields"), dict)
+        and isinstance(record.get("responses"), dict | list)
+    )
+
+
+def recognise(files: Sequence[SourceFile]) -> bool:
+    return bool(files) and all(_is_record(first_record(file)) for file in files)
+
+
+def read(files: Sequence[SourceFile], options: Options) -> Imported:
+    tasks = [one["fields"] for file in files for one in first_records(file) if _is_record(one)]
+    return gathered(files, options, _gather, [*task_notes("fields", tasks), *_NOTES])
+
+
+def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+    for file in files:
+        columns = columns_of([one["fields"] for one in first_records(file) if _is_record(one)])
+        for place, record in records(file, options, found, _is_record):
+            name = next((record[one] for one in ("id", "external_id") if record.get(one) is not None), None)
+            metadata = record["metadata"] if isinstance(record.get("metadata"), dict) else {}
+            task = take_task(found, place, name, record["fields"], columns, metadata)
+            if task is not None:
+                _verdicts(found, place, task, [*_responses(found, place, record), *_suggestions(record)])
+
+
+def _responses(found: Gathering, place: Place, record: dict[str, Any]) -> Iterator[Said]:
+    given = record["responses"]
+    if isinstance(given, dict):
+        for question, answers in given.items():
+            for one in answers if isinstance(answers, list) else []:
+                yield from _response(found, place, one, {question: one})
+        return
+    for one in given:
+        values = one.get("values") if isinstance(one, dict) else None
+        yield from _response(found, place, one, values if isinstance(values, dict) else {})
+
+
+def _response(found: Gathering, place: Place, one: Any, values: dict[str, Any]) -> Iterator[Said]:
+    """Of a response that was submitted; drafts and discarded ones are left out."""
+    status = one.get("status") if isinstance(one, dict) else "broken"
+    if status not in (None, "submitted"):
+        found.leave_out(place, "cancelled", str(status))
+        return
+    for question, value in values.items():
+        said = value.get("value") if isinstance(value, dict) else value
+        yield {"rater": str(one.get("user_id") or "annotator")}, question, said
+
+
+def _suggestions(record: dict[str, Any]) -> Iterator[Said]:
+    given = record.get("suggestions")
+    if isinstance(given, list):
+        given = {str(one.get("question_name")): one for one in given if isinstance(one, dict)}
+    for question, one in given.items() if isinstance(given, dict) else ():
+        if isinstance(one, dict) and one.get("value") is not None:
+            yield {"judge": str(one.get("agent") or "suggestion")}, str(question), one["value"]
+
+
+def _verdicts(found: Gathering, place: Place, task: Task, given: Sequence[Said]) -> None:
+    words: dict[str, str] = {}
+    for who, question, value in given:
+        if _is_comment(question, value):
+            words[str(who)] = "\n".join(filter(None, [words.get(str(who)), value]))
+    for who, question, value in given:
+        if _is_comment(question, value):
+            continue
+        about, said = _about(task, question, value)
+        if not about:
+            found.leave_out(place, "answer_not_known", question)
+        elif said is None:
+            found.leave_out(place, "no_value", question)
+        else:
+            record = who | about | {"metric": question, "value": said, "reasoning": words.get(str(who))}
+            found.verdict(task.key, record, place)
+    spoken = {str(who) for who, question, value in given if not _is_comment(question, value)}
+    for _who in words.keys() - spoken:
+        found.leave_out(place, "no_value", "comment")
+
+
+def _is_comment(question: str, value: Any) -> bool:
+    return isinstance(value, str) and (question.lower() in _COMMENTS or len(value) > LONGEST_LABEL)
+
+
+def _about(task: Task, question: str, value: Any) -> tuple[dict[str, Any], Any]:
+    """Which answers a value is about, none where that is not known, and the value; a ranking of two is a comparison."""
+    ranks = _ranks(value, task)
+    if ranks:
+        sides = [(answer, ranks.get(field)) for field, answer in task.answers.items()]
+        if len(sides) != 2 or None in (sides[0][1], sides[1][1]):
+            return {}, None
+        ((model, number), first), ((other, second_number), second) = sides
+        pair = {"model": model, "response": number, "other_model": other, "other_response": second_number}
+        return pair, "A=B" if first == second else "A>B" if (first or 0) < (second or 0) else "B>A"
+    about = task.about(question)
+    return ({"model": about[0], "response": about[1]} if about else {}), value_said(value)
+
+
+def _ranks(value: Any, task: Task) -> dict[str, int]:
+    """{option: rank} of a ranking; of 2.x the options themselves, the best first."""
+    if isinstance(value, list) and len(value) > 1 and {str(one) for one in value} == task.answers.keys():
+        return {str(one): rank for rank, one in enumerate(value, 1)}
+    if not isinstance(value, list) or not all(isinstance(one, dict) and "rank" in one for one in value):
+        return {}
+    ranks = {str(one.get("value")): one["rank"] for one in value}
+    return ranks if all(isinstance(rank, int) for rank in ranks.values()) else {}
+
+
+SOURCE = Source("argilla", recognise, read)

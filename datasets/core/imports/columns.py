@@ -1,0 +1,230 @@
+"""Which column of a table becomes what: written by people as `question=…,answer:MODEL=…`, or guessed from the names."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import unquote
+
+from datasets.core.imports import column_names as names
+from datasets.core.imports.model import NotUsable
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A column of numbers that say how good a model's answer is; model '' where a column or the table names it."""
+
+    metric: str
+    column: str
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Names of columns, '' or () for none. `question`: their texts are joined by an empty line.
+
+    Answers are either in `answers`, (model, column) each, or in `answer`, whose model the column `model` names; without
+    one the model has the answer column's name. `fields`: (name, column); None takes every column that is not used.
+    """
+
+    question: tuple[str, ...] = ()
+    messages: str = ""
+    system: str = ""
+    reference: str = ""
+    model: str = ""
+    answer: str = ""
+    answers: tuple[tuple[str, str], ...] = ()
+    scores: tuple[Score, ...] = ()
+    fields: tuple[tuple[str, str], ...] | None = None
+
+    @property
+    def used(self) -> list[str]:
+        """Every column that becomes something other than a field."""
+        single = (*self.question, self.messages, self.system, self.reference, self.model, self.answer)
+        several = [column for _model, column in self.answers] + [score.column for score in self.scores]
+        return [column for column in (*single, *several) if column]
+
+    def fields_of(self, columns: Sequence[str]) -> list[tuple[str, str]]:
+        """(name, column) of what becomes custom fields. A part of a used object (`a.b`) takes the object with it."""
+        if self.fields is not None:
+            return list(self.fields)
+        used = set(self.used)
+        whole = {name.split(".")[0] for name in used if name not in columns or "." in name}
+        own = [name for name in columns if "." not in name or name.split(".")[0] not in columns]
+        return [(name, name) for name in own if name not in used and name not in whole]
+
+    def checked(self, columns: Sequence[str]) -> "Columns":
+        """Itself, if the table has these columns and they make a question; raises NotUsable."""
+        named = [*self.used, *(column for _name, column in self.fields or ())]
+        missing = next((name for name in named if name not in columns), None)
+        if missing is not None:
+            raise NotUsable("no_such_column", column=missing, columns=", ".join(columns[:50]))
+        if not (self.question or self.messages):
+            raise NotUsable("no_question_column", columns=", ".join(columns[:50]))
+        return self
+
+    def __str__(self) -> str:
+        """As `--columns` has it; `parse` reads it back."""
+        pairs = [("question", column) for column in self.question]
+        single = ("messages", "system", "reference", "model", "answer")
+        pairs += [(name, str(getattr(self, name))) for name in single if getattr(self, name)]
+        pairs += [(f"answer:{_escaped(model)}", column) for model, column in self.answers]
+        for one in self.scores:
+            of = f"@{_escaped(one.model)}" if one.model else ""
+            pairs.append((f"score:{_escaped(one.metric)}{of}", one.column))
+        pairs += [(f"field:{_escaped(name)}", column) for name, column in self.fields or ()]
+        if self.fields == ():
+            pairs.append(("field", ""))
+        return ",".join(_quoted(f"{what}={column}") for what, column in pairs)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\n\r') else text
+
+
+def _escaped(name: str) -> str:
+    """A name in which no sign is left that means something in a mapping."""
+    return name.replace("%", "%25").replace("=", "%3D").replace("@", "%40")
+
+
+def parse(text: str) -> Columns:
+    """`question=A,answer:MODEL=B,…`; a part with a comma stands in double quotes. Raises NotUsable.
+
+    `field:NAME=COLUMN` keeps those columns only, `field=` none; otherwise all that are not used are kept.
+    """
+    made = Columns()
+    for part in next(csv.reader(io.StringIO(text, newline="")), []):
+        what, equals, column = part.strip().partition("=")
+        if not equals:
+            raise NotUsable("columns_not_understood", part=part)
+        made = _with(made, what.strip(), column.strip(), part)
+    return made
+
+
+def _with(made: Columns, what: str, column: str, part: str) -> Columns:
+    kind, _colon, name = what.partition(":")
+    if what == "question":
+        return replace(made, question=(*made.question, column))
+    if what in ("messages", "system", "reference", "model", "answer"):
+        single: dict[str, Any] = {what: column}
+        return replace(made, **single)
+    if kind == "answer" and name:
+        return replace(made, answers=(*made.answers, (unquote(name), column)))
+    if kind == "score" and name:
+        metric, _at, model = name.partition("@")
+        return replace(made, scores=(*made.scores, Score(unquote(metric), column, unquote(model))))
+    if kind == "field":
+        more = ((unquote(name) or column, column),) if column else ()
+        return replace(made, fields=(*(made.fields or ()), *more))
+    raise NotUsable("columns_not_understood", part=part)
+
+
+def guess(columns: Sequence[str], first: Sequence[Record] = ()) -> Columns:
+    """The likely mapping, from the names and some first records; what cannot be guessed is left open."""
+    left = _Left(list(columns))
+    messages = left.take(names.MESSAGES, lambda name: _holds_messages(name, first))
+    system, reference = left.take(names.SYSTEM), left.take(names.REFERENCE)
+    model = left.take(names.MODEL, lambda name: not _holds_numbers(name, first))
+    question = () if messages else _guessed_question(left)
+    answer = left.take(names.ANSWER, lambda name: not _holds_objects(name, first))
+    answers = [] if model else _answers_of_models(left, first)
+    if answers and answer:
+        answers, answer = [(answer, answer), *answers], ""
+    if not question and not messages and answer:
+        question = tuple(filter(None, [left.take([names.BATCH_ID])]))
+    found = Columns(question, messages, system, reference, model if answer else "", answer, tuple(answers))
+    return replace(found, scores=tuple(_guessed_scores(left, found, first)))
+
+
+class _Left:
+    """The columns that nothing was made of yet."""
+
+    def __init__(self, columns: list[str]) -> None:
+        self.columns = columns
+
+    def take(self, wanted: Iterable[str], fits: Callable[[str], bool] = lambda _name: True) -> str:
+        """The column with the first of these names that there is; '' if there is none."""
+        by_name = {_plain(name): name for name in reversed(self.columns)}
+        name = next((by_name[_plain(want)] for want in wanted if _plain(want) in by_name), "")
+        if not name or not fits(name):
+            return ""
+        self.columns.remove(name)
+        return name
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_\-]+", "_", name.strip().lower())
+
+
+def _guessed_question(left: _Left) -> tuple[str, ...]:
+    begun = left.take(names.QUESTION)
+    more = left.take(names.CONTINUED) if _plain(begun) in ("instruction", "指令") else ""
+    return tuple(name for name in (begun, more) if name)
+
+
+def _answers_of_models(left: _Left, first: Sequence[Record]) -> list[tuple[str, str]]:
+    """(model, column) of columns such as `answer_gpt-4`, `Claude 回答` or `qwen2.5-72b`."""
+    found = []
+    for name in list(left.columns):
+        model = _beside(name, names.ANSWER) or (name if names.MODEL_FAMILIES.match(name) else "")
+        if model and not names.NO_MODEL.match(model) and not _holds_numbers(name, first):
+            found.append((model, name))
+            left.columns.remove(name)
+    return found
+
+
+def _beside(name: str, words: Iterable[str]) -> str:
+    """What stands before or after one of the words in a column's name; '' where none of them is in it."""
+    for word in words:
+        apart = "" if not word.isascii() else names.AROUND
+        part = re.escape(word)
+        found = re.fullmatch(rf"{part}{apart}(.+)|(.+?){apart}{part}[)）\]】]?", name.strip(), re.IGNORECASE)
+        if found:
+            return (found[1] or found[2]).strip(" _-:：.()（）[]【】")
+    return ""
+
+
+def _guessed_scores(left: _Left, found: Columns, first: Sequence[Record]) -> Iterator[Score]:
+    """Columns of numbers that are called a score, where it is certain of which model's answer."""
+    models = {_plain(model): model for model, _column in found.answers}
+    for name in left.columns:
+        if not _holds_numbers(name, first):
+            continue
+        if _plain(name) in names.SCORE and (found.answer or len(models) == 1):
+            yield Score(name, name, next(iter(models.values()), ""))
+        elif models and _plain(_beside(name, names.SCORE)) in models:
+            yield Score("score", name, models[_plain(_beside(name, names.SCORE))])
+
+
+def number(value: Any) -> float | None:
+    """A cell as a finite number; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        made = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return made if math.isfinite(made) else None
+
+
+def _holds_numbers(name: str, first: Sequence[Record]) -> bool:
+    """Whether all first cells that hold something are numbers."""
+    held = [row[name] for row in first if row.get(name) not in (None, "")]
+    return bool(held) and all(number(value) is not None for value in held)
+
+
+def _holds_objects(name: str, first: Sequence[Record]) -> bool:
+    return any(isinstance(row.get(name), dict | list) for row in first)
+
+
+def _holds_messages(name: str, first: Sequence[Record]) -> bool:
+    held = [row[name] for row in first if row.get(name) not in (None, "")]
+    return bool(held) and all(
+        isinstance(value, list) or (isinstance(value, str) and value.lstrip().startswith("["))
+        for value in held
+    )

@@ -1,0 +1,305 @@
+"""Rows, answers and verdicts of a tool's records, brought together on disk: records of one row may stand far apart.
+
+A source calls `row`, `answer` and `verdict` in any order and names rows by keys of its own. Memory holds one row.
+"""
+
+import json
+import sqlite3
+from array import array
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from datasets.core.imports.documents import is_deep
+from datasets.core.imports.json_records import BrokenJson, json_records
+from datasets.core.imports.model import Imported, Note, Options, Place, Row, SourceFile
+
+REFERENCE = "@reference"
+"""The model that stands for the row's reference in a verdict."""
+RESERVED = frozenset(
+    ("messages", "model_outputs", "conversation", "ref_answer", "id", "question", "gt", "history", "system")
+)
+"""Names that mean something else in a row."""
+
+_TABLES = """
+PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-32000;
+CREATE TABLE row (at INTEGER PRIMARY KEY, key BLOB UNIQUE, place BLOB, data BLOB);
+CREATE TABLE answer (key BLOB, model TEXT, number INTEGER, place BLOB, data BLOB, PRIMARY KEY (key, model, number));
+CREATE TABLE verdict (at INTEGER PRIMARY KEY, key BLOB, place BLOB, data BLOB);
+"""
+_UNKNOWN = "SELECT place, model FROM answer WHERE key NOT IN (SELECT key FROM row) ORDER BY rowid"
+_ANSWERS = "SELECT rowid, model, place, data FROM answer WHERE key = ? ORDER BY model, number"
+_VERDICTS = """
+SELECT verdict.key, verdict.place, verdict.data, row.at FROM verdict LEFT JOIN row ON verdict.key = row.key
+ORDER BY verdict.at
+"""
+
+_NEW_ANSWER = "INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?)"
+_TOGETHER, _TOGETHER_BYTES = 200, 1024 * 1024
+
+Gather = Callable[[Sequence[SourceFile], Options, "Gathering"], None]
+
+
+def gathered(
+    files: Sequence[SourceFile], options: Options, gather: Gather, notes: Sequence[Note] = ()
+) -> Imported:
+    """What `gather` makes of all the files, which are read when the first row is taken."""
+    imported = Imported((), (), list(notes))
+    found = Gathering(imported, options)
+
+    def rows() -> Iterator[Row]:
+        with ExitStack() as broken_off:  # nobody takes verdicts then
+            broken_off.callback(found.close)
+            gather(files, options, found)
+            yield from found.rows()
+            broken_off.pop_all()
+
+    imported.rows, imported.verdicts = rows(), found.verdicts()
+    return imported
+
+
+def records(
+    file: SourceFile, options: Options, found: "Gathering", fits: Callable[[Any], Any] = lambda _record: True
+) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """The objects of a JSON file that fit, or the first of them where no more are wanted; what is none is left out."""
+    for line, value in islice(json_records(file, options.limits), options.first):
+        place = Place(file.name, line)
+        if isinstance(value, BrokenJson):
+            found.leave_out(place, value.code)
+        elif not isinstance(value, dict):
+            found.leave_out(place, "not_a_record")
+        elif is_deep(value):
+            found.leave_out(place, "too_deep")
+        elif not fits(value):
+            found.leave_out(place, "not_a_record")
+        else:
+            yield place, value
+
+
+def fields(given: Any, prefix: str) -> dict[str, Any]:
+    """Custom fields of a row; those whose names mean something else there get `prefix` before them."""
+    if not isinstance(given, Mapping):
+        return {}
+    return {f"{prefix}_{name}" if name in RESERVED else str(name): value for name, value in given.items()}
+
+
+class Gathering:
+    """What becomes of a tool's records; `leave_out` is that of the import."""
+
+    def __init__(self, imported: Imported, options: Options | None = None) -> None:
+        self.leave_out, self._options = imported.leave_out, options or Options()
+        self._table = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._table.executescript(_TABLES)
+        self._table.execute("BEGIN")
+        self._count = self._calls = self._numbers = 0
+        self._waiting: list[tuple[Any, ...]] = []  # answers that are put into the table together
+        self._room = _TOGETHER_BYTES
+        self._last: tuple[bytes, dict[str, Any]] = (b"", {})  # the key and the data of the row that came last
+        self._lines = array("Q", [0])  # by a row's number its line; 0 for one that is left out
+
+    def _step(self) -> None:
+        """Says now and then that the work goes on."""
+        self._calls += 1
+        if self._calls % 500 == 0:
+            self._options.progress()
+
+    def _put(self, query: str, values: Sequence[Any]) -> bool:
+        """Whether the query put anything."""
+        self._step()
+        return bool(self._table.execute(query, values).rowcount)
+
+    def row(self, key: object, data: dict[str, Any], place: Place) -> None:
+        """A row; the first of a key counts."""
+        self._new_row(_key(key), data, place)
+
+    def _new_row(self, key: bytes, data: dict[str, Any], place: Place) -> bool:
+        """Whether there was none with this key."""
+        self._count += 1
+        values = (self._count, key, _place(place), encoded(data))
+        return self._put("INSERT OR IGNORE INTO row (at, key, place, data) VALUES (?, ?, ?, ?)", values)
+
+    def merged_row(self, key: object, data: dict[str, Any], place: Place) -> list[str]:
+        """A row that several records have parts of; the first value of a field counts. Gives the fields that differ."""
+        hashed = _key(key)
+        if self._last[0] != hashed:
+            if self._new_row(hashed, data, place):
+                self._last = (hashed, data)
+                return []
+            known = self._table.execute("SELECT data FROM row WHERE key = ?", (hashed,)).fetchone()
+            self._last = (hashed, restored(known[0]))
+        old = self._last[1]
+        if data.keys() - old.keys():
+            self._last = (hashed, data | old)
+            self._put("UPDATE row SET data = ? WHERE key = ?", (encoded(data | old), hashed))
+        return [name for name, value in data.items() if old.get(name, value) != value]
+
+    def answer(
+        self, key: object, model: str, response: dict[str, Any], place: Place, number: int | None = None
+    ) -> int:
+        """A model's answer to a row; its number, which only orders the answers of the model. Without one it comes
+        after all that are there. Another answer of a number that is taken is left out."""
+        self._numbers = self._numbers + 1 if number is None else max(self._numbers, number)
+        at = self._numbers if number is None else number
+        values = (_key(key), model, at, _place(place), encoded(response))
+        if number is None:
+            self._step()
+            self._wait(values, len(values[-1]))
+            return at
+        self._put_waiting()
+        if not self._put(_NEW_ANSWER, values):
+            same = "SELECT data FROM answer WHERE key = ? AND model = ? AND number = ?"
+            if self._table.execute(same, values[:3]).fetchone()[0] != values[-1]:
+                self.leave_out(place, "answer_twice", model)
+        return at
+
+    def _wait(self, answer: tuple[Any, ...], size: int) -> None:
+        self._waiting.append(answer)
+        self._room -= size
+        if self._room < 0 or len(self._waiting) >= _TOGETHER:
+            self._put_waiting()
+
+    def _put_waiting(self) -> None:
+        if self._waiting:
+            self._table.executemany(_NEW_ANSWER, self._waiting)
+            self._waiting.clear()
+        self._room = _TOGETHER_BYTES
+
+    def same_answer(
+        self, key: object, model: str, response: dict[str, Any], place: Place, taken: Container[int] = ()
+    ) -> int:
+        """The number of an answer that may be there already, other than those taken; a new one where it is not."""
+        self._put_waiting()
+        known = "SELECT number FROM answer WHERE key = ? AND model = ? AND data = ? ORDER BY number"
+        found = self._table.execute(known, (_key(key), model, encoded(response)))
+        free = next((int(number) for (number,) in found if number not in taken), None)
+        return self.answer(key, model, response, place) if free is None else free
+
+    def has_answer(self, key: object, model: str) -> bool:
+        self._put_waiting()
+        query = "SELECT 1 FROM answer WHERE key = ? AND model = ?"
+        return self._table.execute(query, (_key(key), model)).fetchone() is not None
+
+    def verdict(self, key: object, record: dict[str, Any], place: Place) -> None:
+        """A record of a results file without its line; `response` and `other_response` are numbers of `answer`."""
+        values = (_key(key), _place(place), encoded(record))
+        self._put("INSERT INTO verdict (key, place, data) VALUES (?, ?, ?)", values)
+
+    def rows(self) -> Iterator[Row]:
+        """Each row with its answers. Where some rows have answers, those that have none are left out."""
+        self._put_waiting()
+        answered = self._table.execute("SELECT 1 FROM answer LIMIT 1").fetchone() is not None
+        line = 0
+        for at, key, place, data in self._table.execute("SELECT at, key, place, data FROM row ORDER BY at"):
+            outputs = self._outputs(key) if answered else []
+            while len(self._lines) <= at:
+                self._lines.append(0)
+            if answered and not outputs:
+                self.leave_out(_place_of(place), "row_without_answer")
+                continue
+            line += 1
+            self._lines[at] = line
+            given = restored(data)
+            yield Row(given | ({"model_outputs": outputs} if outputs else {}), _place_of(place))
+        for place, model in self._table.execute(_UNKNOWN):
+            self.leave_out(_place_of(place), "answer_without_row", model)
+
+    def _outputs(self, key: bytes) -> list[dict[str, Any]]:
+        """The answers by model, models in the order in which they came, as many as a row may hold."""
+        given: dict[str, list[tuple[int, bytes, bytes]]] = {}
+        for at, model, place, data in self._table.execute(_ANSWERS, (key,)):
+            given.setdefault(model, []).append((at, place, data))
+        found: dict[str, list[Any]] = {}
+        size, beyond = 0, []
+        for model in sorted(given, key=lambda name: min(given[name])[0]):
+            for at, place, data in given[model]:
+                size += len(data)
+                if size > self._options.limits.row_bytes:
+                    self.leave_out(_place_of(place), "too_many_answers", model)
+                    beyond.append((at,))
+                else:
+                    found.setdefault(model, []).append(restored(data))
+        if beyond:
+            self._table.executemany("DELETE FROM answer WHERE rowid = ?", beyond)
+        return [{"model_name": model, "responses": responses} for model, responses in found.items()]
+
+    def verdicts(self) -> Iterator[dict[str, Any]]:
+        """The verdicts whose rows and answers are there, once all rows were taken; others are left out.
+
+        Of files without any row those are given that name one by its `id`: the rows are elsewhere.
+        """
+        rows_elsewhere = self._count == 0
+        for key, place, data, at in self._table.execute(_VERDICTS):
+            record = restored(data)
+            name = record.pop("id", None)
+            line = self._lines[at] if at else 0
+            if rows_elsewhere and name is not None:
+                yield {"id": name} | record
+            elif not line:
+                self.leave_out(_place_of(place), "verdict_without_row")
+            elif missing := self._without_answer(key, record):
+                self.leave_out(_place_of(place), "verdict_without_answer", missing)
+            elif record.get("other_model") == record["model"]:
+                self.leave_out(_place_of(place), "same_answer", record["model"])
+            else:
+                yield {"line": line} | record
+        self.close()
+
+    def close(self) -> None:
+        self._table.close()
+
+    def _without_answer(self, key: bytes, record: dict[str, Any]) -> str:
+        """The model whose answer is not there; '' where all are, whose numbers then count from 1."""
+        for name, number in (("model", "response"), ("other_model", "other_response")):
+            model = record.get(name)
+            if model is None or model == REFERENCE:
+                continue
+            query = "SELECT COUNT(*), MAX(number) FROM answer WHERE key = ? AND model = ? AND number <= ?"
+            wanted = record.get(number) or 1
+            place, last = self._table.execute(query, (key, model, wanted)).fetchone()
+            if last != wanted:
+                return str(model)
+            record[number] = place
+        return ""
+
+
+def encoded(value: Any) -> bytes:
+    """JSON on one line. Integers beyond 64 bits and half characters take the slower way; the latter as escapes."""
+    try:
+        return msgspec.json.encode(value)
+    except _ODD:
+        return json.dumps(value).encode()
+
+
+_in_order = msgspec.json.Encoder(order="deterministic").encode
+
+
+def _key(key: object) -> bytes:
+    try:
+        text = _in_order(key)
+    except _ODD:
+        text = json.dumps(key, sort_keys=True).encode()
+    return blake2b(text, digest_size=16).digest()
+
+
+_ODD = (msgspec.MsgspecError, UnicodeError, OverflowError)
+"""What msgspec says to half characters and to very large numbers."""
+
+
+def restored(text: bytes) -> Any:
+    """What was encoded."""
+    try:
+        return msgspec.json.decode(text)
+    except _ODD:
+        return json.loads(text)
+
+
+def _place(place: Place) -> bytes:
+    return msgspec.json.encode([place.file, place.line, place.sheet])
+
+
+def _place_of(text: bytes) -> Place:
+    return Place(*msgspec.json.decode(text))

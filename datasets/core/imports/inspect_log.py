@@ -1,0 +1,252 @@
+"""Inspect: `.eval` logs (a zip with a file for each sample) and `.json` logs."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from datasets.core.imports.archives import Archive, is_archive_with
+from datasets.core.imports.chat import answer, chat
+from datasets.core.imports.documents import UNDECODED, beginning, document, is_deep
+from datasets.core.imports.gathering import Gathering, fields, gathered
+from datasets.core.imports.model import Imported, Note, NotUsable, Options, Place, Source, SourceFile
+
+JUDGE = "inspect"
+LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Inspect's correct, partial, incorrect and no answer, as its accuracy counts them."""
+_HEADERS = ("header.json", "_journal/start.json")
+_MOST_CHOICES = 1_000
+_NO_MODEL = ("", "none", "none/none")
+"""What stands for the evaluated model where the samples name theirs."""
+_REFERENCES = ("attachment://", "tc://")
+_NOTES = (
+    Note("messages", "input"),
+    Note("reference", "target"),
+    Note("model", "eval.model"),
+    Note("answer", "output.choices"),
+    Note("field", "choices, metadata"),
+    Note("verdict", "scores"),
+    Note("left_out", "messages, events, store, usage, plan"),
+)
+
+
+class _Header(msgspec.Struct):
+    eval: dict[str, Any] = {}
+    results: dict[str, Any] | None = None
+
+
+class _Log(_Header):
+    samples: list[Any] | None = None
+
+
+class _Sample(msgspec.Struct):
+    id: Any = None
+    epoch: int = 1
+    input: Any = None
+    target: Any = None
+    choices: Any = None
+    metadata: Any = None
+    output: dict[str, Any] | None = None
+    scores: dict[str, Any] | None = None
+    score: Any = None
+    error: Any = None
+    attachments: dict[str, str] = {}
+
+
+def recognise(files: Sequence[SourceFile]) -> bool:
+    return bool(files) and all(map(_is_log, files))
+
+
+def _is_log(file: SourceFile) -> bool:
+    start = beginning(file)
+    if start.startswith(b"{"):
+        return b'"eval"' in start and b'"task"' in start and b'"status"' in start
+    return is_archive_with(file, *_HEADERS)
+
+
+def read(files: Sequence[SourceFile], options: Options) -> Imported:
+    return gathered(files, options, _gather, _NOTES)
+
+
+def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+    before: dict[str, int] = {}  # the highest epoch of each model in the logs so far
+    for file in files:
+        if beginning(file).startswith(b"{"):
+            log = _decoded(document(file, options.limits), _Log, file)
+            _samples(found, log, islice(_of_log(log, file, found), options.first), before)
+            continue
+        with closing(Archive(file, options.limits)) as archive:
+            name = next((name for name in _HEADERS if name in archive.names), _HEADERS[0])
+            header = _decoded(archive.read(name), _Header, file)
+            _samples(found, header, islice(_of_archive(archive, file, found), options.first), before)
+
+
+def _samples(
+    found: Gathering, header: _Header, samples: Iterator[tuple[Place, _Sample]], before: dict[str, int]
+) -> None:
+    given, judges, first = str(header.eval.get("model") or ""), _judges(header), dict(before)
+    for place, sample in samples:
+        model = given if given not in _NO_MODEL else str((sample.output or {}).get("model") or "model")
+        before[model] = max(before.get(model, 0), first.get(model, 0) + sample.epoch)
+        _take(found, place, sample, model, first.get(model, 0), judges)
+
+
+def _of_archive(archive: Archive, file: SourceFile, found: Gathering) -> Iterator[tuple[Place, _Sample]]:
+    names = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
+    for number, name in enumerate(names, 1):
+        place = Place(file.name, number)
+        try:
+            yield place, _decoded(archive.read(name), _Sample, file)
+        except NotUsable as trouble:
+            found.leave_out(place, trouble.code, name)
+
+
+def _of_log(log: _Log, file: SourceFile, found: Gathering) -> Iterator[tuple[Place, _Sample]]:
+    for number, one in enumerate(log.samples or [], 1):
+        place = Place(file.name, number)
+        try:
+            yield place, msgspec.convert(one, _Sample)
+        except UNDECODED:
+            found.leave_out(place, "not_a_record")
+
+
+def _decoded(text: bytes, kind: Any, file: SourceFile) -> Any:
+    """Of JSON in which NaN may stand, as Inspect writes it. Raises NotUsable."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except UNDECODED:
+        pass
+    try:
+        return msgspec.convert(msgspec.json.decode(_without_nan(text)), kind)
+    except UNDECODED:
+        raise NotUsable("json_broken", file=file.name) from None
+
+
+def _without_nan(text: bytes) -> bytes:
+    def nothing(_name: str) -> None:
+        return None
+
+    return msgspec.json.encode(json.loads(text, parse_constant=nothing))
+
+
+def _judges(header: _Header) -> dict[str, str]:
+    """{scorer: the model that graded}, as far as the log says so."""
+    roles = header.eval.get("model_roles")
+    grader = roles.get("grader") if isinstance(roles, dict) else None
+    scores = (header.results or {}).get("scores")
+    found = {}
+    for one in scores if isinstance(scores, list) else []:
+        params = one.get("params") if isinstance(one, dict) else None
+        params = params if isinstance(params, dict) else {}
+        name = _model_name(params.get("grader_model") or params.get("model") or grader)
+        if name:
+            found[str(one.get("name"))] = name
+    return found
+
+
+def _model_name(given: Any) -> str:
+    given = given.get("model") if isinstance(given, dict) else given
+    return given if isinstance(given, str) else ""
+
+
+def _take(
+    found: Gathering, place: Place, sample: _Sample, model: str, first: int, judges: dict[str, str]
+) -> None:
+    if is_deep([sample.input, sample.metadata, sample.output, sample.scores, sample.target, sample.choices]):
+        found.leave_out(place, "too_deep")
+        return
+    messages, dropped = chat(_attached(sample.input, sample.attachments))
+    if not messages:
+        found.leave_out(place, "no_question")
+        return
+    key = [sample.id, messages]
+    row = {"id": sample.id, "messages": messages, **fields(sample.metadata, "metadata")}
+    target = (
+        sample.target[0] if isinstance(sample.target, list) and len(sample.target) == 1 else sample.target
+    )
+    if target not in (None, "", []):
+        row["ref_answer"] = _attached(target, sample.attachments)
+    if isinstance(sample.choices, list):
+        row["choices"] = sample.choices
+    found.row(key, row, place)
+    number = (first + sample.epoch) * _MOST_CHOICES
+    dropped += _answers(found, place, key, sample, model, number)
+    for kind in dropped:
+        found.leave_out(place, "part_dropped", kind)
+    if found.has_answer(key, model):
+        for name, score in _scores(sample):
+            about = {"model": model, "response": number, **_author(score, judges.get(name, JUDGE))}
+            for metric, said in _said(found, place, name, score):
+                found.verdict(key, about | {"metric": metric} | said, place)
+
+
+def _answers(
+    found: Gathering, place: Place, key: object, sample: _Sample, model: str, number: int
+) -> list[str]:
+    """Takes the answers of one epoch, and gives the kinds of their parts that were dropped."""
+    choices = (sample.output or {}).get("choices")
+    dropped: list[str] = []
+    for index, choice in enumerate(choices[:_MOST_CHOICES] if isinstance(choices, list) else []):
+        message = choice.get("message") if isinstance(choice, dict) else None
+        response, lost = answer(_attached(message, sample.attachments))
+        dropped += lost
+        epoch = {"epoch": sample.epoch} if sample.epoch > 1 else {}
+        found.answer(key, model, response | epoch, place, number + index)
+    if not choices:
+        said = sample.error.get("message") if isinstance(sample.error, dict) else sample.error
+        found.leave_out(place, "no_answer", str(said or model)[:200])
+    return dropped
+
+
+def _author(score: Any, judge: str) -> dict[str, str]:
+    """Who gave a score: whoever its metadata names, else the log's grader."""
+    metadata = score.get("metadata") if isinstance(score, dict) else None
+    named = metadata if isinstance(metadata, dict) else {}
+    for kind in ("rater", "judge"):
+        if isinstance(named.get(kind), str) and named[kind].strip():
+            return {kind: named[kind]}
+    return {"judge": judge}
+
+
+def _scores(sample: _Sample) -> list[tuple[str, Any]]:
+    """Of old logs the one score."""
+    if sample.scores is None and sample.score is not None:
+        return [("score", sample.score)]
+    return list((sample.scores or {}).items())
+
+
+def _said(found: Gathering, place: Place, name: str, score: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(metric, what is said) of a score; of one with several values each."""
+    given = score if isinstance(score, dict) and "value" in score else {"value": score}
+    value, answered = given["value"], given.get("answer")
+    reasoning = given.get("explanation") or (f"answer: {answered}" if isinstance(answered, str) else None)
+    values = value if isinstance(value, dict) else {"": value}
+    for part, one in values.items():
+        metric = f"{name}.{part}" if part else name
+        said = {"reasoning": reasoning if isinstance(reasoning, str) else None}
+        if isinstance(one, str) and one in LETTERS:
+            yield metric, said | {"value": LETTERS[one]}
+        elif isinstance(one, bool | int | float | str) and one != "":
+            yield metric, said | {"value": float(one) if isinstance(one, bool) else one}
+        elif one is None:
+            yield metric, said | {"value": None, "state": "no_score"}
+        else:
+            found.leave_out(place, "no_value", metric)
+
+
+def _attached(given: Any, attachments: dict[str, str]) -> Any:
+    """The same with the texts that the log keeps apart put in their places."""
+    if isinstance(given, str):
+        mark = next((one for one in _REFERENCES if given.startswith(one)), "")
+        return attachments.get(given[len(mark) :], given) if mark else given
+    if isinstance(given, list):
+        return [_attached(one, attachments) for one in given]
+    if isinstance(given, dict):
+        return {name: _attached(one, attachments) for name, one in given.items()}
+    return given
+
+
+SOURCE = Source("inspect", recognise, read)

@@ -1,0 +1,55 @@
+"""Where the lines of an imported version stood in the files that it was made of, as stretches of equal steps."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from datasets.core.imports.model import Place
+
+MOST_STRETCHES = 20_000
+"""Beyond this the places of the lines that follow are not kept."""
+
+Stretch = list[int]
+"""[first line, index of the file's name, its line or record, how far that goes on with each line]."""
+
+
+class Places:
+    """Collects the places of the lines 1, 2, … as they are written."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.stretches: list[Stretch] = []
+        self._line = 0
+        self._last: tuple[int, int] = (-1, 0)
+
+    def add(self, place: Place) -> None:
+        """The place of the next line."""
+        self._line += 1
+        file, at = self._file(f"{place.file} · {place.sheet}" if place.sheet else place.file), place.line or 0
+        before, self._last = self._last, (file, at)
+        open_one = self.stretches[-1] if self.stretches else None
+        if open_one and before[0] == file:
+            if self._line == open_one[0] + 1:
+                open_one[3] = at - before[1]
+            if at - before[1] == open_one[3]:
+                return
+        if len(self.stretches) < MOST_STRETCHES:
+            self.stretches.append([self._line, file, at, 0])
+        elif self.stretches[-1][1] >= 0:
+            self.stretches.append([self._line, -1, 0, 0])
+
+    def _file(self, name: str) -> int:
+        if name not in self.names[-1:]:
+            if name in self.names:
+                return self.names.index(name)
+            self.names.append(name)
+        return len(self.names) - 1
+
+
+def place_in(names: Sequence[str], stretches: Sequence[Stretch], line: int) -> tuple[str, int] | None:
+    """(file, its line) of a line; None where that is not known."""
+    index = bisect_right(stretches, line, key=lambda one: one[0]) - 1
+    if index < 0:
+        return None
+    first, file, at, step = stretches[index]
+    found = at + (line - first) * step
+    return (names[file], found) if file >= 0 and found > 0 else None

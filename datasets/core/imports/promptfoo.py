@@ -1,0 +1,145 @@
+"""promptfoo: the JSON that `promptfoo eval -o` and `promptfoo export` write, also as JSON Lines, one result a line."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from datasets.core.imports.chat import answer, chat
+from datasets.core.imports.documents import beginning, decoded, document, is_deep, value_of
+from datasets.core.imports.gathering import Gathering, fields, gathered, records
+from datasets.core.imports.json_records import first_record
+from datasets.core.imports.model import Imported, Note, NotUsable, Options, Place, Source, SourceFile
+
+JUDGE, METRIC = "promptfoo", "score"
+_WRAPPED = re.compile(rb'"results"\s*:\s*\{\s*"(?:version|timestamp|results|stats)"')
+_OF_RESULT = (b'"gradingResult"', b'"namedScores"', b'"vars"')
+_OF_LINE = {"promptIdx", "testIdx", "testCase", "provider", "prompt"}
+_NOTES = (
+    Note("messages", "prompt.raw"),
+    Note("model", "provider"),
+    Note("answer", "response.output"),
+    Note("field", "vars"),
+    Note("verdict", "gradingResult.score"),
+    Note("left_out", "pass, namedScores, cost, latencyMs, tokenUsage, metadata"),
+)
+
+
+class _Results(msgspec.Struct):
+    results: list[msgspec.Raw]
+
+
+class _Wrapped(msgspec.Struct):
+    results: _Results
+
+
+def recognise(files: Sequence[SourceFile]) -> bool:
+    return bool(files) and all(_is_lines(file) or _is_export(file) for file in files)
+
+
+def _is_lines(file: SourceFile) -> bool:
+    first = first_record(file)
+    return isinstance(first, dict) and first.keys() >= _OF_LINE
+
+
+def _is_export(file: SourceFile) -> bool:
+    start = beginning(file)
+    if not start.startswith(b"{") or b'"results"' not in start:
+        return False
+    return _WRAPPED.search(start) is not None or all(mark in start for mark in _OF_RESULT[1:])
+
+
+def read(files: Sequence[SourceFile], options: Options) -> Imported:
+    return gathered(files, options, _gather, _NOTES)
+
+
+def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:
+    for file in files:
+        if _is_lines(file):
+            for place, result in records(file, options, found):
+                _result(found, place, result)
+            continue
+        for number, raw in enumerate(islice(_results(file, options), options.first), 1):
+            place, result = Place(file.name, number), value_of(raw)
+            if not isinstance(result, dict):
+                found.leave_out(place, "not_a_record")
+            elif is_deep(result):
+                found.leave_out(place, "too_deep")
+            else:
+                _result(found, place, result)
+
+
+def _results(file: SourceFile, options: Options) -> Iterator[msgspec.Raw]:
+    text = document(file, options.limits)
+    try:
+        yield from decoded(text, _Results, file).results
+    except NotUsable:
+        yield from decoded(text, _Wrapped, file).results.results
+
+
+def _result(found: Gathering, place: Place, result: dict[str, Any]) -> None:
+    prompt = result.get("prompt")
+    messages, dropped = chat(prompt.get("raw") if isinstance(prompt, dict) else prompt)
+    if not messages:
+        found.leave_out(place, "no_question")
+        return
+    test = result["testCase"] if isinstance(result.get("testCase"), dict) else {}
+    given = result.get("vars") or test.get("vars")
+    key = [messages, given, test.get("assert")]
+    row = {"messages": messages, **fields(given, "vars")}
+    described = test.get("description")
+    found.row(key, row | ({"description": described} if described else {}), place)
+    model, output = _model(result.get("provider")), _output(result)
+    for kind in dropped:
+        found.leave_out(place, "part_dropped", kind)
+    if output is None:
+        response = result.get("response")
+        error = result.get("error") or (response.get("error") if isinstance(response, dict) else None)
+        found.leave_out(place, "no_answer", str(error or model)[:200])
+        return
+    number = found.answer(key, model, answer(output)[0], place)
+    _verdict(found, place, key, {"model": model, "response": number}, result.get("gradingResult"))
+
+
+def _model(provider: Any) -> str:
+    """A provider's label or, without one, its id."""
+    if isinstance(provider, dict):
+        provider = provider.get("label") or provider.get("id")
+    return str(provider or "model")
+
+
+def _output(result: dict[str, Any]) -> Any:
+    response = result.get("response")
+    output = response.get("output") if isinstance(response, dict) else response
+    return output if output is None or isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+
+
+def _verdict(found: Gathering, place: Place, key: object, about: dict[str, Any], grading: Any) -> None:
+    """The one verdict about an answer; how its assertions came out stays in what it said."""
+    score = grading.get("score") if isinstance(grading, dict) else None
+    if not isinstance(score, int | float):
+        found.leave_out(place, "no_value", METRIC)
+        return
+    lines = [str(grading.get("reason") or "")]
+    parts = grading.get("componentResults")
+    for part in parts if isinstance(parts, list) else []:
+        if isinstance(part, dict):
+            asserted = part.get("assertion")
+            kind = asserted.get("type") if isinstance(asserted, dict) else None
+            passed = "pass" if part.get("pass") else "fail"
+            lines.append(
+                f"- {kind or 'assertion'}: {passed}, {part.get('score')}. {part.get('reason') or ''}".strip()
+            )
+    said = {
+        "metric": METRIC,
+        "value": float(score),
+        "judge": JUDGE,
+        "reasoning": "\n".join(lines).strip() or None,
+    }
+    found.verdict(key, about | said, place)
+
+
+SOURCE = Source("promptfoo", recognise, read)

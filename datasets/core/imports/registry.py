@@ -1,0 +1,42 @@
+"""The sources, one line each; the first that recognises the files reads them, so `table`, which takes most, is last."""
+
+from collections.abc import Sequence
+
+from datasets.core.imports import (
+    alpaca_eval,
+    arena_hard,
+    argilla,
+    every_eval_ever,
+    inspect_log,
+    label_studio,
+    lm_eval,
+    mt_bench,
+    openai_evals,
+    promptfoo,
+    table,
+)
+from datasets.core.imports.model import Source, SourceFile
+
+SOURCES: tuple[Source, ...] = (
+    lm_eval.SOURCE,
+    inspect_log.SOURCE,
+    promptfoo.SOURCE,
+    mt_bench.SOURCE,
+    alpaca_eval.SOURCE,
+    arena_hard.SOURCE,
+    openai_evals.SOURCE,
+    label_studio.SOURCE,
+    argilla.SOURCE,
+    every_eval_ever.SOURCE,
+    table.SOURCE,
+)
+
+
+def recognise(files: Sequence[SourceFile]) -> Source | None:
+    """The source of these files together, by their content; None where no source knows them."""
+    return next((source for source in SOURCES if files and source.recognise(files)), None)
+
+
+def source_named(name: str) -> Source | None:
+    """The source of this name."""
+    return next((source for source in SOURCES if source.name == name), None)

@@ -1,0 +1,182 @@
+"""The rows of one sheet of a workbook, streamed: memory holds those of some kilobytes of the file."""
+
+import datetime
+import re
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from datasets.core.imports.tables import BrokenRecord, CellError
+from datasets.core.imports.workbook import TooMuch, Workbook, local, parsed
+
+MOST_ROWS = 1_048_576
+WIDEST = 16_384
+"""Columns that a sheet can have."""
+_REFERENCE = re.compile(r"([A-Z]{1,3})[0-9]*")
+
+SheetRow = tuple[int, list[Any] | BrokenRecord]
+"""(number from 1, values from column 1 on, or why there are none); rows and cells that hold nothing may be absent."""
+
+
+def sheet_rows(
+    archive: zipfile.ZipFile, member: str, book: Workbook, text: Callable[[int], str], most: int
+) -> Iterator[SheetRow]:
+    """`text` gives a shared string; a row with more than `most` characters is none. Raises as `parsed`."""
+    reader = _Reader(book, most)
+    for _some in parsed(archive, member, reader.start, reader.end, reader.text):
+        while reader.rows:
+            number, cells, shared = reader.rows.popleft()
+            if number > MOST_ROWS:
+                return
+            yield number, _with_texts(cells, shared, text, most)
+
+
+def _with_texts(
+    cells: list[Any] | None, shared: dict[int, int], text: Callable[[int], str], most: int
+) -> list[Any] | BrokenRecord:
+    """The cells with their shared strings, each of which may stand in millions of them."""
+    if cells is None:
+        return BrokenRecord("too_large")
+    for column, number in shared.items():
+        found = text(number)
+        most -= len(found)
+        if most < 0:
+            return BrokenRecord("too_large")
+        cells[column] = _unescaped(found)
+    return cells
+
+
+class _Reader:
+    """What expat says of a sheet, put together to rows.
+
+    `rows`: number, cells (None if they are too large), and {index of a cell: the number of its shared string}.
+    """
+
+    def __init__(self, book: Workbook, most: int) -> None:
+        self.rows: deque[tuple[int, list[Any] | None, dict[int, int]]] = deque()
+        self._book, self._most = book, most
+        self._epoch = datetime.datetime(1904, 1, 1) if book.from_1904 else datetime.datetime(1899, 12, 30)
+        self._columns: dict[str, int] = {}
+        self._number = self._column = self._size = 0
+        self._cells: list[Any] = []
+        self._shared: dict[int, int] = {}
+        self._kind = self._style = ""
+        self._value: list[str] = []
+        self._reading = self._spoken = False
+
+    def start(self, name: str, given: dict[str, str]) -> None:
+        if name == "c" or (":" in name and local(name) == "c"):
+            self._column = self._column_of(given.get("r"))
+            self._kind, self._style = given.get("t", "n"), given.get("s", "")
+            self._value.clear()
+            return
+        name = local(name)
+        if name == "v":
+            self._reading = True
+        elif name == "t":
+            self._reading = self._kind == "inlineStr" and not self._spoken
+        elif name == "rPh":
+            self._spoken = True
+        elif name == "row":
+            self._number = max(self._number + 1, int(float(given.get("r", 0))))
+            self._column = self._size = 0
+            if self._cells:  # those of the row before are somebody else's now
+                self._cells, self._shared = [], {}
+
+    def text(self, given: str) -> None:
+        if self._reading:
+            self._size += len(given)
+            if self._size <= self._most:
+                self._value.append(given)
+
+    def end(self, name: str) -> None:
+        name = local(name)
+        if name == "c":
+            if self._value:
+                self._put(self._made("".join(self._value)))
+                self._value.clear()
+        elif name in ("v", "t"):
+            self._reading = False
+        elif name == "rPh":
+            self._spoken = False
+        elif name == "row" and self._size > self._most:
+            self.rows.append((self._number, None, {}))
+        elif name == "row" and self._cells:
+            self.rows.append((self._number, self._cells, self._shared))
+
+    def _column_of(self, reference: str | None) -> int:
+        """A column's number by the letters of a cell's name, such as `AB12`; without one it is the next."""
+        found = _REFERENCE.match(reference) if reference else None
+        if found is None:
+            return self._column + 1
+        letters = found[1]
+        known = self._columns.get(letters)
+        if known is None:
+            known = 0
+            for letter in letters:
+                known = known * 26 + ord(letter) - 64
+            if known > WIDEST:
+                raise TooMuch
+            self._columns[letters] = known
+        return known
+
+    def _put(self, value: Any) -> None:
+        missing = self._column - 1 - len(self._cells)
+        if missing < 0:  # a cell that was there already, or is named out of order
+            self._cells[self._column - 1] = value
+            return
+        if self._column > WIDEST:
+            raise TooMuch
+        if missing:
+            self._cells += [None] * missing
+        self._cells.append(value)
+
+    def _made(self, text: str) -> Any:
+        kind = self._kind
+        if kind == "n":
+            value: Any = float(text) if "." in text or "E" in text or "e" in text else int(text)
+            style = int(self._style or 0)
+            if style in self._book.dates or style in self._book.spans:
+                return self._date(value, style in self._book.spans)
+            return int(value) if isinstance(value, float) and _is_whole(value) else value
+        if kind == "s":
+            self._shared[self._column - 1] = int(text)
+            return ""
+        if kind == "b":
+            return text.strip() not in ("0", "false")
+        if kind == "e":
+            return CellError(text)
+        if kind == "d":
+            from openpyxl.utils.datetime import from_ISO8601
+
+            return _as_day(from_ISO8601(text))
+        return _unescaped(text)
+
+    def _date(self, value: float, span: bool) -> Any:
+        from openpyxl.utils.datetime import from_excel
+
+        try:
+            return _as_day(from_excel(value, self._epoch, timedelta=span))
+        except (OverflowError, ValueError):
+            return CellError("#VALUE!")
+
+
+def _is_whole(value: float) -> bool:
+    return value.is_integer() and abs(value) < 2**53
+
+
+def _as_day(value: Any) -> Any:
+    """A date where the time is midnight."""
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date()
+    return value
+
+
+def _unescaped(text: str) -> str:
+    """`_x000D_` stands for a sign that XML cannot hold."""
+    if "_x" not in text:
+        return text
+    from openpyxl.utils.escape import unescape
+
+    return str(unescape(text))

@@ -1,0 +1,346 @@
+"""A file as a table: the names of its columns, then its records one by one. CSV of any delimiter, JSON and Parquet.
+
+Values are those of JSON; what JSON does not know (dates, decimals, NaN) is made so in `json_value`.
+"""
+
+import codecs
+import csv
+import datetime
+import io
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import islice
+from typing import Any, BinaryIO
+
+from datasets.core.decode import Unreadable, encoding_of, marked_encoding
+from datasets.core.imports.columns import Columns, Record
+from datasets.core.imports.json_records import BrokenJson, first_records, json_records
+from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.core.limits import Limits
+
+DELIMITERS = ",\t;|"
+MOST_COLUMNS = 2_000
+LOOKED_AT = 20
+"""Records that tell what a file is, and which columns it has where it has no header."""
+_DEEPEST = 4
+_UNKNOWN_ENCODING = "cp1252"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRecord:
+    """A record that cannot be read: a code of datasets/import_messages.py and a detail."""
+
+    code: str
+    detail: str = ""
+
+
+class CellError(str):
+    """What a formula came to that could not be computed, such as `#N/A`."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Table:
+    """`records` gives (line or record number from 1, values by column or why there are none), always from the start.
+
+    `mapping` is what the columns become where that is known and need not be guessed.
+    """
+
+    columns: list[str]
+    records: Callable[[], Iterator[tuple[int, Record | BrokenRecord]]]
+    sheet: str = ""
+    sheets: list[str] = field(default_factory=list)
+    encoding: str = ""
+    mapping: Columns | None = None
+
+    def first(self, most: int = LOOKED_AT) -> list[Record]:
+        """Some first records."""
+        whole = (values for _number, values in self.records() if not isinstance(values, BrokenRecord))
+        return list(islice(whole, most))
+
+
+def unique_names(header: Sequence[Any]) -> list[str]:
+    """A name for each column: one without is called by its number, and of equal ones the second `name (2)`."""
+    if len(header) > MOST_COLUMNS:
+        raise NotUsable("too_many_columns", count=str(len(header)))
+    names: list[str] = []
+    for number, cell in enumerate(header, 1):
+        name = " ".join(str(cell).split()) if cell is not None else ""
+        name = wanted = (name or f"column {number}")[:200]
+        again = 2
+        while name in names:
+            name, again = f"{wanted} ({again})", again + 1
+        names.append(name)
+    return names
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON has it. Dates become ISO 8601, whole decimals integers, NaN and infinity None.
+
+    Raises ValueError for bytes, which no text stands for.
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return str(value)
+    if isinstance(value, Decimal):
+        return (
+            (int(value) if value == value.to_integral_value() else float(value))
+            if value.is_finite()
+            else None
+        )
+    if isinstance(value, dict):
+        return {str(name): json_value(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(inner) for inner in value]
+    raise ValueError(type(value).__name__)
+
+
+# CSV
+
+
+def csv_table(file: SourceFile, limits: Limits) -> Table:
+    """CSV, TSV and the like, in UTF-8, UTF-16 or GB18030; what is none of these is read as Windows-1252."""
+    with closing(file.upload(limits)) as upload:
+        encoding: str = encoding_of(upload)
+    if encoding == "utf-8" and not _is_utf8(file, limits):
+        encoding = _UNKNOWN_ENCODING
+    delimiter = delimiter_of(_first_lines(file, limits, encoding))
+    header = next(_csv_records(file, limits, encoding, delimiter), None)
+    if header is None:
+        raise NotUsable("no_rows", file=file.name)
+    columns = unique_names(header[1])
+
+    def records() -> Iterator[tuple[int, Record | BrokenRecord]]:
+        given = _csv_records(file, limits, encoding, delimiter)
+        next(given)
+        for line, cells in given:
+            yield line, by_column(columns, cells)
+
+    return Table(columns, records, encoding=encoding)
+
+
+def by_column(columns: list[str], cells: Sequence[Any]) -> Record | BrokenRecord:
+    """Cells beyond the last column must be empty."""
+    if isinstance(cells, BrokenRecord):
+        return cells
+    if len(cells) > len(columns) and any(cell not in (None, "") for cell in cells[len(columns) :]):
+        return BrokenRecord("more_cells_than_columns", f"{len(cells)} > {len(columns)}")
+    return dict(zip(columns, cells, strict=False))
+
+
+def delimiter_of(lines: Sequence[str]) -> str:
+    """The sign that divides the first lines into the same number of fields, the more fields the better."""
+
+    def fit(delimiter: str) -> tuple[float, int]:
+        widths = _widths(lines, delimiter)
+        width = widths[0] if widths else 1
+        return (sum(one == width for one in widths) / len(widths) if width > 1 else 0, width)
+
+    return max(DELIMITERS, key=fit)
+
+
+def _widths(lines: Sequence[str], delimiter: str) -> list[int]:
+    return [len(cells) for cells in _records(lines, delimiter)]
+
+
+def _records(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    try:
+        return [cells for cells in csv.reader(lines, delimiter=delimiter) if cells]
+    except csv.Error:
+        return []
+
+
+def has_columns(file: SourceFile) -> bool:
+    """Whether a text's first line has several fields."""
+    return len(first_header(file)) > 1
+
+
+def first_header(file: SourceFile) -> list[str]:
+    """The fields of a text's first line, read as UTF-8 without a mark; [] of what is no text. Reads little."""
+    lines = _beginning_of_text(file)
+    return next(iter(_records(lines, delimiter_of(lines))), [])
+
+
+def seems_csv(file: SourceFile) -> bool:
+    """Whether a text has several columns, and at least half of the first records have as many fields as the header."""
+    lines = _beginning_of_text(file)
+    widths = _widths(lines, delimiter_of(lines))
+    as_wide = sum(width == widths[0] for width in widths[1:]) if widths else 0
+    return len(widths) > 1 and widths[0] > 1 and 2 * as_wide >= len(widths) - 1
+
+
+def _beginning_of_text(file: SourceFile) -> list[str]:
+    with closing(file.upload()) as upload:
+        if upload.other_kind():
+            return []
+        encoding = marked_encoding(upload.head())
+    return _first_lines(file, Limits(), encoding)
+
+
+def _first_lines(file: SourceFile, limits: Limits, encoding: str) -> list[str]:
+    """The first records' lines, as far as they stand in the first 64 kB; the last may be cut, and is left out."""
+    start = ""
+    with closing(file.upload(limits)) as upload:
+        try:
+            chunk = next(upload.chunks(), b"")
+        except Unreadable:
+            return []
+        start = codecs.getincrementaldecoder(encoding)("replace").decode(chunk)
+        cut = len(chunk) < upload.bytes or upload.gzipped
+    whole = start.removeprefix("\ufeff")
+    lines = io.StringIO(whole, newline="").readlines()
+    if cut and len(lines) > 1 and not whole.endswith("\n"):
+        lines.pop()
+    return lines[: 10 * LOOKED_AT]
+
+
+def _is_utf8(file: SourceFile, limits: Limits) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")("strict")
+    with closing(file.upload(limits)) as upload:
+        try:
+            for chunk in upload.chunks():
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+        except Unreadable:
+            pass  # reported where the records are read
+    return True
+
+
+def _csv_records(
+    file: SourceFile, limits: Limits, encoding: str, delimiter: str
+) -> Iterator[tuple[int, Any]]:
+    """(number of its first line, cells) of each record that is not blank."""
+    csv.field_size_limit(max(csv.field_size_limit(), limits.row_bytes))
+    with closing(file.upload(limits)) as upload:
+        lines = _Lines(upload.chunks(), encoding, limits.row_bytes)
+        rows = csv.reader(lines, delimiter=delimiter)
+        line = 1
+        try:
+            for cells in rows:
+                lines.of_record = 0
+                if any(cells):
+                    yield line, cells
+                line = rows.line_num + 1
+        except csv.Error:
+            yield line, BrokenRecord("quote_never_ends")
+        except Unreadable as trouble:
+            raise NotUsable("unreadable", finding=trouble.found.code, file=file.name) from None
+
+
+class _Lines:
+    """Lines with their ends, only \n ends one. Raises csv.Error where a record has more than `most` characters."""
+
+    def __init__(self, chunks: Iterator[bytes], encoding: str, most: int) -> None:
+        self._chunks, self._most, self.of_record = chunks, most, 0
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+
+    def __iter__(self) -> Iterator[str]:
+        rest = ""
+        for chunk in self._chunks:
+            *lines, rest = (rest + self._decoder.decode(chunk)).split("\n")
+            for line in lines:
+                yield self._counted(line + "\n")
+            if len(rest) > self._most:
+                raise csv.Error
+        rest += self._decoder.decode(b"", final=True)
+        if rest:
+            yield self._counted(rest)
+
+    def _counted(self, line: str) -> str:
+        self.of_record += len(line)
+        if self.of_record > self._most:
+            raise csv.Error
+        return line
+
+
+# JSON
+
+
+def json_table(file: SourceFile, limits: Limits) -> Table:
+    """Objects in a JSON array or one a line; `a.b` names a value inside the object `a`, of lists the first element."""
+    columns: dict[str, None] = {}
+    for value in first_records(file, LOOKED_AT * 10):
+        if isinstance(value, dict):
+            columns.update(dict.fromkeys(_paths(value)))
+    if len(columns) > MOST_COLUMNS:
+        raise NotUsable("too_many_columns", count=str(len(columns)))
+    names = sorted(columns, key=lambda name: "." in name)
+    inner = [name for name in names if "." in name]
+
+    def records() -> Iterator[tuple[int, Record | BrokenRecord]]:
+        for line, value in json_records(file, limits):
+            if isinstance(value, BrokenJson):
+                yield line, BrokenRecord(value.code)
+            elif not isinstance(value, dict):
+                yield line, BrokenRecord("not_an_object")
+            else:
+                parts = {name: value[name] if name in value else _at(value, name) for name in inner}
+                yield line, {**value, **parts}
+
+    return Table(names, records, encoding="utf-8")
+
+
+def _paths(value: Record, before: str = "", deep: int = 1) -> Iterator[str]:
+    for name, inner in value.items():
+        yield before + name
+        if isinstance(inner, list) and name == "choices" and inner:
+            inner = inner[0]
+        if isinstance(inner, dict) and deep <= _DEEPEST:
+            yield from _paths(inner, f"{before}{name}.", deep + 1)
+
+
+def _at(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        value = value[0] if isinstance(value, list) and value else value
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+# Parquet
+
+
+def parquet_table(file: SourceFile, limits: Limits) -> Table:
+    """Parquet, some rows of a row group at a time."""
+    import pyarrow.parquet as parquet  # here: it takes 100 ms, which only Parquet needs
+    from pyarrow import ArrowException
+
+    def opened(source: BinaryIO) -> Any:
+        return parquet.ParquetFile(source, thrift_string_size_limit=limits.row_bytes * 8)
+
+    try:
+        with file.open_file() as source:
+            header = [str(name) for name in opened(source).schema_arrow.names]
+    except (ArrowException, OSError, ValueError) as error:
+        raise NotUsable("unreadable", finding="parquet", file=file.name) from error
+    columns = unique_names(header)
+
+    def records() -> Iterator[tuple[int, Record | BrokenRecord]]:
+        number = 0
+        try:
+            with file.open_file() as source:
+                for batch in opened(source).iter_batches(batch_size=64, use_threads=False):
+                    for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                        number += 1
+                        yield number, dict(zip(columns, cells, strict=True))
+        except (ArrowException, OSError, ValueError) as error:
+            raise NotUsable("unreadable", finding="parquet", file=file.name) from error
+
+    return Table(columns, records)
+
+
+def is_parquet(file: SourceFile) -> bool:
+    with file.open_file() as source:
+        return source.read(4) == b"PAR1"

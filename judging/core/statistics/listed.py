@@ -1,0 +1,265 @@
+"""The items that figures of verdicts were counted over: comparisons by an author, what raters said of the same answers,
+a judge's repeats, and what it said in both orders.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from judging.core.values import Value
+
+from .correction import is_meant
+from .judges import plain_number, seen_both_ways
+from .numeric import Bools, Floats, Ints
+from .preference import comparisons_by
+from .raters import raters_of, ratings_of
+from .verdicts import BOTH_BAD, LABELS, Verdicts, steps_of, without_single_orders
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+WINS, TIES, LOSSES = "wins", "ties", "losses"
+_BAD = 3  # in place of a step: both answers were bad
+_COLUMNS = 6  # row, first candidate, its response, second candidate, its response, step
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """What an author said of two answers: `label` of `STEPS`, in which A is `candidate`'s."""
+
+    row: int
+    candidate: str
+    response: int
+    other: str
+    other_response: int
+    label: str
+
+
+class Comparisons(msgspec.Struct, frozen=True):
+    """All comparisons under a metric by one author: `packed` is a table (comparisons, `_COLUMNS`) of int32."""
+
+    names: list[str]
+    packed: bytes
+
+    def of(self, candidate: str, other: str = "") -> ComparisonsOf:
+        """Those of a candidate with all others, or with one of them. ValueError for names that were not compared."""
+        table = np.frombuffer(self.packed, "<i4").reshape(-1, _COLUMNS).astype(np.int64)
+        a = self.names.index(candidate)
+        second = (table[:, 3] == a) & (table[:, 1] != a)
+        step = np.where(second & (table[:, 5] != _BAD), -table[:, 5], table[:, 5])
+        table = np.column_stack([np.where(second[:, None], table[:, [0, 3, 4, 1, 2]], table[:, :5]), step])
+        kept = table[:, 1] == a
+        if other:
+            kept &= table[:, 3] == self.names.index(other)
+        return ComparisonsOf(self.names, table[kept])
+
+
+class ComparisonsOf(msgspec.Struct, frozen=True):
+    """Comparisons in which one candidate always stands first."""
+
+    names: list[str]
+    table: Ints
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def having(self, outcome: str) -> ComparisonsOf:
+        """Those that the candidate wins, loses, or that tie (with those in which both were bad), or of one label."""
+        return ComparisonsOf(self.names, self.table[self._where(outcome)])
+
+    def count(self, outcome: str) -> int:
+        return int(self._where(outcome).sum())
+
+    def page(self, places: range) -> list[Comparison]:
+        return [
+            Comparison(row, self.names[a], response, self.names[b], other, _label(step))
+            for row, a, response, b, other, step in self.table[places.start : places.stop].tolist()
+        ]
+
+    def _where(self, outcome: str) -> Bools:
+        step = self.table[:, 5]
+        found: Bools
+        if outcome in (WINS, LOSSES):
+            found = (step > 0) & (step != _BAD) if outcome == WINS else step < 0
+        elif outcome == TIES:
+            found = (step == 0) | (step == _BAD)
+        else:
+            found = step == (_BAD if outcome == BOTH_BAD else _steps().get(outcome, _BAD + 1))
+        return found
+
+
+def _label(step: int) -> str:
+    return BOTH_BAD if step == _BAD else LABELS[step]
+
+
+def _steps() -> dict[str, int]:
+    return {label: int(step) for step, label in LABELS.items()}
+
+
+def comparisons_listed(verdicts: Verdicts) -> dict[str, Comparisons]:
+    """By author, as `preference.side_by_side` counts them."""
+    return {by: _packed(each) for by, each, _ in comparisons_by(verdicts) if len(each)}
+
+
+def _packed(each: DataFrame) -> Comparisons:
+    first, second = (each[name].astype(object).to_numpy() for name in ("candidate", "other"))
+    names = sorted({*first, *second})
+    places = {name: place for place, name in enumerate(names)}
+    step = np.where(each["label"] == BOTH_BAD, _BAD, steps_of(each))
+    columns: list[Any] = [
+        each["row"].to_numpy(),
+        [places[name] for name in first],
+        each["response"].to_numpy(),
+        [places[name] for name in second],
+        each["other_response"].to_numpy(),
+        step,
+    ]
+    return Comparisons([str(name) for name in names], np.column_stack(columns).astype("<i4").tobytes())
+
+
+MOST_LISTED = 20_000  # answers with several verdicts
+
+
+class Voices(msgspec.Struct, frozen=True):
+    """Answers, or two, that several verdicts are about, those first on which they differ most; a list each.
+
+    `said`: (who or which of `names`, what) of each. `apart`: do they differ (of two orders: is the other one the
+    winner)? `total`: how many there are; of many only those that differ most are in the lists."""
+
+    total: int
+    names: list[str]
+    rows: list[int]
+    candidates: list[str]
+    responses: list[int]
+    others: list[str | None]
+    other_responses: list[int]
+    said: list[list[tuple[int, Value]]]
+    apart: list[bool]
+
+    def places(self, *wanted: tuple[str, str], apart: bool = False) -> list[int]:
+        """Where all of these, (name, value), spoke, and said this value ('' is any); with `apart` those on which they
+        differ. ValueError for an unknown name."""
+        asked = [(self.names.index(name), value) for name, value in wanted if name]
+        return [
+            place
+            for place, said in enumerate(self.said)
+            if (self.apart[place] or not apart)
+            and all(any(who == one and is_meant(value, what) for who, what in said) for one, value in asked)
+        ]
+
+
+def ratings_listed(verdicts: Verdicts) -> Voices | None:
+    """What raters said, as `raters.rater_agreement` counts it; None where nobody rated."""
+    rows = raters_of(verdicts)
+    rows = rows[rows["kind"].notna().to_numpy()]
+    if not len(rows):
+        return None
+    table = ratings_of(rows, verdicts)
+    return _voices(rows, table.items, table.authors, table.names, table.values, table.codes)
+
+
+def judges_listed(verdicts: Verdicts) -> Voices | None:
+    """What judge models said of the same answers, each one value, as `judges.judge_agreements` holds them against each
+    other; None for fewer than two."""
+    import pandas as pd
+
+    judges = [rows for rows in verdicts.authors.values() if (rows["source"] == "judge").all()]
+    if len(judges) < 2:
+        return None
+    rows = pd.concat(
+        [one[one["kind"].notna().to_numpy()].astype({"by": object, "label": object}) for one in judges]
+    )
+    rows = rows[np.isin(rows["item"].to_numpy(), _several(rows["item"].to_numpy()))]
+    if not len(rows):
+        return None
+    rows = rows.assign(by=pd.Categorical(rows["by"]))
+    table = ratings_of(rows, verdicts)
+    return _voices(rows, table.items, table.authors, table.names, table.values, table.codes)
+
+
+def repeats_listed(verdicts: Verdicts) -> dict[str, Voices]:
+    """By judge, the answers of which it was asked several times, as `judges.judge_repeats` counts them."""
+    found = {}
+    for judge, all_rows in verdicts.judges.items() if (verdicts.rows["repeat"] > 1).any() else ():
+        rows = without_single_orders(all_rows).drop_duplicates(["item", "repeat"])
+        rows = rows[rows["kind"].notna().to_numpy()]
+        items = rows["item"].to_numpy()
+        rows = rows[np.isin(items, _several(items))]
+        if len(rows):
+            table = ratings_of(rows, verdicts)
+            numbers, places = np.unique(rows["repeat"].to_numpy(), return_inverse=True)
+            names = [str(number) for number in numbers.tolist()]
+            found[judge] = _voices(rows, table.items, places, names, table.values, table.codes)
+    return found
+
+
+def _several(items: Ints) -> Ints:
+    known, counts = np.unique(items, return_counts=True)
+    return np.asarray(known[counts > 1], dtype=np.int64)
+
+
+ORDERS = ("1", "2")  # which of the two answers stood first
+
+
+def orders_listed(verdicts: Verdicts) -> dict[str, Voices]:
+    """By judge, what it said of two answers in either order, as `judges.order_effects` counts it."""
+    found = {}
+    for judge, all_rows in verdicts.judges.items() if verdicts.compares else ():
+        seen, twice = seen_both_ways(all_rows)
+        if not len(twice):
+            continue
+        firsts = seen.drop_duplicates("item").set_index("item").loc[twice.index.get_level_values("item")]
+        rows = firsts.iloc[np.repeat(np.arange(len(twice)), 2)]
+        steps = twice.to_numpy().ravel()
+        rows = rows.assign(label=[LABELS[step] for step in steps.tolist()])
+        pairs, places = np.repeat(np.arange(len(twice)), 2), np.tile([0, 1], len(twice))
+        found[judge] = _voices(rows, pairs, places, [*ORDERS], steps, np.sign(steps), opposed=True)
+    return found
+
+
+def _voices(
+    rows: DataFrame,
+    entries: Ints,
+    places: Ints,
+    names: list[str],
+    numbers: Floats,
+    codes: Floats,
+    *,
+    opposed: bool = False,
+) -> Voices:
+    """From verdicts (verdicts,) on `entries`, whose `codes` are equal where they say the same; `opposed`: only codes of
+    opposite signs are apart."""
+    order = np.lexsort((places, entries))
+    starts = np.flatnonzero(np.r_[True, np.diff(entries[order]) > 0])
+    ends = np.r_[starts[1:], order.size]
+    low, high, least, most = (
+        of.reduceat(what[order], starts) for what in (numbers, codes) for of in (np.minimum, np.maximum)
+    )
+    apart = least * most < 0 if opposed else most > least
+    first = np.lexsort((low - high, ~apart))[:MOST_LISTED]
+    about = rows.iloc[order[starts[first]]]
+    given = [order[starts[entry] : ends[entry]] for entry in first.tolist()]
+    values = iter(_values(rows.iloc[np.concatenate(given)]))
+    others = about["other"].astype(object)
+    return Voices(
+        total=int(starts.size),
+        names=names,
+        rows=about["row"].tolist(),
+        candidates=[str(name) for name in about["candidate"]],
+        responses=about["response"].tolist(),
+        others=others.where(others.notna(), None).tolist(),
+        other_responses=about["other_response"].tolist(),
+        said=[[(int(places[one]), next(values)) for one in ones] for ones in given],
+        apart=apart[first].tolist(),
+    )
+
+
+def _values(rows: DataFrame) -> list[Value]:
+    """What each scored verdict says."""
+    verdicts = zip(rows["kind"], rows["label"], rows["value"].tolist(), strict=True)
+    return [
+        str(label) if kind == "category" else value == 1 if kind == "bool" else plain_number(value)
+        for kind, label, value in verdicts
+    ]
