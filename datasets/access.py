@@ -1,10 +1,10 @@
-"""The one door to data sets and their versions: a function here returns the object or raises."""
+"""Access checks for data sets and their versions: a function here returns the object or raises."""
 
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest
 
-from datasets.models import Attachment, Dataset, Version, VersionState
+from datasets.models import Attachment, Dataset, FileImport, Version, VersionState
 from evalsite import access
 from evalsite.access import May
 
@@ -55,3 +55,14 @@ def get_attachment(
         raise Http404
     attachment.version = version
     return attachment
+
+
+def get_file_import(request: HttpRequest, slug: str, draft_id: int) -> FileImport:
+    """Files of another tool that are, or were, to become a version; for those who may upload. Raises as above."""
+    project = access.get_project(request, slug, May.UPLOAD)
+    found = FileImport.objects.filter(project=project, pk=draft_id).select_related("made", "version")
+    draft = found.first()
+    if draft is None:
+        raise Http404
+    draft.project = project
+    return draft

@@ -6,7 +6,9 @@ class DatasetsConfig(AppConfig):
 
     def ready(self) -> None:
         from datasets.importing import worker
-        from datasets.versions import repair, run_answers, search
+        from datasets.versions import file_import, repair, row_edits, run_answers, search
 
         worker.file_makers |= {"repair": repair.write_file, run_answers.ORIGIN: run_answers.write_file}
-        worker.follow_ups.append(search.index_soon)
+        worker.file_makers[file_import.ORIGIN] = file_import.write_file
+        worker.file_makers[row_edits.ORIGIN] = row_edits.write_file
+        worker.follow_ups += [search.index_soon, file_import.hand_over_verdicts]

@@ -72,11 +72,11 @@ class UploadForm(forms.Form):
         label=_("Name of the data set"),
         max_length=200,
         required=False,
-        help_text=_("Taken from the file if left empty. A name that exists here gets a further version."),
+        help_text=_("Defaults to the file name. If a data set with this name exists, it gets a new version."),
     )
     chosen_format = forms.ChoiceField(
         label=_("Format"),
-        choices=format_choices(_("Find out from the content")),
+        choices=format_choices(_("Detect automatically")),
         required=False,
         help_text=_("Can be corrected afterwards."),
     )
@@ -88,7 +88,7 @@ class UploadForm(forms.Form):
         if given and text.strip():
             raise forms.ValidationError(_("Choose a file or paste a text, not both."))
         if not given and not text.strip() and not self.errors:
-            raise forms.ValidationError(_("Choose a file, or paste its text."))
+            raise forms.ValidationError(_("Choose a file or paste its content."))
         if len(given) > 1 and cleaned.get("order") != "given":
             given = sorted(given, key=lambda file: natural_key(file.name or ""))
         cleaned["files"] = given or [_pasted(text, cleaned.get("chosen_format", ""))]
@@ -151,7 +151,7 @@ class AnswersForm(forms.Form):
         label=_("Name of the model"),
         max_length=1000,
         required=False,
-        help_text=_("Wanted for a legacy file only: whose answers its responses are."),
+        help_text=_("Only for legacy files: the model that wrote the responses."),
     )
 
 

@@ -24,14 +24,14 @@ FORMAT_NAMES: dict[str, StrPromise] = {
 
 FORMAT_RULES: dict[str, StrPromise] = {
     "judge_only": gettext_lazy(
-        "One JSON object a line. “messages” is the conversation that was asked; “model_outputs” holds each model's "
-        "name and its answers. “ref_answer” and any further fields are kept and can be used in prompts."
+        "One JSON object per line. “messages” is the conversation; “model_outputs” holds each model's name and its "
+        "answers. “ref_answer” and other fields are kept and can be used in prompts."
     ),
     "infer_and_judge": gettext_lazy(
-        "The same without “model_outputs”: the program asks the models itself, then has the answers judged."
+        "The same without “model_outputs”: the run calls the models to generate answers, then judges them."
     ),
     "legacy_jsonl": gettext_lazy(
-        "One JSON object a line with “conversation”, a list of turns with “prompt” and “response”, and optionally "
+        "One JSON object per line with “conversation”, a list of turns with “prompt” and “response”, and optionally "
         "“system”. The last response is the reference."
     ),
     "legacy_csv": gettext_lazy(
@@ -51,6 +51,7 @@ _WHY: dict[str, StrPromise] = {
     "keys.legacy_jsonl": gettext_lazy("%(conversation)s of %(rows)s rows have “conversation”."),
     "csv_header": gettext_lazy("The first line is a CSV header with “prompt” or “response”."),
     "forced": gettext_lazy("Chosen manually."),
+    "imported": gettext_lazy("Set by the import."),
     "attached": gettext_lazy("Created from rows with attached answers."),
     "spread": gettext_lazy("Its objects span several lines, or form one list."),
     "other_kind": gettext_lazy("Not a dataset file."),
@@ -75,7 +76,7 @@ REPAIRS: dict[str, StrPromise] = {
     "fix_role": gettext_lazy("Correct misspelled roles (system, user, assistant, tool)."),
     "to_jsonl": gettext_lazy("Put each object on its own line, and remove comments and trailing commas."),
     "unify_model_names": gettext_lazy(
-        "Use one name for the model in every row, and merge its entries where a row then has two."
+        "Use one name for the model in every row, and merge duplicate entries."
     ),
     "merge_models": gettext_lazy(
         "Merge a model's entries in a row into one. Contradictory entries stay separate."
@@ -111,7 +112,8 @@ def format_name(code: str) -> str:
 def format_why(version: Version) -> str:
     """One sentence on how the version's format was found."""
     name = str(version.format_why.get("why", ""))
-    why = _WHY.get("attached" if name == "forced" and version.origin == "attach" else name)
+    made_by = {"attach": "attached", "import": "imported"}.get(version.origin, name)
+    why = _WHY.get(made_by if name == "forced" else name)
     return why % with_thousands(version.format_why) if why else ""
 
 
@@ -122,8 +124,8 @@ def encoding_name(code: str) -> str:
 
 def repairs_in_words(names: Sequence[str]) -> list[str]:
     """What repairs do, a sentence each; of several that are one step only the one that names them all."""
-    told = [name for name in names if name not in ("strip_comments", "strip_trailing_commas")]
-    return [str(REPAIRS[name]) for name in (told if "to_jsonl" in names else names)]
+    listed = [name for name in names if name not in ("strip_comments", "strip_trailing_commas")]
+    return [str(REPAIRS[name]) for name in (listed if "to_jsonl" in names else names)]
 
 
 def repairs_made(version: Version) -> list[str]:

@@ -295,7 +295,7 @@ class Attachment(models.Model):
         WAITING = "waiting", _("waiting to be matched")
         MATCHING = "matching", _("being matched")
         MATCHED = "matched", _("matched")
-        USED = "used", _("made into a version")
+        USED = "used", _("version created")
         DISCARDED = "discarded", _("discarded")
         FAILED = "failed", _("could not be matched")
 
@@ -317,3 +317,77 @@ class Attachment(models.Model):
     lease_until = models.DateTimeField(null=True)
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+
+
+class RowEdit(models.Model):
+    """A row as somebody wrote it anew, for a next version; nothing is overwritten, a later edit has a higher number.
+
+    The last edit of a line counts, unless it was discarded or is part of a version already.
+    """
+
+    version = models.ForeignKey(Version, on_delete=models.CASCADE, db_index=False, related_name="row_edits")
+    line = models.PositiveIntegerField()
+    lines = models.PositiveIntegerField(
+        default=1, help_text="how many lines of the file the row takes; 0: it is added at the end"
+    )
+    number = models.PositiveIntegerField(help_text="from 1, within version and line")
+    before = models.TextField(help_text="the row as it stands in the file")
+    text = models.TextField(help_text="'' deletes the row")
+    discarded = models.BooleanField(default=False)
+    made = models.ForeignKey(Version, on_delete=models.SET_NULL, null=True, related_name="made_by_edits")
+    author = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    edited_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["version", "line", "number"], name="row_edit_once")]
+
+    @property
+    def is_open(self) -> bool:
+        """Does it await a version, if it is the last one of its line?"""
+        return not self.discarded and self.made_id is None
+
+    @property
+    def state(self) -> str:
+        """What a form was filled in over: another state means that somebody was quicker."""
+        return f"{self.number}-{self.made_id or ''}"
+
+
+class FileImport(models.Model):
+    """Files of another tool that become a version: a draft until `made` is set, and what came of them afterwards.
+
+    `version` is the upload that the one file came with; several files that came together are kept here alone.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="file_imports")
+    version = models.OneToOneField(Version, on_delete=models.CASCADE, null=True, related_name="file_import")
+    name = models.CharField(max_length=200, help_text="the data set's")
+    files = models.JSONField(default=list, help_text="[{name, stored_as, size, sha256}] in order")
+    source = models.CharField(max_length=40, help_text="a name of core/imports/registry.py")
+    columns = models.TextField(
+        blank=True, default="", help_text="of a table, as --columns has it; '' the guess"
+    )
+    sheet = models.TextField(blank=True, default="")
+    made = models.OneToOneField(Version, on_delete=models.SET_NULL, null=True, related_name="made_by_import")
+    notes = models.JSONField(default=list, help_text="[[what it becomes, the name in the file]]")
+    left_out = models.JSONField(default=list, help_text="[[file, line, sheet, code, detail]], cut per code")
+    left_out_counts = models.JSONField(default=dict, help_text="{code: how many}, complete")
+    places = models.JSONField(default=dict, help_text="{names, stretches}: see core/imports/places.py")
+    verdicts = models.PositiveIntegerField(default=0)
+    verdicts_as = models.CharField(
+        max_length=255, blank=True, default="", help_text="a results file below DATA_DIR"
+    )
+    problem = models.JSONField(default=dict, help_text="why the files cannot be read: {code, params}")
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+
+class SavedColumns(models.Model):
+    """What was chosen for the columns of a table, for the next one with the same header."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="saved_columns")
+    header = models.CharField(max_length=64, help_text="SHA-256 of the names of the columns")
+    columns = models.TextField(help_text="as --columns has it")
+    saved_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "header"], name="saved_columns_once")]

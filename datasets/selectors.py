@@ -16,8 +16,8 @@ from datasets.models import WHOLE_OR_AGREED, Candidate, Dataset, Response, Row, 
 from evalsite.accounts.models import Project
 
 DATASETS_PER_PAGE = 50
-KEEPS_ROWS = ("attach", "run", "repair")
-"""Origins of versions that hold the rows of their parents: with more answers, or repaired."""
+KEEPS_ROWS = ("attach", "run", "repair", "edit")
+"""Origins of versions that hold the rows of their parents: with more answers, repaired, or some of them edited."""
 
 
 @dataclass(frozen=True, slots=True)

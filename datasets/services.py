@@ -10,7 +10,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Exists, Max
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from datasets import uploads
 from datasets.importing.worker import read_version
@@ -18,7 +17,6 @@ from datasets.models import WHOLE_OR_AGREED, Dataset, Row, Version, VersionState
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.tasks import workers
-from evalsite.templatetags.show import filesize
 
 log = logging.getLogger("datasets.services")
 
@@ -38,7 +36,7 @@ def dataset_upload(
 
     Raises ValidationError with a sentence if the file cannot be kept; nothing of it is left then.
     """
-    stored = store(file)
+    stored = uploads.store(file)
     try:
         return version_create(project, name, stored, uploads.shown_name(file_name), user, chosen_format)
     except BaseException:
@@ -81,36 +79,6 @@ def datasets_upload(
     return taken, refused
 
 
-def store(file: uploads.Incoming, most: int | None = None) -> uploads.Stored:
-    """Keep a file's bytes; raises ValidationError with a sentence if they cannot be kept."""
-    try:
-        return uploads.store(file, most)
-    except uploads.TooLarge:
-        raise ValidationError(too_large_sentence()) from None
-    except uploads.DiskFull:
-        raise ValidationError(
-            _(
-                "The server's disk is full. Nothing was saved. Ask an administrator to free disk space, then try again."
-            )
-        ) from None
-    except uploads.NotKept:
-        log.exception("An upload could not be kept.")
-        raise ValidationError(
-            _(
-                "The file storage is not responding. Nothing was saved. Try again in a minute. If that does not help, "
-                "contact an administrator."
-            )
-        ) from None
-
-
-def too_large_sentence() -> str:
-    """What to say about a file beyond the limit."""
-    return _(
-        "Not saved: larger than %(limit)s, the limit for one file and for all files of an upload together. Compress "
-        "with gzip, or upload fewer files at a time; an administrator can raise UPLOAD_MAX_MB."
-    ) % {"limit": filesize(uploads.limit_bytes())}
-
-
 @transaction.atomic
 def version_create(
     project: Project,
@@ -122,13 +90,7 @@ def version_create(
     parts: Sequence[dict[str, Any]] = (),
 ) -> Version:
     """A version of a file that is kept, which a worker is to read; `parts` are the files it was joined from."""
-    dataset, _made = Dataset.objects.get_or_create(
-        project=project,
-        name=name.strip()[:200] or uploads.name_from(file_name),
-        defaults={"created_by": user},
-    )
-    if dataset.archived_at:
-        Dataset.objects.filter(pk=dataset.pk).update(archived_at=None)
+    dataset = dataset_named(project, name.strip()[:200] or uploads.name_from(file_name), user)
     version = Version.objects.create(
         dataset=dataset,
         number=next_number(dataset),
@@ -144,6 +106,14 @@ def version_create(
     record_version(Action.DATASET_UPLOADED, version, by=user, file=file_name, bytes=stored.size, **joined)
     workers.wake(read_version, version_id=version.pk)
     return version
+
+
+def dataset_named(project: Project, name: str, user: User | None) -> Dataset:
+    """The project's data set of this name, made if there is none, and back in the lists if it was archived."""
+    dataset, _made = Dataset.objects.get_or_create(project=project, name=name, defaults={"created_by": user})
+    if dataset.archived_at:
+        Dataset.objects.filter(pk=dataset.pk).update(archived_at=None)
+    return dataset
 
 
 def record_version(action: Action, version: Version, *, by: User | None = None, **detail: Any) -> None:

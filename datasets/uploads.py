@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import uuid
@@ -12,11 +13,16 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.files.base import File
+from django.utils.translation import gettext as _
 
 from datasets.core.limits import Limits
 from evalsite.storage import files
 from evalsite.storage.errors import NO_SPACE, StorageUnreachable
+from evalsite.templatetags.show import filesize
+
+log = logging.getLogger("datasets.uploads")
 
 FOLDER = "uploads"
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -28,22 +34,6 @@ _ENDING = re.compile(
     re.IGNORECASE,
 )
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-class UploadError(Exception):
-    """A file that could not be kept. Nothing of it is left."""
-
-
-class TooLarge(UploadError):
-    """More bytes than UPLOAD_MAX_MB allows."""
-
-
-class DiskFull(UploadError):
-    """The disk that holds DATA_DIR has no room for it."""
-
-
-class NotKept(UploadError):
-    """The bucket where files are kept does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +71,7 @@ def limits_of_kept() -> Limits:
 def store(file: Incoming, most: int | None = None) -> Stored:
     """Copy a stream of up to `most` bytes (default: the limit of uploads) to its own new file; whole or not at all.
 
-    Raises UploadError.
+    Raises ValidationError with a sentence if it cannot be kept.
     """
     folder = Path(settings.DATA_DIR) / FOLDER
     name = uuid.uuid4().hex
@@ -90,15 +80,34 @@ def store(file: Incoming, most: int | None = None) -> Stored:
         folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
         size, sha256 = _copy(file, part, limit_bytes() if most is None else most)
         files.put(part, f"{FOLDER}/{name}")
-    except StorageUnreachable as error:
-        raise NotKept from error
+    except StorageUnreachable:
+        log.exception("An upload could not be kept.")
+        raise ValidationError(
+            _(
+                "The file storage is not responding. Nothing was saved. Try again in a minute. If that does not help, "
+                "contact an administrator."
+            )
+        ) from None
     except OSError as error:
         if error.errno in NO_SPACE:
-            raise DiskFull from error
+            raise ValidationError(
+                _(
+                    "The server's disk is full. Nothing was saved. Ask an administrator to free disk space, then try "
+                    "again."
+                )
+            ) from None
         raise
     finally:
         part.unlink(missing_ok=True)
     return Stored(f"{FOLDER}/{name}", size, sha256)
+
+
+def too_large_sentence() -> str:
+    """What to say about a file beyond the limit."""
+    return _(
+        "Not saved: larger than %(limit)s, the limit for one file and for all files of an upload together. Compress "
+        "with gzip, or upload fewer files at a time; an administrator can raise UPLOAD_MAX_MB."
+    ) % {"limit": filesize(limit_bytes())}
 
 
 def _copy(file: Incoming, target: Path, most: int) -> tuple[int, str]:
@@ -107,7 +116,7 @@ def _copy(file: Incoming, target: Path, most: int) -> tuple[int, str]:
         for chunk in _chunks(file):
             size += len(chunk)
             if size > most:
-                raise TooLarge
+                raise ValidationError(too_large_sentence())
             digest.update(chunk)
             out.write(chunk)
         out.flush()

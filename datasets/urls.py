@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from datasets.views import attach, compare, dataset_list, repair, rows, upload, version
+from datasets.views import attach, compare, dataset_list, file_import, repair, row_edit, rows, upload, version
 
 app_name = "datasets"
 _VERSION = "<int:dataset>/v<int:number>/"
@@ -13,6 +13,7 @@ urlpatterns = [
     path("", dataset_list.datasets, name="list"),
     path("upload/", upload.upload, name="upload"),
     path("formats/", upload.formats, name="formats"),
+    path("import/<int:draft>/", file_import.draft, name="import"),
     path("samples/<str:name>", upload.sample, name="sample"),
     path("<int:dataset>/", dataset_list.dataset, name="dataset"),
     path("<int:dataset>/archive/", dataset_list.archive, name="archive"),
@@ -22,6 +23,7 @@ urlpatterns = [
     path(_VERSION + "again/", version.again, name="again"),
     path(_VERSION + "read-as/", version.read_as, name="read_as"),
     path(_VERSION + "leave-out/", version.leave_out, name="leave_out"),
+    path(_VERSION + "import/", file_import.begin, name="import_begin"),
     path(_VERSION + "original/", version.original, name="original"),
     path(_VERSION + "original/<int:part>/", version.part, name="part"),
     path(_VERSION + "repair/", repair.repair, name="repair"),
@@ -41,6 +43,10 @@ urlpatterns = [
     path(_VERSION + "rows/", rows.rows, name="rows"),
     path(_VERSION + "rows/random/", rows.random, name="random_row"),
     path(_VERSION + "rows/<int:line>/", rows.row, name="row"),
+    path(_VERSION + "rows/<int:line>/edit/", row_edit.edit, name="edit_row"),
+    path(_VERSION + "rows/<int:line>/edit/decide/", row_edit.decide, name="edit_decide"),
+    path(_VERSION + "edits/", row_edit.edits, name="edits"),
+    path(_VERSION + "edits/make/", row_edit.make, name="edits_make"),
     path(_VERSION + "rows/<int:line>/raw/", rows.raw, name="raw_row"),
     path(_VERSION + "rows/<int:line>/original/", rows.original, name="original_row"),
 ]

@@ -55,21 +55,18 @@ def _insert(driver: Any, statements: list[tuple[str, Iterator[tuple[Any, ...]]]]
 def _statements(target: Target, flat: Flat) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
     """(statement, values of each of its executions): as many rows at once as go."""
     start = 0
+    one = f"({'?, ' * len(target.kinds)}CAST(? AS TEXT))"
+    insert = f"INSERT INTO {target.table} ({', '.join(target.columns)}) VALUES "  # noqa: S608 - names of our own
     for rows in AT_ONCE:
         values = rows * len(target.columns)
-        end = len(flat) - (len(flat) - start) % values
-        if start < end:
-            yield _statement(target, rows), _slices(flat, start, end, values)
-        start = end
+        places = range(start, len(flat) - values + 1, values)
+        if places:
+            yield insert + ", ".join([one] * rows), _slices(flat, places)
+        start += values * len(places)
 
 
-def _slices(flat: Flat, start: int, end: int, step: int) -> Iterator[tuple[Any, ...]]:
-    return (tuple(flat[at : at + step]) for at in range(start, end, step))
-
-
-def _statement(target: Target, rows: int) -> str:
-    one = f"({'?, ' * len(target.kinds)}CAST(? AS TEXT))"
-    return f"INSERT INTO {target.table} ({', '.join(target.columns)}) VALUES {', '.join([one] * rows)}"  # noqa: S608 - names of our own
+def _slices(flat: Flat, places: range) -> Iterator[tuple[Any, ...]]:
+    return (tuple(flat[at : at + places.step]) for at in places)
 
 
 def _copy(driver: Any, copies: list[tuple[str, bytes]]) -> None:

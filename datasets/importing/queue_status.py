@@ -1,4 +1,4 @@
-"""What a file waits for: the worker of this room does one thing after the other, and pages say which comes first."""
+"""What a file waits for: the data worker does one thing after the other, and pages say which comes first."""
 
 from __future__ import annotations
 

@@ -114,11 +114,8 @@ class Writer:
         self.candidates: dict[str, int] = dict(found.values_list("name", "pk"))
         self.written: Counter[tuple[int, int]] = Counter()  # by candidate and number
 
-    def write(self, rows: Sequence[NewRow]) -> None:
-        self.sending(rows)()
-
     def sending(self, rows: Sequence[NewRow]) -> Callable[[], None]:
-        """What sends the rows and may be called in another thread: see bulk.py. The rows count as written."""
+        """What sends the rows and may be called in another thread: see bulk_insert.py. The rows count as written."""
         version, known = self.version_id, self.candidates
         values: Flat = []
         answers: Flat = []

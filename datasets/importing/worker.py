@@ -53,9 +53,9 @@ DISK_FULL = gettext_noop(
     "then read it again."
 )
 BEYOND_LIMITS = gettext_noop(
-    "The file cannot be repaired as a whole: it is larger than an upload may be here, or one of its rows is."
+    "The file can't be repaired: the file or one of its rows exceeds the upload limits."
 )
-
+NOT_IMPORTED = gettext_noop("The files could not be imported.")
 
 Progress = Callable[[float], None]
 file_makers: dict[str, Callable[[Version, str, Progress], None]] = {}
@@ -64,7 +64,11 @@ follow_ups: list[Callable[[int], None]] = []
 """Called with the id of a version in the transaction that makes it ready."""
 
 
-class Stopped(Exception):
+class NotImported(Exception):
+    """A version's file cannot be made of the files of another tool; its FileImport says why."""
+
+
+class ImportStopped(Exception):
     """The worker was asked to end; another one begins the reading again."""
 
 
@@ -84,27 +88,23 @@ def import_version(version_id: int, owner: str, stop: threading.Event | None = N
     if not tables.claim(version_id, owner):
         return False
     try:
-        _read_or_end(version_id, owner, stop or threading.Event())
+        try:
+            _read(version_id, owner, stop or threading.Event())
+        except tables.LeaseLost:
+            _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
+        except ImportStopped:
+            tables.give_back(version_id, owner)
+        except Exception as error:  # whatever it was, the version must not stay half read
+            if database_unavailable(error):
+                log.warning("Version %s is read again when the database answers: %s", version_id, error)
+                tables.give_back(version_id, owner)
+            else:
+                _end(version_id, owner, VersionState.FAILED, problem=_problem(version_id, error))
     except DatabaseError as error:  # `reconcile` gives it back
         if storage_problem(error) is None:
             raise
         log.warning("How the reading of version %s ended could not be stored: %s", version_id, error)
     return True
-
-
-def _read_or_end(version_id: int, owner: str, stop: threading.Event) -> None:
-    try:
-        _read(version_id, owner, stop)
-    except tables.LeaseLost:
-        _end(version_id, owner, VersionState.CANCELLED, only=Q(cancel_wanted=True))
-    except Stopped:
-        tables.give_back(version_id, owner)
-    except Exception as error:  # whatever it was, the version must not stay half read
-        if database_unavailable(error):
-            log.warning("Version %s is read again when the database answers: %s", version_id, error)
-            tables.give_back(version_id, owner)
-        else:
-            _end(version_id, owner, VersionState.FAILED, problem=_problem(version_id, error))
 
 
 def _problem(version_id: int, error: Exception) -> str:
@@ -116,6 +116,8 @@ def _problem(version_id: int, error: Exception) -> str:
         return DISK_FULL if problem is StorageProblem.DISK_FULL else AWAY
     if isinstance(error, Unreadable):
         return BEYOND_LIMITS
+    if isinstance(error, NotImported):
+        return NOT_IMPORTED
     log.error("Version %s could not be read.", version_id, exc_info=error)
     return UNEXPECTED
 
@@ -144,7 +146,7 @@ def give_way(owner: str, stop: threading.Event, smaller_than: int | None = None)
 
 
 def do_short_work(stop: threading.Event) -> None:
-    """Do what other rooms call short, in the middle of longer work: see settings. If it fails, that work goes on."""
+    """Run the tasks in SHORT_WORK in the middle of longer work: see settings. If it fails, that work goes on."""
     for name in settings.SHORT_WORK:
         if stop.is_set():
             return
@@ -229,7 +231,7 @@ class _Importer:
             self._check()
 
     def progress(self, done: int, _all: int) -> None:
-        """Called by the reader between rows; long stretches without a batch keep the lease too."""
+        """Called by the reader between rows; the lease is also renewed while no batch is written."""
         self.bytes_read = done
         if time.monotonic() - self.looked_up >= LOOK_UP_SECONDS:
             self._settle()
@@ -262,7 +264,7 @@ class _Importer:
         self._check()
         with transaction.atomic():
             if self.batch:
-                self.writer.write(self.batch)
+                self.writer.sending(self.batch)()
             self.writer.write_findings(summary.findings)
             self.writer.write_finding_lines(lines)
             self.writer.write_candidate_counts()
@@ -273,7 +275,7 @@ class _Importer:
     def _send(self) -> None:
         if connection.vendor == "sqlite":
             self._begin()
-            self.writer.write(self.batch)
+            self.writer.sending(self.batch)()
             self._advance()
             self.under_way.close()
         else:
@@ -284,19 +286,16 @@ class _Importer:
         self.batch, self.batch_bytes = [], 0
 
     def _begin(self) -> None:
-        """Begins the transaction of a batch."""
-        self._check_nothing()
-        self.under_way.enter_context(transaction.atomic())
-        tables.let_commits_wait_for_no_disk()
+        """Begins the transaction of a batch.
 
-    def _check_nothing(self) -> None:
-        """The rows refer to the version, whose lease is looked at, and to rows of the same batch.
-
-        Until others write: SQLite prepares every statement anew when this is switched.
+        Its rows refer to the version, whose lease is looked at, and to each other, so nothing is checked until others
+        write: SQLite prepares every statement anew when this is switched.
         """
         if self.checked:
             self.unchecked.enter_context(connection.constraint_checks_disabled())
             self.checked = False
+        self.under_way.enter_context(transaction.atomic())
+        tables.let_commits_wait_for_no_disk()
 
     def _check(self) -> None:
         self.unchecked.close()
@@ -312,7 +311,7 @@ class _Importer:
 
     def _advance(self) -> None:
         if self.stop.is_set():
-            raise Stopped
+            raise ImportStopped
         tables.advance(self.version_id, self.owner, bytes_read=self.bytes_read, rows=self.rows)
         self.looked_up = time.monotonic()
 

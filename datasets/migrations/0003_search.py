@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
             name='Attachment',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('waiting', 'waiting to be matched'), ('matching', 'being matched'), ('matched', 'matched'), ('used', 'made into a version'), ('discarded', 'discarded'), ('failed', 'could not be matched')], default='waiting', max_length=10)),
+                ('state', models.CharField(choices=[('waiting', 'waiting to be matched'), ('matching', 'being matched'), ('matched', 'matched'), ('used', 'version created'), ('discarded', 'discarded'), ('failed', 'could not be matched')], default='waiting', max_length=10)),
                 ('file_name', models.CharField(max_length=255)),
                 ('stored_as', models.CharField(help_text='path below DATA_DIR', max_length=255)),
                 ('size', models.BigIntegerField(default=0)),

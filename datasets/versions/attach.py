@@ -19,7 +19,7 @@ from django_tasks import task
 
 from datasets import services, uploads
 from datasets.core.answer_file import MATCH_BY, ModelNameWanted, NoAnswers
-from datasets.core.attach import Report, Work, attach
+from datasets.core.attach import AttachReport, AttachWork, attach
 from datasets.importing import worker
 from datasets.importing.worker import read_version
 from datasets.models import Attachment, Version
@@ -42,7 +42,7 @@ State = Attachment.State
 OPEN = (State.WAITING, State.MATCHING)
 
 
-class Stopped(Exception):
+class MatchingStopped(Exception):
     """The worker was asked to end, or the matching is not ours any more."""
 
 
@@ -56,7 +56,7 @@ def answers_upload(
     user: User | None,
 ) -> Attachment:
     """Keep a file of answers and have it matched to a version. Raises ValidationError if it cannot be kept."""
-    stored = services.store(file)
+    stored = uploads.store(file)
     with transaction.atomic():
         made = Attachment.objects.create(
             version=version,
@@ -100,7 +100,7 @@ def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -
     try:
         with temp_files.work_folder(WORK, attachment_id) as folder:
             _match(_work(attachment, folder, progress), attachment, progress)
-    except Stopped:
+    except MatchingStopped:
         _end(attachment, owner, state=State.WAITING, done=0)
     except ModelNameWanted:
         _end(attachment, owner, state=State.FAILED, problem={"code": MODEL_NAME_WANTED})
@@ -122,7 +122,7 @@ def match(attachment_id: int, owner: str, stop: threading.Event | None = None) -
     return True
 
 
-def _match(work: Work, attachment: Attachment, progress: _Progress) -> None:
+def _match(work: AttachWork, attachment: Attachment, progress: _Progress) -> None:
     """What comes out is kept under names of this attempt, and noted in the transaction in which it takes its place."""
     found = _as_json(attach(work, progress)) | _measured(work.target)
     attempt = f"{attachment.stored_as}.{uuid.uuid4().hex[:8]}"
@@ -134,7 +134,7 @@ def _match(work: Work, attachment: Attachment, progress: _Progress) -> None:
         with transaction.atomic():
             kept = {"merged_as": merged_as, "unmatched_as": unmatched_as}
             if not _end(attachment, progress.owner, state=State.MATCHED, report=found, **kept):
-                raise Stopped
+                raise MatchingStopped
             for path, name in made.items():
                 files.place(path, name)
     except BaseException:
@@ -142,8 +142,8 @@ def _match(work: Work, attachment: Attachment, progress: _Progress) -> None:
         raise
 
 
-def _work(attachment: Attachment, folder: Path, progress: _Progress) -> Work:
-    return Work(
+def _work(attachment: Attachment, folder: Path, progress: _Progress) -> AttachWork:
+    return AttachWork(
         base=files.local(attachment.version.stored_as, progress.renew),
         format=format_of(attachment.version),
         answers=files.local(attachment.stored_as, progress.renew),
@@ -164,7 +164,7 @@ def _measured(path: Path) -> dict[str, object]:
     return {"merged_size": path.stat().st_size, "merged_sha256": digest.hexdigest()}
 
 
-def _as_json(report: Report) -> dict[str, object]:
+def _as_json(report: AttachReport) -> dict[str, object]:
     return {**asdict(report), "unmatched": report.unmatched}
 
 
@@ -193,12 +193,12 @@ class _Progress:
 
     def _renewed(self, **changes: int) -> bool:
         if self.stop.is_set():
-            raise Stopped
+            raise MatchingStopped
         if time.monotonic() - self.looked_up < LOOK_UP_SECONDS:
             return False
         self.looked_up = time.monotonic()
         if not self.ours.update(lease_until=timezone.now() + LEASE, **changes):
-            raise Stopped
+            raise MatchingStopped
         return True
 
 

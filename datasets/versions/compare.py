@@ -19,7 +19,7 @@ from django.utils import timezone
 from django_tasks import task
 
 from datasets.core.formats import FORMATS
-from datasets.core.match import Change, Matcher, digests
+from datasets.core.match import ChangedRow, Matcher, digests
 from datasets.importing import worker
 from datasets.importing.tables import LEASE
 from datasets.models import Difference, DifferenceRow, DifferenceState, Version
@@ -47,12 +47,12 @@ class Lost(Exception):
     """The comparison is somebody else's now."""
 
 
-class Stopped(Exception):
+class ComparingStopped(Exception):
     """The worker was asked to end; another one begins again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ChangesPage:
     """Some of what changed, in the order of lines, and the positions to go on from (None: nothing further)."""
 
     rows: list[DifferenceRow]
@@ -89,7 +89,7 @@ def run_comparison(difference_id: int, owner: str, stop: threading.Event | None 
         comparison.run()
     except Lost:
         pass  # whoever has it now begins anew
-    except Stopped:
+    except ComparingStopped:
         _give_back(difference_id, owner)
     except Exception as error:
         if database_unavailable(error):
@@ -166,7 +166,7 @@ class _Comparison:
         if not self.ours.update(by_id=matcher.by_id, same=matcher.same, **figures, **done):
             raise Lost
 
-    def _insert(self, changes: list[Change], position: int) -> None:
+    def _insert(self, changes: list[ChangedRow], position: int) -> None:
         values = [
             (self.difference.pk, number, change.kind, change.old_line, change.new_line)
             for number, change in enumerate(changes, position)
@@ -177,7 +177,7 @@ class _Comparison:
     def _advance(self) -> None:
         """Renew the lease and say how far it is."""
         if self.stop.is_set():
-            raise Stopped
+            raise ComparingStopped
         if not self.ours.update(rows_read=self.rows_read, lease_until=timezone.now() + LEASE):
             raise Lost
 
@@ -193,7 +193,7 @@ def clear(difference_id: int) -> None:
 
 def page(
     difference: Difference, *, kind: str = "", after: int | None = None, before: int | None = None
-) -> Page:
+) -> ChangesPage:
     """Some of what changed, from a position on or up to one; only of a kind if one is named."""
     found = DifferenceRow.objects.filter(difference=difference)
     if kind:
@@ -206,7 +206,7 @@ def page(
     if before is not None:
         rows.reverse()
     has_before, has_after = (more, True) if before is not None else (bool(after), more)
-    return Page(
+    return ChangesPage(
         rows,
         before=rows[0].position if rows and has_before else None,
         after=rows[-1].position if rows and has_after else None,

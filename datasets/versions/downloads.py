@@ -161,10 +161,19 @@ def _row(row: WholeRow, form: Format, fields: list[str], response: dict[str, Any
     """The cells of `_ROW`, of the fields, and of what has no column; the conversation is the response's own."""
     values: dict[str, Any] = json.loads(row.raw)
     messages = conversation_for(messages_of(values, form), response)
-    told = computed(messages)
-    plain = [{"role": "user", "content": told["question"]}, {"role": "assistant", "content": told["gt"]}]
-    yield from (row.line, told["question"], told["gt"], values.pop("ref_answer", None), told["history"])
-    yield None if messages == plain[: 1 if told["gt"] is None else 2] else messages
+    variables = computed(messages)
+    plain = [
+        {"role": "user", "content": variables["question"]},
+        {"role": "assistant", "content": variables["gt"]},
+    ]
+    yield from (
+        row.line,
+        variables["question"],
+        variables["gt"],
+        values.pop("ref_answer", None),
+        variables["history"],
+    )
+    yield None if messages == plain[: 1 if variables["gt"] is None else 2] else messages
     hidden = structural_keys(form)
     for name in hidden:
         values.pop(name, None)
@@ -177,11 +186,13 @@ def _answers(row: WholeRow) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     numbers: dict[str, int] = {}
     for model, raw in row.answers:
         number = numbers[model] = numbers.get(model, 0) + 1
-        told = response_data(raw)
-        given = [told[name] for name in _PARTS]
-        hidden = _PARTS if earlier_of(told) is None else (*_PARTS, EARLIER)  # these are in the conversation
-        others = {name: value for name, value in told.items() if name not in hidden}
-        yield told, [model, number, *given, others or None]
+        response = response_data(raw)
+        given = [response[name] for name in _PARTS]
+        hidden = (
+            _PARTS if earlier_of(response) is None else (*_PARTS, EARLIER)
+        )  # these are in the conversation
+        others = {name: value for name, value in response.items() if name not in hidden}
+        yield response, [model, number, *given, others or None]
     if not row.answers:
         yield {}, [None] * len(_ANSWER)
 

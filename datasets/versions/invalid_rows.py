@@ -9,14 +9,14 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils import translation
 
-from datasets.core.csv_reader import CsvTable, Record, open_quote, records, split_fields
+from datasets.core.csv_reader import CsvRecord, CsvTable, open_quote, records, split_fields
 from datasets.core.decode import Upload, blocks, utf8_chunks
 from datasets.core.findings import Finding as Found
 from datasets.core.limits import Limits
 from datasets.messages import message
 from datasets.models import Row, Version
 from datasets.versions import row_findings
-from datasets.versions.parts import Place, places
+from datasets.versions.parts import PartLine, places
 from datasets.versions.row_writer import csv_record, slices, with_key
 from evalsite.cells import no_formula
 
@@ -29,7 +29,7 @@ def any_kept(version: Version) -> bool:
 
 
 def as_jsonl(version: Version, language: str) -> Iterator[bytes]:
-    """Each bad row as a line, findings told in `language`; one that is no object as {"findings", "line", "raw"}.
+    """Each bad row as a line, findings described in `language`; one that is no object as {"findings", "line", "raw"}.
 
     Where the version was joined from several files, each finding also has `file` and `line_in_file`.
     """
@@ -69,7 +69,7 @@ def _with_findings(version: Version, table: CsvTable | None) -> Iterator[list[tu
         yield [(row, found.get(row.line, [])) for row in part]
 
 
-def _json_line(row: Row, found: list[Found], place: Place | None) -> str:
+def _json_line(row: Row, found: list[Found], place: PartLine | None) -> str:
     listed = [_as_json(one, place) for one in found]
     value = None if any(one.code == "json.invalid" for one in found) else _object(row.raw)
     if value is None:
@@ -78,7 +78,7 @@ def _json_line(row: Row, found: list[Found], place: Place | None) -> str:
     return with_key(row.raw, pair, first=True) + "\n"
 
 
-def _as_json(found: Found, place: Place | None) -> dict[str, Any]:
+def _as_json(found: Found, place: PartLine | None) -> dict[str, Any]:
     where = {"line": found.line, "column": found.column, "path": found.path}
     in_file = {"file": place.file, "line_in_file": place.line} if place else {}
     return {"code": found.code, **where, **in_file, "message": message(found)}
@@ -101,9 +101,9 @@ def _free_name(taken: set[str]) -> str:
     return name
 
 
-def _csv_line(row: Row, found: list[Found], place: Place | None) -> str:
-    told = " | ".join(_in_words(one, place) for one in found)
-    return f"{_without_end(csv_record([told]))},{_harmless(row.raw)}\r\n"
+def _csv_line(row: Row, found: list[Found], place: PartLine | None) -> str:
+    sentences = " | ".join(_in_words(one, place) for one in found)
+    return f"{_without_end(csv_record([sentences]))},{_harmless(row.raw)}\r\n"
 
 
 def _harmless(record: str) -> str:
@@ -120,13 +120,13 @@ def _without_end(record: str) -> str:
     return record.removesuffix("\r\n")
 
 
-def _in_words(found: Found, place: Place | None) -> str:
+def _in_words(found: Found, place: PartLine | None) -> str:
     where = ":".join(str(part) for part in (found.line, found.column) if part is not None)
     in_file = f" ({place.file}:{place.line})" if place else ""
     return f"{where}{in_file} {found.code}: {message(found)}"
 
 
-def _header(version: Version) -> Record:
+def _header(version: Version) -> CsvRecord:
     """The first record of the upload."""
     limits = Limits()
     upload = Upload(version.path, limits)

@@ -14,9 +14,10 @@ from django.utils.translation import gettext as _
 from datasets import services, uploads
 from datasets.core.decode import Upload
 from datasets.core.formats import FORMATS
-from datasets.core.parts import Joining, Misfit, Placed, Source, common_name, fit_together, place_of
+from datasets.core.imports.places import place_in
+from datasets.core.parts import Joining, Misfit, PartSource, Placed, common_name, fit_together, place_of
 from datasets.messages import message
-from datasets.models import Version
+from datasets.models import FileImport, Version
 from datasets.uploads import limits, limits_of_kept
 from evalsite.accounts.models import Project, User
 from evalsite.templatetags.show import filesize
@@ -25,7 +26,7 @@ LONGEST_HEADER = 200  # characters of a header that a sentence quotes
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """One of the files, as `Version.parts` holds it.
 
     `first_line` is where it begins in the version's file, and `skipped` how many of its own lines come before that.
@@ -41,28 +42,44 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PartLine:
     """A line of one of the files."""
 
     file: str
     line: int
 
 
-def parts_of(version: Version) -> list[Part]:
+def parts_of(version: Version) -> list[FilePart]:
     """The files that the version was joined from; none if it was uploaded as one."""
-    return [Part(**part) for part in version.parts]
+    return [FilePart(**part) for part in version.parts]
 
 
-def places(version: Version) -> Callable[[int | None], Place | None]:
-    """What finds the file and line of a line of the version; it finds nothing if the version is one file."""
+def places(version: Version) -> Callable[[int | None], PartLine | None]:
+    """What finds the file and line of a line of the version; it finds nothing if the version is one file.
+
+    Of files of other tools it finds them as far as they are known.
+    """
+    if version.origin == "import":
+        return _imported_places(version)
     known = [(part["name"], part["first_line"], part["skipped"]) for part in version.parts]
     placed = [(first, skipped) for _name, first, skipped in known]
 
-    def find(line: int | None) -> Place | None:
+    def find(line: int | None) -> PartLine | None:
         if line is None or not known:
             return None
         index, own_line = place_of(line, placed)
-        return Place(known[index][0], own_line)
+        return PartLine(known[index][0], own_line)
+
+    return find
+
+
+def _imported_places(version: Version) -> Callable[[int | None], PartLine | None]:
+    kept = FileImport.objects.filter(made=version).values_list("places", flat=True).first() or {}
+    names, stretches = kept.get("names", []), kept.get("stretches", [])
+
+    def find(line: int | None) -> PartLine | None:
+        found = place_in(names, stretches, line) if line is not None else None
+        return PartLine(*found) if found else None
 
     return find
 
@@ -86,12 +103,12 @@ def dataset_upload_parts(
     `given`: each file with its name, in order. Raises ValidationError with a sentence that names the file that cannot
     be joined or kept; nothing is left then.
     """
-    sources = [Source(uploads.shown_name(name), Upload(file, limits())) for file, name in given]
+    sources = [PartSource(uploads.shown_name(name), Upload(file, limits())) for file, name in given]
     forced = next((name for name in FORMATS if name == chosen_format), None)
     kept: list[uploads.Stored] = []
     try:
         joining = fit_together(sources, limits_of_kept().file_bytes, forced)
-        whole = services.store(_stream(joining), joining.most)
+        whole = uploads.store(_stream(joining), joining.most)
         kept.append(whole)
         for (file, _name), source in zip(given, sources, strict=True):
             kept.append(_store_part(file, source.name))
@@ -110,14 +127,14 @@ def dataset_upload_parts(
 def _store_part(file: BinaryIO, name: str) -> uploads.Stored:
     file.seek(0)
     try:
-        return services.store(file)
+        return uploads.store(file)
     except ValidationError as error:
         raise ValidationError(_named(name, error.messages[0])) from None
 
 
-def _as_json(source: Source, stored: uploads.Stored, placed: Placed) -> dict[str, Any]:
+def _as_json(source: PartSource, stored: uploads.Stored, placed: Placed) -> dict[str, Any]:
     place = (placed.encoding, placed.first_line, placed.skipped)
-    return asdict(Part(source.name, stored.size, stored.sha256, stored.stored_as, *place))
+    return asdict(FilePart(source.name, stored.size, stored.sha256, stored.stored_as, *place))
 
 
 def _named(name: str, sentence: str) -> str:

@@ -38,7 +38,7 @@ WORK = "repairs"
 
 
 def version_repair(*, version: Version, repairs: Sequence[Repair], user: User | None) -> tuple[Version, bool]:
-    """A further version, made by these repairs in the background; False beside it if there was such a one already.
+    """A further version, made by these repairs in the background; False beside it if there was one already.
 
     Raises ValidationError with a sentence if there is nothing to repair.
     """
@@ -93,7 +93,9 @@ def _check_name(version: Version, repair: Repair) -> None:
         raise ValidationError(_("Choose or enter a name for the models to merge."))
     groups = {group.key for group in repair_offers.alike_groups(version)}
     if model_key(repair.replaces or repair.value) not in groups:
-        raise ValidationError(_("No names of this version are alike to “%(name)s”.") % {"name": repair.value})
+        raise ValidationError(
+            _("No other names in this version are similar to “%(name)s”.") % {"name": repair.value}
+        )
 
 
 def _as_json(repair: Repair) -> dict[str, str]:

@@ -16,7 +16,7 @@ from datasets.core.formats import model_key
 from datasets.core.limits import Limits
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.core.repair.apply import REPAIRS, ROW_CHANGES, WITHOUT_CHOICE, Repair, repair_file
-from datasets.core.text_diff import Piece, excerpts, pieces
+from datasets.core.text_diff import Passage, excerpts, pieces
 from datasets.labels import repairs_in_words
 from datasets.models import Candidate, Finding, Row, Version
 from datasets.selectors import encoding_of
@@ -32,17 +32,17 @@ GROUPS_SHOWN = 50
 HINDRANCES = ("file.too_large", "row.too_large")
 """What is not read whole cannot be written anew."""
 TOGETHER = {"to_jsonl": ("strip_comments", "strip_trailing_commas", "to_jsonl")}
-"""Repairs that are offered as one step with others: in a file spread over lines nobody can tell which it needs."""
+"""Repairs that are offered as one step with others: in a file spread over lines it is not known which it needs."""
 OF_LINES = ("strip_comments", "strip_trailing_commas", "python_literal")
 """Repairs of a line's first fault, which may hide another."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class RepairSample:
     """A real row before and after, as one text with what is taken out and put in; `dropped`: nothing remains."""
 
     line: int
-    pieces: list[Piece]
+    pieces: list[Passage]
     dropped: bool
 
 
@@ -73,13 +73,13 @@ class AlikeGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class RepairOffer:
     """The repairs of the findings of one code; they fix `fixes` of the kept ones, None: all."""
 
     code: str
     names: tuple[str, ...]
     fixes: int | None = None
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[RepairSample] = field(default_factory=list)
     beginning: Beginning | None = None
     groups: list[AlikeGroup] = field(default_factory=list)
 
@@ -96,7 +96,7 @@ class Offer:
 class Desk:
     """The offers by code; `together` are the repairs of all that need no choice, if those are several offers."""
 
-    offers: dict[str, Offer] = field(default_factory=dict)
+    offers: dict[str, RepairOffer] = field(default_factory=dict)
     together: tuple[str, ...] = ()
     hindered: bool = False
 
@@ -150,12 +150,12 @@ def _ordered(names: set[str]) -> tuple[str, ...]:
     return tuple(name for name in REPAIRS if name in names)
 
 
-def _offer(version: Version, code: str, names: tuple[str, ...]) -> Offer:
+def _offer(version: Version, code: str, names: tuple[str, ...]) -> RepairOffer:
     if code == "model_name.alike":
-        return Offer(code, names, groups=alike_groups(version)[:GROUPS_SHOWN])
+        return RepairOffer(code, names, groups=alike_groups(version)[:GROUPS_SHOWN])
     if code in ("file.not_jsonl", "file.converted"):
-        return Offer(code, names, beginning=_beginning(version, names))
-    return Offer(code, names, _fixes(version, code), samples=list(_samples(version, code, names)))
+        return RepairOffer(code, names, beginning=_beginning(version, names))
+    return RepairOffer(code, names, _fixes(version, code), samples=list(_samples(version, code, names)))
 
 
 def _fixes(version: Version, code: str) -> int | None:
@@ -191,14 +191,14 @@ def _frequent_first(spelling: Spelling) -> tuple[int, str]:
     return -spelling.rows, spelling.name
 
 
-def _samples(version: Version, code: str, names: Sequence[str]) -> Iterator[Sample]:
+def _samples(version: Version, code: str, names: Sequence[str]) -> Iterator[RepairSample]:
     """The first rows concerned that the repairs change."""
     shown = 0
     for row in _rows_to_repair(version, code, SAMPLES * 4):
         after = repaired_line(row.raw, names)
         if after != row.raw and shown < SAMPLES:
             shown += 1
-            yield Sample(row.line, excerpts(pieces(row.raw, after or ""), AROUND), after is None)
+            yield RepairSample(row.line, excerpts(pieces(row.raw, after or ""), AROUND), after is None)
 
 
 def _rows_to_repair(version: Version, code: str, most: int) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets.core.formats import COMPUTED, FORMATS
-from datasets.core.text_diff import Piece, excerpts, pieces
+from datasets.core.text_diff import Passage, excerpts, pieces
 from datasets.core.variables import response_data, row_data
 from datasets.models import DifferenceRow, Row, Version
 from datasets.versions.row_writer import WholeRow, as_json, with_answers
@@ -22,16 +22,16 @@ Parts = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RowPart:
     """One part of a row that differs: its name as a path, and each side's text; None where there is no such part."""
 
     name: str
-    before: list[Piece] | None
-    after: list[Piece] | None
+    before: list[Passage] | None
+    after: list[Passage] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RowSide:
     """A row of one of the versions, and that version's format."""
 
     row: WholeRow
@@ -51,7 +51,7 @@ class Contrast:
     old_line: int | None
     new_line: int | None
     beginning: str
-    parts: list[Part]
+    parts: list[RowPart]
 
 
 def contrasts(found: list[DifferenceRow], old: Version, new: Version) -> list[Contrast]:
@@ -67,17 +67,17 @@ def contrasts(found: list[DifferenceRow], old: Version, new: Version) -> list[Co
     ]
 
 
-def _rows(version: Version, lines: list[int]) -> dict[int, Side]:
+def _rows(version: Version, lines: list[int]) -> dict[int, RowSide]:
     rows = list(Row.objects.filter(version=version, line__in=lines))
-    return {row.line: Side(row, version.format) for row in with_answers(rows)}
+    return {row.line: RowSide(row, version.format) for row in with_answers(rows)}
 
 
-def _beginning(before: Side | None, after: Side | None) -> str:
+def _beginning(before: RowSide | None, after: RowSide | None) -> str:
     there = after or before
     return next(iter(parts_of(there).values()), "")[:EXCERPT] if there else ""
 
 
-def _differing(before: Side | None, after: Side | None) -> Iterator[Part]:
+def _differing(before: RowSide | None, after: RowSide | None) -> Iterator[RowPart]:
     if before is None or after is None:
         return
     if before.readable and after.readable:
@@ -86,7 +86,7 @@ def _differing(before: Side | None, after: Side | None) -> Iterator[Part]:
         yield from _differing_parts({"": _as_text(before, after)}, {"": _as_text(after, before)})
 
 
-def _as_text(side: Side, other: Side) -> str:
+def _as_text(side: RowSide, other: RowSide) -> str:
     """A row as one text; a good one printed with the other's blanks and order of keys, so that these do not show."""
     if not side.row.valid:
         return side.row.raw
@@ -98,7 +98,7 @@ def _as_text(side: Side, other: Side) -> str:
     return json.dumps({key: row[key] for key in ordered}, ensure_ascii=False, separators=separators)
 
 
-def parts_of(side: Side) -> Parts:
+def parts_of(side: RowSide) -> Parts:
     """{path: text} of a row: its messages, its reference, its fields, its answers; of a bad row its text."""
     if not side.readable:
         return {"": side.row.raw}
@@ -126,24 +126,24 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 
-def _differing_parts(old: Parts, new: Parts) -> Iterator[Part]:
+def _differing_parts(old: Parts, new: Parts) -> Iterator[RowPart]:
     for name in [*old, *(name for name in new if name not in old)]:
         before, after = old.get(name), new.get(name)
         if before == after:
             continue
         if before is None or after is None:
-            yield Part(name, _whole(before), _whole(after))
+            yield RowPart(name, _whole(before), _whole(after))
             continue
         both = excerpts(pieces(before[:LONGEST_TEXT], after[:LONGEST_TEXT]), AROUND)
-        yield Part(
+        yield RowPart(
             name,
             [piece for piece in both if piece.kind != "added"],
             [piece for piece in both if piece.kind != "removed"],
         )
 
 
-def _whole(text: str | None) -> list[Piece] | None:
+def _whole(text: str | None) -> list[Passage] | None:
     if text is None:
         return None
     cut = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
-    return [Piece("same", cut)]
+    return [Passage("same", cut)]

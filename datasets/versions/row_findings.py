@@ -9,7 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
-from datasets.core.csv_reader import CsvTable, Record, broken_byte, records
+from datasets.core.csv_reader import CsvRecord, CsvTable, broken_byte, records
 from datasets.core.decode import STUB
 from datasets.core.findings import CODES, Param
 from datasets.core.findings import Finding as Found
@@ -35,8 +35,8 @@ Check = Callable[[Row], list[Found]]
 def found_on(version: Version, rows: list[Row], table: CsvTable | None = None) -> dict[int, list[Found]]:
     """{line: findings, errors first} of some rows in ascending lines; `table` is the header of a CSV.
 
-    Codes are complete. Beyond what is kept they are told by another look at the row; of a valid row without the column,
-    as it is not stored as it stood.
+    Codes are complete. Those that are not kept are found by validating the row again; of a valid row without the
+    column, as it is not stored as it stood.
     """
     if not rows:
         return {}
@@ -119,12 +119,12 @@ def _check_valid(row: Row, fmt: Format | None) -> list[Found]:
     if fmt == "legacy_csv":
         fields: dict[str, str] = json.loads(row.raw)
         table = CsvTable(tuple(fields), tuple(fields), row.line)
-        return table.check(Record(row.line, "", list(fields.values()))).found
+        return table.check(CsvRecord(row.line, "", list(fields.values()))).found
     (whole,) = with_answers([row])
     return findings_of(row.line, as_json(whole, fmt or ""), fmt)
 
 
-def _record(row: Row) -> Record:
+def _record(row: Row) -> CsvRecord:
     lines = (
         (number, part + b"\n", False) for number, part in enumerate(row.raw.encode().split(b"\n"), row.line)
     )

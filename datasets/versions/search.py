@@ -24,9 +24,9 @@ from django_tasks import task
 from datasets.core.formats import Format
 from datasets.core.search_index import (
     Builder,
-    Hit,
     Index,
     IndexRow,
+    TextHit,
     Unsupported,
     decoded,
     hit,
@@ -74,7 +74,7 @@ def index_name(version_id: int) -> str:
 
 
 def state_of(version: Version) -> SearchState:
-    """What to tell of a version's index."""
+    """What a page shows of a version's index."""
     index = SearchIndex.objects.filter(pk=version.pk).first()
     if index is None:
         return SearchState(indexed=False)
@@ -254,7 +254,7 @@ def _format(version: Version) -> Format | None:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeRow:
+class SearchedRow:
     """A row with the JSON of its answers and the candidates that gave them."""
 
     line: int
@@ -264,7 +264,7 @@ class WholeRow:
     candidates: list[int]
 
 
-def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[WholeRow]]:
+def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[SearchedRow]]:
     """The rows at some lines with their answers, in order; a group holds BATCH_CHARACTERS of text, or one row."""
     found = Row.objects.filter(version=version, line__in=lines).values_list("line", "pk", Length("raw"))
     sizes = [(pk, size) for _, pk, size in sorted(found)]
@@ -287,9 +287,9 @@ def row_groups(version: Version, lines: Sequence[int]) -> Iterator[list[WholeRow
         yield _whole(group)
 
 
-def _whole(pks: list[int]) -> list[WholeRow]:
+def _whole(pks: list[int]) -> list[SearchedRow]:
     rows = Row.objects.filter(pk__in=pks).values_list("pk", "line", "raw", "valid")
-    whole = {pk: WholeRow(line, raw, valid, [], []) for pk, line, raw, valid in rows}
+    whole = {pk: SearchedRow(line, raw, valid, [], []) for pk, line, raw, valid in rows}
     answers = Response.uploaded.filter(row__in=pks).order_by("row", "candidate", "number")
     for pk, candidate, raw in answers.values_list("row", "candidate", "raw"):
         whole[pk].answers.append(raw)
@@ -304,7 +304,7 @@ def texts(version: Version, lines: Sequence[int], *, fields: bool = True) -> Ite
         yield from texts_of(rows, _format(version), fields=fields)
 
 
-def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, Hit]:
+def hits(version: Version, lines: Sequence[int], wanted: str) -> dict[int, TextHit]:
     """Where in the rows at some lines a text stands."""
     found = {}
     for group in row_groups(version, lines):

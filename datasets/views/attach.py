@@ -19,7 +19,7 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets import labels, services, uploads
+from datasets import labels, uploads
 from datasets.access import get_attachment, get_ready_version
 from datasets.core.findings import Finding
 from datasets.forms import AnswersForm, ModelNameForm
@@ -42,7 +42,7 @@ def answers(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpR
     version = get_ready_version(request, slug, dataset, number, May.UPLOAD)
     if not version.valid_rows:
         raise Http404
-    allow(request, uploads.limit_bytes(), services.too_large_sentence())
+    allow(request, uploads.limit_bytes(), uploads.too_large_sentence())
     return _attach(request, version)
 
 
@@ -149,13 +149,15 @@ def use(request: HttpRequest, slug: str, dataset: int, number: int, attachment: 
     """Agreed: a new version with the answers that matched."""
     found = get_attachment(request, slug, dataset, number, attachment)
     if found.report.get("last_only") and "same_turns" not in request.POST:
-        messages.error(request, _("Nothing was done: confirm which earlier turns these answers follow."))
+        messages.error(request, _("Nothing was changed: confirm which earlier turns these answers follow."))
         return redirect(_address(found))
     made = attach.attachment_use(attachment=found, user=access.signed_in(request))
     if made is None:
-        messages.info(request, _("Nothing was done: this was decided before."))
+        messages.info(request, _("Nothing was changed: a decision was already made."))
         return redirect(_address(found))
-    text = _("The answers are in version %(number)s, which is now read. Version %(parent)s stays as it is.")
+    text = _(
+        "The answers are in version %(number)s, which is being read now. Version %(parent)s does not change."
+    )
     messages.success(request, text % {"number": made.number, "parent": number})
     return redirect("datasets:version", slug, dataset, made.number)
 
@@ -167,9 +169,9 @@ def name(request: HttpRequest, slug: str, dataset: int, number: int, attachment:
     found = get_attachment(request, slug, dataset, number, attachment)
     form = ModelNameForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Nothing was done: write the model's name."))
+        messages.error(request, _("Nothing was changed: enter the model's name."))
     elif not attach.attachment_name(attachment=found, model_name=form.cleaned_data["model_name"]):
-        messages.info(request, _("Nothing was done: this was decided before."))
+        messages.info(request, _("Nothing was changed: a decision was already made."))
     return redirect(_address(found))
 
 
@@ -181,7 +183,7 @@ def discard(request: HttpRequest, slug: str, dataset: int, number: int, attachme
     if attach.attachment_discard(attachment=found):
         messages.info(request, _("Answers discarded. The version is unchanged."))
     else:
-        messages.info(request, _("Nothing was done: this was decided before."))
+        messages.info(request, _("Nothing was changed: a decision was already made."))
     return redirect("datasets:version", slug, dataset, number)
 
 

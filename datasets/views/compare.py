@@ -15,7 +15,7 @@ from datasets.access import get_ready_version
 from datasets.importing import queue_status
 from datasets.models import Difference, DifferenceKind, DifferenceState, Version, VersionState
 from datasets.versions import compare, row_diff
-from datasets.views import part_wanted
+from datasets.views import number_asked, part_wanted
 from evalsite.tasks import workers
 
 
@@ -66,7 +66,9 @@ def _context(found: Difference | None, old: Version, new: Version) -> dict[str, 
 def _page(request: HttpRequest, found: Difference, old: Version, new: Version) -> dict[str, Any]:
     kind = request.GET.get("kind", "")
     kind = kind if kind in DifferenceKind.values else ""
-    page = compare.page(found, kind=kind, after=_number(request, "after"), before=_number(request, "before"))
+    page = compare.page(
+        found, kind=kind, after=number_asked(request, "after"), before=number_asked(request, "before")
+    )
     counts = {"changed": found.changed, "added": found.added, "removed": found.removed}
     return {
         "page": page,
@@ -75,8 +77,3 @@ def _page(request: HttpRequest, found: Difference, old: Version, new: Version) -
         "total": sum(counts.values()),
         "contrasts": row_diff.contrasts(page.rows, old, new),
     }
-
-
-def _number(request: HttpRequest, name: str) -> int | None:
-    text = request.GET.get(name, "")
-    return min(int(text[:12]), 2**31 - 1) if text.isdecimal() else None

@@ -73,5 +73,5 @@ def restore(request: HttpRequest, slug: str, dataset: int) -> HttpResponse:
     """Back into the list."""
     found = get_dataset(request, slug, dataset, May.UPLOAD)
     services.dataset_restore(dataset=found)
-    messages.success(request, _("“%(name)s” is back in the list.") % {"name": found.name})
+    messages.success(request, _("“%(name)s” was restored.") % {"name": found.name})
     return redirect("datasets:dataset", slug, found.pk)

@@ -16,7 +16,7 @@ from datasets.models import Finding, Row, Version
 from datasets.selectors import encoding_of
 from datasets.uploads import limits_of_kept
 from datasets.versions import parts
-from datasets.versions.parts import Place
+from datasets.versions.parts import PartLine
 from datasets.versions.row_findings import stored_finding
 
 SHOWN_PER_GROUP = 5
@@ -35,7 +35,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownFinding:
     """One finding with its sentence. `line` is None where it concerns the whole version.
 
     `place` is the line in the file that it came from, of a version that was joined from several.
@@ -49,7 +49,7 @@ class Shown:
     repair: str
     sentence: str
     around: Around | None = None
-    place: Place | None = None
+    place: PartLine | None = None
 
     @property
     def in_row(self) -> bool:
@@ -58,18 +58,18 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FindingGroup:
     """The findings of one code: how many there are, and the first of them."""
 
     code: str
     severity: str
     count: int
-    first: list[Shown]
+    first: list[ShownFinding]
 
 
-def told(found: Found, around: Around | None = None, place: Place | None = None) -> Shown:
+def as_shown(found: Found, around: Around | None = None, place: PartLine | None = None) -> ShownFinding:
     """A finding, put into words."""
-    return Shown(
+    return ShownFinding(
         found.line,
         found.column,
         found.path or "",
@@ -82,7 +82,14 @@ def told(found: Found, around: Around | None = None, place: Place | None = None)
     )
 
 
-def shown(version: Version, findings: Sequence[Found]) -> list[Shown]:
+def told_in(text: str, found: Found) -> ShownFinding:
+    """A finding of a row whose text is at hand, with its place."""
+    start = max((found.column or 1) - BEFORE, 1)
+    near = text[start - 1 : start - 1 + BEFORE + AFTER]
+    return as_shown(found, _around_in(near, start, found.column) if found.column else None)
+
+
+def shown(version: Version, findings: Sequence[Found]) -> list[ShownFinding]:
     """Findings put into words; those in bad rows with their place, as of good rows the text is not kept as met."""
     lines = {found.line or 0 for found in findings if found.column}
     bad = Row.objects.filter(version=version, line__in=lines, valid=False)
@@ -90,9 +97,11 @@ def shown(version: Version, findings: Sequence[Found]) -> list[Shown]:
     place = parts.places(version)
     if _is_spread(version):
         around = _in_file(version, findings)
-        return [told(found, around.get((found.line, found.column)), place(found.line)) for found in findings]
+        return [
+            as_shown(found, around.get((found.line, found.column)), place(found.line)) for found in findings
+        ]
     return [
-        told(found, _around(begin.get(found.line or 0), found.column), place(found.line))
+        as_shown(found, _around(begin.get(found.line or 0), found.column), place(found.line))
         for found in findings
     ]
 
@@ -138,23 +147,23 @@ def _around_in(text: str, start: int, column: int) -> Around:
     return Around(before, text[at : at + 1] or " ", text[at + 1 :])
 
 
-def groups(version: Version) -> list[Group]:
+def groups(version: Version) -> list[FindingGroup]:
     """Every code that was found with its complete count and its first findings; errors first, then by number."""
     numbered = Finding.objects.filter(version=version).annotate(
         rank=Window(RowNumber(), partition_by=F("code"), order_by=[F("line"), F("pk")])
     )
-    first: dict[str, list[Shown]] = {}
+    first: dict[str, list[ShownFinding]] = {}
     kept = numbered.filter(rank__lte=SHOWN_PER_GROUP).order_by("code", "rank")
     for finding in shown(version, [stored_finding(finding) for finding in kept]):
         first.setdefault(finding.code, []).append(finding)
     found = [
-        Group(code, CODES[code].severity, count, first.get(code, []))
+        FindingGroup(code, CODES[code].severity, count, first.get(code, []))
         for code, count in version.counts.items()
     ]
     return sorted(found, key=lambda group: (group.severity, -group.count, group.code))
 
 
-def page(version: Version, code: str, *, after: int = 0) -> tuple[list[Shown], int | None]:
+def page(version: Version, code: str, *, after: int = 0) -> tuple[list[ShownFinding], int | None]:
     """Findings of one code in the order of lines, and where the next page begins (None: nowhere).
 
     They were written in this order, so that ids go with lines.

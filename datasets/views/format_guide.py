@@ -29,13 +29,13 @@ _OUTPUTS = _(
     "reasoning_content}; several are several answers to the same question. A model has the same name in every row."
 )
 _REFERENCE = _("The reference answer: any JSON value.")
-_IDENTITY = _("A name of the row, of its own. Answers that come later and versions are matched by it.")
+_IDENTITY = _("A unique ID of the row. It matches answers attached later, and rows across versions.")
 _PARAMETERS = _(
-    "max_tokens, temperature, top_p, top_k, stop, seed, presence_penalty, frequency_penalty: when the program asks the "
-    "models itself, these win for this row over the model's own."
+    "max_tokens, temperature, top_p, top_k, stop, seed, presence_penalty, frequency_penalty: when a run generates "
+    "answers, these override the model's parameters for this row."
 )
 _FURTHER = _(
-    "Kept exactly, and usable in prompts as data.NAME. The names question, gt and history are computed and win."
+    "Kept as is, and available in prompts as data.NAME. question, gt and history are computed and take precedence."
 )
 _COMMON = (
     ("ref_answer", OPTIONAL, _REFERENCE),
@@ -56,7 +56,7 @@ _KEYS: dict[str, tuple[tuple[StrPromise | str, bool, StrPromise], ...]] = {
         (_("any other key"), OPTIONAL, _FURTHER),
     ),
     "legacy_csv": (
-        ("prompt", REQUIRED, _("What is asked. The header names the columns, in any order and case.")),
+        ("prompt", REQUIRED, _("The question. Columns can be in any order and case.")),
         ("response", REQUIRED, _("The expected answer: the reference.")),
         ("system", OPTIONAL, _("The system prompt; empty if there is none.")),
         (_("any other column"), OPTIONAL, _FURTHER),

@@ -43,9 +43,9 @@ def repair(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
         messages.error(request, " ".join(error.messages))
         return redirect("datasets:version", slug, dataset, number)
     text = (
-        _("The repaired file becomes version %(number)s. Version %(parent)s stays as it is.")
+        _("The repaired file becomes version %(number)s. Version %(parent)s does not change.")
         if new
-        else _("This repair of version %(parent)s was made before: it is version %(number)s.")
+        else _("This repair of version %(parent)s already exists as version %(number)s.")
     )
     messages.info(request, text % {"number": made.number, "parent": found.number})
     return redirect("datasets:version", slug, dataset, made.number)

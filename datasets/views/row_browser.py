@@ -1,6 +1,6 @@
 """The row browser: pages by line, filters, and where one is between the rows that match.
 
-Lines come from the most telling source there is (findings, the search index, else all rows in order) and are then
+Lines come from the most selective source there is (findings, the search index, else all rows in order) and are then
 looked at themselves. A look ends with the page, or after so many rows: every page costs the same, at any place.
 """
 
@@ -17,7 +17,7 @@ from django.db.models import Case, CharField, Count, Exists, F, OuterRef, QueryS
 from django.db.models.functions import Length, Substr
 
 from datasets.core.findings import CODES
-from datasets.core.search_index import Hit, Index, IndexRow, Place, fold
+from datasets.core.search_index import Index, IndexRow, SearchFrom, TextHit, fold
 from datasets.core.variables import row_data
 from datasets.models import Candidate, Response, Row, Version
 from datasets.selectors import format_of
@@ -31,19 +31,19 @@ SLICE = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class SearchBudget:
     """How much one look may cost."""
 
     rows: int = 1_000
     characters: int = 20_000_000
 
 
-BUDGET = Budget()
-Source = Callable[[Place, int], list[int]]
+BUDGET = SearchBudget()
+Source = Callable[[SearchFrom, int], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class RowFilter:
+class BrowserFilter:
     """What the browser is narrowed to; nothing by default."""
 
     text: str = ""
@@ -76,12 +76,12 @@ class RowLine:
     question: str
     beginning: str
     answers: int
-    hit: Hit | None = None  # where the text that was searched for stands
+    hit: TextHit | None = None  # where the text that was searched for stands
     findings: list[tuple[str, str]] = field(default_factory=list)  # (code, severity), errors first
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundLines:
     """Matching lines in the order of looking. `stopped`: the last line looked at, where the look ended early."""
 
     lines: list[int]
@@ -102,12 +102,12 @@ class RowPage:
 
 
 @dataclass(slots=True)
-class _Look:
+class _RowLook:
     """One look over rows, and what it has cost."""
 
     version: Version
-    chosen: RowFilter
-    budget: Budget
+    chosen: BrowserFilter
+    budget: SearchBudget
     rows: int = 0
     characters: int = 0
 
@@ -146,7 +146,9 @@ class _Look:
         return [line for line in lines if line in passed]
 
 
-def find(version: Version, chosen: RowFilter, place: Place, count: int, budget: Budget = BUDGET) -> Found:
+def find(
+    version: Version, chosen: BrowserFilter, place: SearchFrom, count: int, budget: SearchBudget = BUDGET
+) -> FoundLines:
     """Up to `count` lines that pass the filter, from a place on, by a look of limited cost."""
     try:
         return _find(version, chosen, place, count, budget)
@@ -155,25 +157,27 @@ def find(version: Version, chosen: RowFilter, place: Place, count: int, budget: 
         return _find(version, chosen, place, count, budget)
 
 
-def _find(version: Version, chosen: RowFilter, place: Place, count: int, budget: Budget) -> Found:
+def _find(
+    version: Version, chosen: BrowserFilter, place: SearchFrom, count: int, budget: SearchBudget
+) -> FoundLines:
     found: list[int] = []
-    look, wanted = _Look(version, chosen, budget), count
+    look, wanted = _RowLook(version, chosen, budget), count
     with _source(version, chosen) as source:
         while lines := source(place, wanted):
             for last, passed in look.passing(lines):
                 found += passed
                 if len(found) >= count:
-                    return Found(found[:count])
+                    return FoundLines(found[:count])
                 if look.over and (last != lines[-1] or len(lines) == wanted):
-                    return Found(found, last)
+                    return FoundLines(found, last)
             if len(lines) < wanted:
                 break
-            place, wanted = Place(lines[-1], place.forwards), CHUNK
-    return Found(found)
+            place, wanted = SearchFrom(lines[-1], place.forwards), CHUNK
+    return FoundLines(found)
 
 
 @contextmanager
-def _source(version: Version, chosen: RowFilter) -> Iterator[Source]:
+def _source(version: Version, chosen: BrowserFilter) -> Iterator[Source]:
     """Where the lines come from that may pass; all that pass are among them."""
     if chosen.finding:
         yield lambda place, limit: _lines_with(version, chosen.finding, place, limit)
@@ -188,7 +192,7 @@ def _source(version: Version, chosen: RowFilter) -> Iterator[Source]:
             index.close()
 
 
-def _indexed(version: Version, chosen: RowFilter, index: Index) -> Source | None:
+def _indexed(version: Version, chosen: BrowserFilter, index: Index) -> Source | None:
     """The index, if it knows what is asked for: a text, a field's value, a rare model."""
     question = index.question(fold(chosen.text)) if chosen.text else None
     if question is not None:
@@ -200,17 +204,17 @@ def _indexed(version: Version, chosen: RowFilter, index: Index) -> Source | None
     return (lambda place, limit: index.with_model(name, place, limit)) if name else None
 
 
-def _all_lines(version: Version, place: Place, limit: int) -> list[int]:
+def _all_lines(version: Version, place: SearchFrom, limit: int) -> list[int]:
     return list(_from(Row.objects.filter(version=version), place).values_list("line", flat=True)[:limit])
 
 
-def _from(rows: QuerySet[Any], place: Place) -> QuerySet[Any]:
+def _from(rows: QuerySet[Any], place: SearchFrom) -> QuerySet[Any]:
     if place.forwards:
         return rows.filter(line__gt=place.line).order_by("line")
     return rows.filter(line__lt=place.line).order_by("-line")
 
 
-def _lines_with(version: Version, code: str, place: Place, limit: int) -> list[int]:
+def _lines_with(version: Version, code: str, place: SearchFrom, limit: int) -> list[int]:
     """Lines with a finding of one code, or of any."""
     found: list[int] = []
     for lines in row_findings.line_blocks(version, place.line, "" if code == "any" else code, place.forwards):
@@ -222,15 +226,15 @@ def _lines_with(version: Version, code: str, place: Place, limit: int) -> list[i
 
 def rows_page(
     version: Version,
-    chosen: RowFilter,
+    chosen: BrowserFilter,
     *,
     after: int | None = None,
     before: int | None = None,
     size: int = ROWS_PER_PAGE,
-    budget: Budget = BUDGET,
+    budget: SearchBudget = BUDGET,
 ) -> RowPage:
     """The rows after a line, or the last ones before a line; from the beginning if neither is given."""
-    place = Place(before, forwards=False) if before is not None else Place(after or 0)
+    place = SearchFrom(before, forwards=False) if before is not None else SearchFrom(after or 0)
     found = find(version, chosen, place, size + 1, budget)
     more = len(found.lines) > size
     lines = sorted(found.lines[:size])
@@ -284,14 +288,14 @@ def _question(version: Version, row: dict[str, Any]) -> str:
     return str(row_data(row["text"], format_of(version))["question"] or "")[:EXCERPT]
 
 
-def random_line(version: Version, chosen: RowFilter, budget: Budget = BUDGET) -> int | None:
+def random_line(version: Version, chosen: BrowserFilter, budget: SearchBudget = BUDGET) -> int | None:
     """A line within the filter, the nearest to one that is drawn. None if the look for it ended before."""
     lines = Row.objects.filter(version=version).order_by("line").values_list("line", flat=True)
     first, last = lines.first(), lines.last()
     if first is None or last is None:
         return None
     drawn = random.randint(first, last)
-    for place in (Place(drawn - 1), Place(drawn, forwards=False)):
+    for place in (SearchFrom(drawn - 1), SearchFrom(drawn, forwards=False)):
         found = find(version, chosen, place, 1, budget)
         if found.lines:
             return found.lines[0]
@@ -299,8 +303,8 @@ def random_line(version: Version, chosen: RowFilter, budget: Budget = BUDGET) ->
 
 
 def neighbours(
-    version: Version, chosen: RowFilter, line: int, budget: Budget = BUDGET
-) -> tuple[Found, Found]:
+    version: Version, chosen: BrowserFilter, line: int, budget: SearchBudget = BUDGET
+) -> tuple[FoundLines, FoundLines]:
     """The previous and the next line within the filter, or how far the look for it came."""
-    previous = find(version, chosen, Place(line, forwards=False), 1, budget)
-    return previous, find(version, chosen, Place(line), 1, budget)
+    previous = find(version, chosen, SearchFrom(line, forwards=False), 1, budget)
+    return previous, find(version, chosen, SearchFrom(line), 1, budget)

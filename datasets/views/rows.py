@@ -21,10 +21,10 @@ from datasets.core.variables import EARLIER, earlier_of, response_data
 from datasets.forms import RowFilterForm
 from datasets.models import Response, Row, Version
 from datasets.uploads import limits_of_kept
-from datasets.versions import invalid_rows, row_findings, search
-from datasets.views import part_wanted, row_browser
-from datasets.views.findings_view import Shown, shown
-from datasets.views.row_browser import RowFilter
+from datasets.versions import invalid_rows, row_edits, row_findings, search
+from datasets.views import number_asked, part_wanted, row_browser
+from datasets.views.findings_view import ShownFinding, shown
+from datasets.views.row_browser import BrowserFilter
 
 LONGEST_TEXT = 100_000  # characters of one text that a page shows; the whole row can be downloaded
 MOST_VALUES = 500
@@ -55,7 +55,7 @@ def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
         return _to_line(version, slug, wanted["line"])
     chosen = _chosen(wanted)
     page = row_browser.rows_page(
-        version, chosen, after=_number(request, "after"), before=_number(request, "before")
+        version, chosen, after=number_asked(request, "after"), before=number_asked(request, "before")
     )
     context = {
         "version": version,
@@ -64,15 +64,16 @@ def rows(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResp
         "chosen": chosen,
         "query": _query(request),
         "search": search.state_of(version),
+        "can_edit": row_edits.can_edit(version),
         "scanned": row_browser.BUDGET.rows,
         "values": [] if part_wanted(request) else _values(version),
     }
     return render(request, "datasets/_rows.html" if part_wanted(request) else "datasets/rows.html", context)
 
 
-def _chosen(wanted: dict[str, Any]) -> RowFilter:
+def _chosen(wanted: dict[str, Any]) -> BrowserFilter:
     model = wanted.get("model")
-    return RowFilter(
+    return BrowserFilter(
         text=wanted.get("q", "").strip(),
         model=int(model) if model else None,
         finding=wanted.get("finding", ""),
@@ -85,11 +86,6 @@ def _values(version: Version) -> list[tuple[str, str, int]]:
     """(field, value, rows) of fields with few values, to choose from."""
     found = search.facets(version).items()
     return [(name, value, rows) for name, values in found for value, rows in values][:MOST_VALUES]
-
-
-def _number(request: HttpRequest, name: str) -> int | None:
-    text = request.GET.get(name, "")
-    return min(int(text[:12]), 2**31 - 1) if text.isdecimal() else None
 
 
 def _query(request: HttpRequest) -> str:
@@ -132,7 +128,7 @@ def random(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
     return redirect(reverse("datasets:row", args=[slug, dataset, number, line]) + query)
 
 
-def _chosen_in(request: HttpRequest, version: Version) -> RowFilter:
+def _chosen_in(request: HttpRequest, version: Version) -> BrowserFilter:
     """The filter in the address; none where it is wrong."""
     form = RowFilterForm(request.GET, version, selectors.candidates_of(version))
     return _chosen(form.cleaned_data if form.is_valid() else {})
@@ -156,6 +152,7 @@ def row(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -
         "back_from": previous.stopped,
         "chosen": chosen,
         "raw": _cut(found.raw),
+        "can_edit": row_edits.can_edit(version),
     }
     if found.valid:
         context |= _parts(found)
@@ -169,7 +166,7 @@ def _row(version: Version, line: int) -> Row:
     return found
 
 
-def _findings(version: Version, row: Row) -> list[Shown]:
+def _findings(version: Version, row: Row) -> list[ShownFinding]:
     table = invalid_rows.csv_table(version) if version.format == "legacy_csv" and not row.valid else None
     return shown(version, row_findings.found_on_one(version, row, table))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import TooManyFilesSent, ValidationError
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,15 +21,20 @@ from django.views.decorators.csrf import csrf_protect
 
 from datasets import services, uploads
 from datasets.access import LOOK
+from datasets.core.imports.batches import are_joined
+from datasets.core.imports.model import SourceFile
 from datasets.forms import UploadForm
-from datasets.models import Dataset, Version
-from datasets.versions import parts
+from datasets.models import Dataset, FileImport, Version
+from datasets.versions import file_import, parts
+from datasets.views import file_import as file_import_page
 from datasets.views import format_guide
 from evalsite import access
 from evalsite.access import May
-from evalsite.accounts.models import Project
+from evalsite.accounts.models import Project, User
 from evalsite.templatetags.show import number
-from evalsite.web.request_limits import TooLarge, allow, upload_page
+from evalsite.web.request_limits import RequestTooLarge, allow, upload_page
+
+DRAFTS = 10  # imports that wait to be confirmed, on the upload page
 
 
 @upload_page
@@ -34,11 +42,11 @@ from evalsite.web.request_limits import TooLarge, allow, upload_page
 def upload(request: HttpRequest, slug: str) -> HttpResponse:
     """The guard stands before the body is read: who may not upload fills no disk, nor does a file beyond the limit."""
     project = access.get_project(request, slug, May.UPLOAD)
-    allow(request, uploads.limit_bytes(), services.too_large_sentence())
+    allow(request, uploads.limit_bytes(), uploads.too_large_sentence())
     try:
         return _upload(request, project)
     except TooManyFilesSent:
-        raise TooLarge(_too_many_sentence()) from None
+        raise RequestTooLarge(_too_many_sentence()) from None
 
 
 @csrf_protect
@@ -46,15 +54,15 @@ def _upload(request: HttpRequest, project: Project) -> HttpResponse:
     if request.method != "POST":
         name = _further_version_of(request, project)
         form = UploadForm(initial={"name": name, "together": "parts" if name else "each"})
-        return render(request, "datasets/upload.html", _context(form))
+        return render(request, "datasets/upload.html", _context(project, form))
     form = UploadForm(request.POST, request.FILES)
     if not form.is_valid():
-        return _answer_invalid(request, form)
+        return _answer_invalid(request, project, form)
     try:
         address = _keep(request, project, form.cleaned_data)
     except ValidationError as error:
         form.add_error(None, error)
-        return _answer_invalid(request, form)
+        return _answer_invalid(request, project, form)
     return JsonResponse({"address": address}) if _wants_json(request) else redirect(address)
 
 
@@ -62,6 +70,9 @@ def _keep(request: HttpRequest, project: Project, wanted: dict[str, Any]) -> str
     """Where to go once what was sent is kept; ValidationError where nothing of it could be."""
     given, user = wanted["files"], access.signed_in(request)
     common = {"project": project, "user": user, "chosen_format": wanted["chosen_format"]}
+    draft = _of_another_tool(wanted, project, user)
+    if draft is not None:
+        return file_import_page.address(draft)
     if len(given) == 1:
         (file,) = given
         version = services.dataset_upload(name=wanted["name"], file=file, file_name=file.name or "", **common)
@@ -73,7 +84,39 @@ def _keep(request: HttpRequest, project: Project, wanted: dict[str, Any]) -> str
     else:
         _keep_each(request, given, common)
         return reverse("datasets:list", args=[project.slug])
+    if len(given) == 1 and not wanted["chosen_format"]:
+        draft = file_import.draft_of_version(version, user)
+        if draft is not None:
+            return file_import_page.address(draft)
     return _address(project, version)
+
+
+def _of_another_tool(wanted: dict[str, Any], project: Project, user: User | None) -> FileImport | None:
+    """Several files that belong together: one tool's, or parts of one table. None where they are not."""
+    sent: list[UploadedFile[bytes]] = wanted["files"]
+    if len(sent) < 2 or wanted["chosen_format"]:
+        return None
+    files = [SourceFile(uploads.shown_name(one.name or ""), one.size or 0, _again(one)) for one in sent]
+    source = file_import.recognised(files, native=True)
+    apart = wanted["together"] != "parts" and not are_joined(files)
+    if source is None or (source.name == file_import.TABLE and apart):
+        return None
+    given = [(cast(BinaryIO, one), one.name or "") for one in sent]
+    return file_import.draft_of_files(
+        project=project, name=wanted["name"], given=given, source=source, user=user
+    )
+
+
+def _again(file: UploadedFile[bytes]) -> Callable[[], BinaryIO]:
+    """What opens a file that was sent anew, however Django holds it meanwhile."""
+
+    def opened() -> BinaryIO:
+        if isinstance(file, TemporaryUploadedFile):
+            return Path(file.temporary_file_path()).open("rb")
+        file.seek(0)
+        return BytesIO(file.read())
+
+    return opened
 
 
 def _keep_each(request: HttpRequest, given: list[UploadedFile[bytes]], common: dict[str, Any]) -> None:
@@ -102,20 +145,24 @@ def _wants_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept") == "application/json"
 
 
-def _answer_invalid(request: HttpRequest, form: UploadForm) -> HttpResponse:
+def _answer_invalid(request: HttpRequest, project: Project, form: UploadForm) -> HttpResponse:
     if _wants_json(request):
         sentences = [text for errors in form.errors.values() for text in errors]
         return JsonResponse({"errors": sentences}, status=422)
-    return render(request, "datasets/upload.html", _context(form), status=422)
+    return render(request, "datasets/upload.html", _context(project, form), status=422)
 
 
 def _address(project: Project, version: Version) -> str:
     return reverse("datasets:version", args=[project.slug, version.dataset_id, version.number])
 
 
-def _context(form: UploadForm) -> dict[str, Any]:
+def _context(project: Project, form: UploadForm) -> dict[str, Any]:
     most_files = settings.DATA_UPLOAD_MAX_NUMBER_FILES
-    return {"form": form, "formats": format_guide.formats(), "most_files": most_files, **_limits()}
+    drafts = (
+        FileImport.objects.filter(project=project, made=None).select_related("created_by").order_by("-pk")
+    )
+    shown = {"form": form, "formats": format_guide.formats(), "most_files": most_files}
+    return {**shown, "drafts": drafts[:DRAFTS], **_limits()}
 
 
 def _limits() -> dict[str, Any]:

@@ -20,9 +20,9 @@ from datasets.core.reader import KEPT_PER_CODE
 from datasets.forms import FormatForm
 from datasets.importing import queue_status
 from datasets.models import Version, VersionState
-from datasets.versions import downloads, invalid_rows, repair_offers
+from datasets.versions import downloads, invalid_rows, repair_offers, row_edits
 from datasets.versions.parts import parts_of
-from datasets.views import findings_view, part_wanted, version_preview
+from datasets.views import file_import, findings_view, part_wanted, version_preview
 from evalsite import access
 from evalsite.access import May
 from evalsite.storage import files
@@ -49,6 +49,7 @@ def version(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpR
         "versions": selectors.versions_of(found.dataset),
         "problem": labels.problem(found),
     }
+    context |= {key: value for key, value in file_import.of_version(found).items() if value}
     return render(request, "datasets/not_read.html", context)
 
 
@@ -94,6 +95,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "why": labels.format_why(version),
         "encoding": labels.encoding_name(version.encoding),
         "models": [(c, c.rows / version.valid_rows if version.valid_rows else 0) for c in candidates],
+        "series": {c.name: n for n, c in enumerate(sorted(candidates, key=lambda one: one.pk), 1)},
         "models_met": 0 if version.valid_rows else len(version.models_found),
         "fields": version_preview.fields_seen(version),
         "duplicates": version.counts.get("row.duplicate", 0),
@@ -103,6 +105,9 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "run_address": _run_address(request, version),
         "legacy_csv": version.valid_rows and downloads.seems_fit(version),
         "first_upload": first_upload,
+        "can_edit": row_edits.can_edit(version),
+        "edits_open": row_edits.open_edits(version).count(),
+        **file_import.of_version(version),
     }
 
 
@@ -124,8 +129,8 @@ def _desk(version: Version) -> dict[str, Any]:
 
 
 def _repaired(version: Version) -> list[tuple[str, int, int]]:
-    """[(code, how many before, how many after)] of a version that repairs made."""
-    if version.origin != "repair" or version.parent is None:
+    """[(code, how many before, how many after)] of a version that repairs or edits made."""
+    if version.origin not in ("repair", row_edits.ORIGIN) or version.parent is None:
         return []
     before, after = version.parent.counts, version.counts
     return [(code, before.get(code, 0), after.get(code, 0)) for code in sorted(before | after)]
@@ -151,11 +156,11 @@ def cancel(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
         text = (
             _("Repair cancelled. The version it was based on is unchanged.")
             if found.to_be_repaired
-            else _("The reading is cancelled. The uploaded file is kept.")
+            else _("Reading cancelled. The uploaded file is kept.")
         )
         messages.info(request, text)
     else:
-        messages.info(request, _("The reading had already ended."))
+        messages.info(request, _("Reading had already finished."))
     return redirect("datasets:version", slug, dataset, number)
 
 
@@ -174,7 +179,7 @@ def read_as(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpR
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     form = FormatForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Nothing was done: choose one of the formats."))
+        messages.error(request, _("Nothing was changed. Choose a format."))
         return redirect("datasets:version", slug, dataset, number)
     made = services.version_read_as(
         version=found, chosen_format=form.cleaned_data["chosen_format"], user=access.signed_in(request)
@@ -192,7 +197,7 @@ def leave_out(request: HttpRequest, slug: str, dataset: int, number: int) -> Htt
     """Leave the bad rows out; the form says how many, and nothing happens if that is not so."""
     found = get_version(request, slug, dataset, number, May.UPLOAD)
     if request.POST.get("rows") != str(found.bad_rows):
-        messages.error(request, _("Nothing was done: confirm how many rows are to be left out."))
+        messages.error(request, _("Nothing was changed. Confirm how many rows to exclude."))
     elif services.version_leave_bad_rows_out(version=found, user=access.signed_in(request)):
         messages.success(request, _("Invalid rows excluded. Every run of this version shows how many."))
     return redirect("datasets:version", slug, dataset, number)
@@ -253,5 +258,6 @@ def findings(request: HttpRequest, slug: str, dataset: int, number: int, code: s
         "cut": found.counts[code] > KEPT_PER_CODE,
         "findings": page,
         "further": further,
+        "can_edit": row_edits.can_edit(found),
     }
     return render(request, "datasets/findings.html", context)

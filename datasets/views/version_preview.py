@@ -16,7 +16,7 @@ from datasets.core.variables import reference_in, response_data
 from datasets.messages import TYPES
 from datasets.models import Response, Row, Version
 from datasets.views import row_browser
-from datasets.views.row_browser import EXCERPT, WHOLE, RowFilter, RowLine
+from datasets.views.row_browser import EXCERPT, WHOLE, BrowserFilter, RowLine
 
 ROWS, MODELS = 3, 4
 LOOKED_AT, EXAMPLES, EXAMPLE = 50, 3, 60  # rows, values and characters by which a field is described
@@ -33,7 +33,7 @@ class FirstRow:
 
 def first_rows(version: Version) -> list[FirstRow]:
     """The first rows, good or bad; of a bad or a very long one only its beginning."""
-    lines = row_browser.rows_page(version, RowFilter(), size=ROWS).rows
+    lines = row_browser.rows_page(version, BrowserFilter(), size=ROWS).rows
     readable = [line.line for line in lines if line.question]
     rows = {row.line: row for row in _short(version).filter(line__in=readable)}
     answers = _answers(list(rows.values()))

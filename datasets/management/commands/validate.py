@@ -64,7 +64,7 @@ class Command(BaseCommand):
     ) -> tuple[Summary, Summary | None, dict[int, str]]:
         try:
             repairs = wanted_repairs(fix, repair)
-            summary, sources = read_through(file, _progress())
+            summary, sources = read_through(file, progress())
             if fix is None:
                 return summary, None, sources
             check_choices(repairs, summary)
@@ -86,7 +86,7 @@ def wanted_repairs(fix: Path | None, named: list[str] | None) -> list[Repair]:
     if named is None:
         return [Repair(name) for name in WITHOUT_CHOICE]
     if fix is None:
-        raise ValueError(_("--repair needs --fix OUT: where shall the repaired file go?"))
+        raise ValueError(_("--repair needs --fix OUT, the path of the repaired file."))
     repairs = []
     for text in named:
         name, _equals, value = text.partition("=")
@@ -228,7 +228,8 @@ def terminal_language() -> str:
     return translation.get_language() or "en"
 
 
-def _progress() -> Progress | None:
+def progress() -> Progress | None:
+    """Per cent of the file on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         return None
 

@@ -1,0 +1,322 @@
+"""Rows edited by hand: collected beside a version, which stays as it is, until a further version is made with them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, Max, OuterRef, QuerySet
+from django.utils.translation import gettext as _
+
+from datasets import uploads
+from datasets.core.csv_reader import CsvTable
+from datasets.core.decode import Upload
+from datasets.core.findings import Finding
+from datasets.core.formats import FORMATS
+from datasets.core.lines import lines_at
+from datasets.core.row_edit import (
+    Replacement,
+    as_typed,
+    blank_like,
+    findings_in,
+    one_line,
+    records_in,
+    replaced,
+)
+from datasets.importing.worker import Progress, read_version
+from datasets.models import Dataset, Row, RowEdit, Version, VersionState
+from datasets.selectors import encoding_of
+from datasets.services import next_number, record_version
+from datasets.versions import invalid_rows, repair
+from datasets.versions.row_findings import codes_at
+from evalsite.accounts.models import User
+from evalsite.audit import Action
+from evalsite.storage import files
+from evalsite.tasks import workers
+from evalsite.web.numbers import LARGEST
+
+ORIGIN = "edit"
+NEW = 0
+"""The line of a row that is not saved yet. Once it is, it counts as one behind all lines of the file."""
+LONGEST = (
+    300_000  # characters of a row that can be edited here; a form takes 4 MB, and a sign up to 9 bytes of it
+)
+LINES_RECORDED = 50
+
+
+class Overtaken(Exception):
+    """Somebody else edited the row, or made a version with its edit, since the form was opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A row as it stands in its version's file, over so many lines, none of a new one; `table`: the header of a CSV."""
+
+    version: Version
+    line: int
+    lines: int
+    text: str
+    table: CsvTable | None
+
+    def findings(self, text: str) -> list[Finding]:
+        """What the ordinary rules find in a text that were to stand in its place."""
+        fmt = next((name for name in FORMATS if name == self.version.format), None)
+        return findings_in(text, self.line, fmt, uploads.limits(), self.table)
+
+
+def can_edit(version: Version) -> bool:
+    """Are there rows to edit, and the file that a further version is made from?"""
+    return (
+        version.state == VersionState.READY
+        and version.rows > 0
+        and not version.is_spread
+        and version.file_is_kept
+    )
+
+
+def standing(version: Version, line: int) -> Standing:
+    """The row at a line. The file is read as for the row's page: from a landmark at most 4 MB before it, once the file
+    was read up to there; an archive from its beginning.
+
+    Raises ValidationError with a sentence where the row cannot be edited, Row.DoesNotExist where there is none.
+    """
+    rows = Row.objects.filter(version=version)
+    if line == NEW or RowEdit.objects.filter(version=version, line=line, lines=0).exists():
+        return Standing(version, line, 0, "", _table(version))
+    rows.only("pk").get(line=line)
+    limits, too_long = (
+        uploads.limits_of_kept(),
+        _(
+            "This row is too long to be edited in the browser: %(most)s characters are the most. Edit it in the file, "
+            "and upload that as a new version."
+        )
+        % {"most": f"{LONGEST:,}"},
+    )
+    if "row.too_large" in codes_at(version, [line]).get(line, set()):
+        raise ValidationError(too_long)
+    table, until = _table(version), line + 1
+    if table:
+        following = rows.filter(line__gt=line).order_by("line").values_list("line", flat=True).first()
+        until = following or line + limits.row_bytes
+    text = lines_at(version.path, encoding_of(version), line, until, limits).replace("\0", "\ufffd")
+    record = records_in(text, line)[0] if table else None
+    if len(text) > LONGEST:
+        raise ValidationError(too_long)
+    return Standing(
+        version, line, record.more + 1 if record else 1, record.text if record else text.strip(), table
+    )
+
+
+def _table(version: Version) -> CsvTable | None:
+    return invalid_rows.csv_table(version) if version.format == "legacy_csv" else None
+
+
+def blank_row(row: Standing) -> str:
+    """What a new row begins as: the parts of the first valid one, empty."""
+    first = (
+        Row.objects.filter(version=row.version, valid=True)
+        .order_by("line")
+        .values_list("line", flat=True)
+        .first()
+    )
+    return blank_like(standing(row.version, first).text, row.table) if first is not None else ""
+
+
+def last_edit(version: Version, line: int) -> RowEdit | None:
+    """The edit of a line that came last, whatever became of it."""
+    edits = RowEdit.objects.filter(version=version, line=line).select_related("author", "made")
+    return edits.order_by("-number").first()
+
+
+def _last_of_lines(version: Version) -> QuerySet[RowEdit]:
+    later = RowEdit.objects.filter(
+        version=OuterRef("version"), line=OuterRef("line"), number__gt=OuterRef("number")
+    )
+    return RowEdit.objects.filter(~Exists(later), version=version, made=None).order_by("line")
+
+
+def open_edits(version: Version) -> QuerySet[RowEdit]:
+    """The edits that the next version will hold, by line."""
+    return _last_of_lines(version).filter(discarded=False).select_related("author")
+
+
+def newest(version: Version) -> int:
+    """The id of the last edit, discarding included; 0 if there was none. It grows with every change of the draft."""
+    return RowEdit.objects.filter(version=version).aggregate(last=Max("pk"))["last"] or 0
+
+
+def discarded_edits(version: Version) -> QuerySet[RowEdit]:
+    """Edits that were thrown away and can be taken back, the latest first."""
+    discarded = _last_of_lines(version).filter(discarded=True).exclude(text=F("before"))
+    return discarded.select_related("author").order_by("-edited_at", "-pk")
+
+
+def row_edit_save(*, row: Standing, text: str, state: str, user: User | None) -> RowEdit | None:
+    """Keep a row as it was written anew; None if it stands like that in the file, and no edit of it is open.
+
+    `state` is that of the edit over which the form was filled in ("" of none). Raises Overtaken where another came
+    since, ValidationError with a sentence where the text cannot be a row.
+    """
+    text = _as_row(row, text)
+    if row.line == NEW:
+        return _add_row(row.version, text, user)
+    last = last_edit(row.version, row.line)
+    if (last.state if last else "") != state:
+        raise Overtaken
+    unchanged = text == row.text
+    if unchanged and (last is None or not last.is_open):
+        return None
+    return add_edit(row.version, row.line, row.lines, last, row.text, text, user, discarded=unchanged)
+
+
+def row_delete(*, row: Standing, state: str, user: User | None) -> RowEdit:
+    """Leave a row out of the next version. Raises Overtaken as above."""
+    last = last_edit(row.version, row.line)
+    if (last.state if last else "") != state:
+        raise Overtaken
+    added = row.lines == 0
+    text = last.text if last and added else ""
+    return add_edit(row.version, row.line, row.lines, last, row.text, text, user, discarded=added)
+
+
+def _add_row(version: Version, text: str, user: User | None) -> RowEdit:
+    """Raises Overtaken where several others add rows at the same moment."""
+    for _attempt in range(4):
+        known = [Row.objects.filter(version=version), RowEdit.objects.filter(version=version)]
+        line = max(rows.aggregate(last=Max("line"))["last"] or 0 for rows in known) + 1
+        with suppress(Overtaken):
+            return add_edit(version, line, 0, None, "", text, user, discarded=False)
+    raise Overtaken
+
+
+def _as_row(row: Standing, text: str) -> str:
+    """What was typed as it can stand in the file. Raises ValidationError."""
+    if "\0" in text:
+        raise ValidationError(_("A row cannot hold the character NUL."))
+    if not text.strip():
+        raise ValidationError(_("A row cannot be blank."))
+    if len(text) > LONGEST:
+        raise ValidationError(
+            _("A row that is edited here may have %(most)s characters.") % {"most": f"{LONGEST:,}"}
+        )
+    if row.table is None:
+        text = one_line(as_typed(row.text, text))
+        if "\n" in text:
+            raise ValidationError(
+                _("This text goes over several lines and is not JSON. Correct it, or put it on one line.")
+            )
+        return text
+    text = as_typed(row.text, text).rstrip("\r\n")
+    return _as_record(row, text)
+
+
+def _as_record(row: Standing, text: str) -> str:
+    """Several records may stand where a quote that never ended had taken in those that follow."""
+    records, before = records_in(text), records_in(row.text)[:1] if row.text else []
+    if records[-1].quote is not None and text != row.text:
+        raise ValidationError(_("A quoted field never ends here: it would take in the rows that follow."))
+    if len(records) > 1 and all(one.quote is None for one in before):
+        raise ValidationError(
+            _("These are several records. Put a field with a line break into double quotes.")
+        )
+    return text
+
+
+def add_edit(
+    version: Version,
+    line: int,
+    lines: int,
+    last: RowEdit | None,
+    before: str,
+    text: str,
+    user: User | None,
+    *,
+    discarded: bool,
+) -> RowEdit:
+    """The edit of a line that comes after `last`. Raises Overtaken where there is one already."""
+    try:
+        with transaction.atomic():  # of two at once the second finds its number taken
+            return RowEdit.objects.create(
+                version=version,
+                line=line,
+                lines=lines,
+                number=last.number + 1 if last else 1,
+                before=before,
+                text=text,
+                discarded=discarded,
+                author=user,
+            )
+    except IntegrityError:
+        raise Overtaken from None
+
+
+def row_edit_decide(
+    *, version: Version, line: int, state: str, discarded: bool, user: User | None
+) -> RowEdit:
+    """Discard the last edit of a line, or take it back. Raises Overtaken where it is not in that `state` any more."""
+    last = last_edit(version, line)
+    if last is None or last.state != state or last.made_id or last.discarded == discarded:
+        raise Overtaken
+    return add_edit(version, line, last.lines, last, last.before, last.text, user, discarded=discarded)
+
+
+@transaction.atomic
+def version_edit(*, version: Version, user: User | None, until: int = LARGEST) -> Version | None:
+    """A further version with the open edits (up to the id `until`), made in the background; None if there are none.
+
+    Two at once are let through one after the other, so that an edit goes into one version.
+    """
+    Dataset.objects.select_for_update().get(pk=version.dataset_id)
+    edits = list(open_edits(version).filter(pk__lte=until).values_list("pk", "line"))
+    if not edits or not can_edit(version):
+        return None
+    made = Version.objects.create(
+        dataset=version.dataset,
+        number=next_number(version.dataset),
+        origin=ORIGIN,
+        parent=version,
+        stopped_by=version.stopped_by,
+        file_name=repair.file_name(version.file_name, []),
+        stored_as=f"{uploads.FOLDER}/{uuid.uuid4().hex}",
+        size=version.size,
+        chosen_format=version.chosen_format,
+        repairs=[{"name": "edit_rows", "rows": len(edits)}],
+        created_by=user,
+    )
+    for start in range(0, len(edits), 500):
+        part = [pk for pk, _line in edits[start : start + 500]]
+        RowEdit.objects.filter(pk__in=part).update(made=made)
+    lines = [line for _pk, line in edits[:LINES_RECORDED]]
+    record_version(Action.DATASET_EDITED, made, by=user, rows=len(edits), lines=lines)
+    workers.wake(read_version, version_id=made.pk)
+    return made
+
+
+def write_file(version: Version, owner: str, progress: Progress) -> None:
+    """Make the version's file from its parent's and the edits; `progress` and what is raised are as for repairs."""
+    assert version.parent is not None  # only versions with a parent have edits
+    parent = files.local(version.parent.stored_as, lambda: progress(0.0))
+    with repair.work_folder(version) as made:
+        upload = Upload(parent, uploads.limits_of_kept())
+        try:
+            parts = replaced(
+                upload,
+                encoding_of(version.parent),
+                _replacements(version),
+                lambda share: progress(share * 0.9),
+            )
+            with made.open("wb") as file:
+                file.writelines(parts)
+        finally:
+            upload.close()
+        repair.take_file(version, owner, made, progress)
+
+
+def _replacements(version: Version) -> Iterator[Replacement]:
+    edits = RowEdit.objects.filter(made=version).order_by("line")
+    for line, lines, text in edits.values_list("line", "lines", "text").iterator(chunk_size=50):
+        yield Replacement(line, lines, text)

@@ -1,0 +1,245 @@
+"""Files of other tools: what they would become, which column is what, and agreeing to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from datasets import import_messages
+from datasets.access import get_file_import, get_version
+from datasets.core.imports.columns import Columns
+from datasets.core.imports.model import Imported, LeftOut, NotUsable, Place, Row
+from datasets.core.imports.table import mapping_of
+from datasets.core.imports.tables import Table
+from datasets.models import FileImport, Version
+from datasets.versions import file_import
+from datasets.views import column_choices, part_wanted
+from evalsite import access
+from evalsite.access import May
+from evalsite.templatetags.show import number
+
+ROWS, PLACES = 5, 3
+EXCERPT = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A row as it would be: where it stood, its texts, its answers as (model, text, its scores), its fields."""
+
+    place: Place
+    question: str
+    before: int
+    reference: str
+    answers: list[tuple[str, str, list[tuple[str, str]]]]
+    fields: list[tuple[str, str]]
+
+
+@login_required
+@require_POST
+def begin(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """Import the file of an upload; one that no source knows is taken for a table if it is asked for."""
+    version = get_version(request, slug, dataset, number, May.UPLOAD)
+    draft = file_import.draft_of_version(
+        version, access.signed_in(request), request.POST.get("source", "")[:40]
+    )
+    if draft is None:
+        messages.error(
+            request, _("This file is not a table with several columns, nor a file of a known tool.")
+        )
+        return redirect("datasets:version", slug, dataset, number)
+    return redirect(address(draft))
+
+
+def address(draft: FileImport) -> str:
+    return reverse("datasets:import", args=[draft.project.slug, draft.pk])
+
+
+@login_required
+def draft(request: HttpRequest, slug: str, draft: int) -> HttpResponse:
+    """What the files would become; each change of a table's columns is kept and shown at once."""
+    found = get_file_import(request, slug, draft)
+    if found.made is not None:
+        return redirect("datasets:version", slug, found.made.dataset_id, found.made.number)
+    action = request.POST.get("do", "preview") if request.method == "POST" else ""
+    if action == "discard":
+        return _discard(request, found)
+    table = problem = None
+    try:
+        table = _table(request, found) if found.source == file_import.TABLE else None
+        look = file_import.looked_at(found)
+    except NotUsable as error:
+        problem, look = import_messages.not_usable(error), file_import.Look(Imported(()), [], [], whole=True)
+    if action == "import" and problem is None and look.rows:
+        return _commit(request, found, table)
+    context = _context(found, table, look, problem)
+    template = "datasets/_import.html" if part_wanted(request) else "datasets/import.html"
+    return render(request, template, context, status=422 if action == "import" else 200)
+
+
+def _table(request: HttpRequest, draft: FileImport) -> Table:
+    """The table, with what was just chosen kept in the draft; raises NotUsable."""
+    sent, table = request.POST, file_import.sample_of(draft)
+    if sent.get("sheet", table.sheet) != table.sheet:  # another sheet has other columns
+        file_import.draft_change(draft, columns="", sheet=sent["sheet"])
+        table = file_import.sample_of(draft)
+    elif "becomes-0" in sent:
+        before = mapping_of(table, file_import.options_of(draft))
+        chosen = column_choices.from_form(sent.dict(), table, before)
+        file_import.draft_change(draft, columns=str(chosen) or "field=", sheet=table.sheet)
+    if not draft.columns:
+        draft.columns = file_import.saved_columns(draft, table.columns)
+    return table
+
+
+def _commit(request: HttpRequest, draft: FileImport, table: Table | None) -> HttpResponse:
+    if table is not None:
+        columns = str(mapping_of(table, file_import.options_of(draft)))
+        file_import.draft_change(draft, columns=columns, sheet=draft.sheet or table.sheet)
+        file_import.columns_save(draft, table.columns)
+    made = file_import.import_commit(draft=draft, user=access.signed_in(request))
+    return redirect("datasets:version", draft.project.slug, made.dataset_id, made.number)
+
+
+def _discard(request: HttpRequest, draft: FileImport) -> HttpResponse:
+    version = draft.version
+    if file_import.import_discard(draft):
+        messages.info(request, _("The import is discarded."))
+    if version is not None:
+        return redirect("datasets:version", draft.project.slug, version.dataset_id, version.number)
+    return redirect("datasets:upload", draft.project.slug)
+
+
+def _context(
+    draft: FileImport, table: Table | None, look: file_import.Look, problem: str | None
+) -> dict[str, Any]:
+    imported, columns = look.imported, _mapping(table, draft)
+    return {
+        "draft": draft,
+        "source": import_messages.source_name(draft.source),
+        "size": sum(one["size"] for one in draft.files),
+        "table": table,
+        "choices": column_choices.choices(table, columns) if table else [],
+        "roles": column_choices.roles(),
+        "models": [model for model, _column in columns.answers],
+        "with_model": bool(columns.model),
+        "hidden_columns": max(0, len(table.columns) - column_choices.SHOWN) if table else 0,
+        "problem": problem,
+        "notes": [(import_messages.becomes_label(one.becomes), one.origin) for one in imported.notes],
+        "rows": [_preview(number, row, look.verdicts) for number, row in _first_rows(look.rows)],
+        "of_files": len({row.place.file for row in look.rows}) > 1,
+        "looked_at": len(look.rows),
+        "whole": look.whole,
+        "verdicts": len(look.verdicts),
+        "left_out": left_out(imported.left_out, imported.left_out_counts),
+    }
+
+
+def _first_rows(rows: list[Row]) -> list[tuple[int, Row]]:
+    """The first rows with their numbers, some of each file."""
+    files = Counter[str]()
+    most = max(1, ROWS // len({row.place.file for row in rows})) if rows else 0
+    found = []
+    for at, row in enumerate(rows, 1):
+        files[row.place.file] += 1
+        if files[row.place.file] <= most:
+            found.append((at, row))
+    return found[:ROWS]
+
+
+def of_version(version: Version) -> dict[str, Any]:
+    """What a version's page says of an import: one that waits to be confirmed, or the one that made the version."""
+    found = FileImport.objects.filter(Q(made=version) | Q(version=version, made=None)).first()
+    if found is None:
+        return {}
+    listed = [
+        LeftOut(Place(file, line, sheet), code, detail) for file, line, sheet, code, detail in found.left_out
+    ]
+    return {
+        "import_draft": found if found.made_id is None else None,
+        "imported": found if found.made_id is not None else None,
+        "source": import_messages.source_name(found.source),
+        "left_out": left_out(listed, found.left_out_counts),
+        "problem": import_messages.not_usable_sentence(**found.problem) if found.problem else "",
+        "verdicts_page": next((page(version) for page in file_import.verdict_pages), "")
+        if found.verdicts
+        else "",
+    }
+
+
+def _mapping(table: Table | None, draft: FileImport) -> Columns:
+    try:
+        return mapping_of(table, file_import.options_of(draft)) if table else Columns()
+    except NotUsable:
+        return Columns()
+
+
+def left_out(
+    listed: list[LeftOut], counts: dict[str, int]
+) -> list[tuple[str, str, int, list[tuple[str, str]]]]:
+    """(code, reason, how many, some places with a detail) of what is left out, the most frequent first."""
+    found = []
+    for code, count in Counter(counts).most_common():
+        places = [(place_label(one.place), one.detail) for one in listed if one.code == code][:PLACES]
+        found.append((code, import_messages.left_out_reason(code), count, places))
+    return found
+
+
+def place_label(place: Place) -> str:
+    """Where something stood, for people."""
+    where = " · ".join(part for part in (place.file, place.sheet) if part)
+    return _("%(where)s, row %(line)s") % {"where": where, "line": place.line} if place.line else where
+
+
+def _preview(number: int, row: Row, verdicts: list[dict[str, Any]]) -> Preview:
+    data = row.data
+    asked = [one for one in data["messages"] if isinstance(one, dict)]
+    last = next((n for n in range(len(asked) - 1, -1, -1) if asked[n].get("role") == "user"), None)
+    of_row = [one for one in verdicts if one.get("line") == number]
+    return Preview(
+        place=row.place,
+        question=_excerpt(asked[last].get("content")) if last is not None else "",
+        before=len(asked) - (1 if last is not None else 0),
+        reference=_excerpt(data.get("ref_answer")),
+        answers=[
+            (output["model_name"], _excerpt(answer.get("content")), _scores(of_row, output["model_name"], n))
+            for output in data.get("model_outputs", ())
+            for n, answer in enumerate(output["responses"], 1)
+        ],
+        fields=[
+            (name, _excerpt(value))
+            for name, value in data.items()
+            if name not in ("messages", "model_outputs", "ref_answer")
+        ],
+    )
+
+
+def _scores(verdicts: list[dict[str, Any]], model: str, response: int) -> list[tuple[str, str]]:
+    own = (one for one in verdicts if (one.get("model"), one.get("response", 1)) == (model, response))
+    return [(str(one.get("metric", "score")), _said(one)) for one in own]
+
+
+def _said(verdict: dict[str, Any]) -> str:
+    """A value; of a comparison, in which A is the model it stands with, also who B is."""
+    value, other = _value(verdict.get("value")), verdict.get("other_model")
+    return f"{value} (B: {other})" if other else value
+
+
+def _value(value: Any) -> str:
+    counts = isinstance(value, int | float) and not isinstance(value, bool)
+    return number(value) if counts else column_choices.as_text(value)[:EXCERPT]
+
+
+def _excerpt(value: Any) -> str:
+    if value is None:
+        return ""
+    return column_choices.as_text(value)[:EXCERPT]

@@ -1,0 +1,298 @@
+"""Editing one row, as a form or as text, with what is found in it beside it; the edits collected towards a version."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from datasets.access import get_ready_version
+from datasets.core.formats import ROLES
+from datasets.core.row_edit import RowField, fields_of, with_fields
+from datasets.core.text_diff import Passage, excerpts, pieces
+from datasets.models import Row, RowEdit, Version
+from datasets.versions import invalid_rows, row_edits
+from datasets.versions.row_edits import Overtaken, Standing
+from datasets.views import number_asked, part_wanted
+from datasets.views.findings_view import ShownFinding, told_in
+from evalsite import access
+from evalsite.access import May
+from evalsite.web.numbers import whole
+
+EDITS_PER_PAGE = 20
+EARLIER_SHOWN = 20
+LONGEST_FORM = (
+    100_000  # characters of a row that is shown as a form, which is sent twice: as it was, and its fields
+)
+LONGEST_PIECE = 20_000
+AROUND = 120
+FINDINGS_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FieldShown:
+    """A field with its name in the form, its height in lines, and what can be chosen if it is a role."""
+
+    name: str
+    field: RowField
+    rows: int
+    choices: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class EditShown:
+    """An edit of the list: the difference it makes, and how many errors its row would have."""
+
+    edit: RowEdit
+    difference: list[Passage]
+    errors: int
+
+
+def _version(request: HttpRequest, slug: str, dataset: int, number: int) -> Version:
+    return get_ready_version(request, slug, dataset, number, May.UPLOAD)
+
+
+@login_required
+def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
+    """One row to edit. A POST checks what was typed, shows it the other way, or keeps it."""
+    version = _version(request, slug, dataset, number)
+    if not row_edits.can_edit(version):
+        raise Http404
+    try:
+        row = row_edits.standing(version, line)
+    except Row.DoesNotExist:
+        raise Http404 from None
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("datasets:row", slug, dataset, number, line)
+    if request.method != "POST":
+        return _opened(request, row)
+    text, show = _typed(request.POST, row), request.POST.get("show", "")
+    if part_wanted(request):
+        return render(request, "datasets/_edit_beside.html", {"version": version, **_beside(row, text)})
+    if show:
+        as_form = show == "form" or (show == "check" and "base" in request.POST)
+        return _page(request, row, text, state=request.POST.get("state", ""), as_form=as_form)
+    return _delete(request, row) if "delete" in request.POST else _save(request, row, text)
+
+
+def _opened(request: HttpRequest, row: Standing) -> HttpResponse:
+    """The row as it was edited last or, if the address says so, before that; else as it stands in the file."""
+    last = row_edits.last_edit(row.version, row.line)
+    asked = number_asked(request, "edit")
+    if asked:
+        shown = RowEdit.objects.filter(version=row.version, line=row.line, number=asked).first()
+    else:
+        shown = last if last and last.is_open else None
+    text = (shown.text if shown else "") or row.text
+    if row.line == row_edits.NEW:
+        text = row_edits.blank_row(row)
+    return _page(
+        request, row, text, state=last.state if last else "", as_form=request.GET.get("as") != "text"
+    )
+
+
+def _typed(posted: QueryDict, row: Standing) -> str:
+    """The row as it was typed: its text, or the text it was with the fields as they were typed."""
+    if "base" not in posted:
+        return posted.get("text", row.text)
+    try:
+        base = json.loads(str(posted["base"]))
+    except ValueError:
+        raise Http404 from None
+    fields = fields_of(base, row.table) or [] if isinstance(base, str) else []
+    values = {field.path: posted.get(f"field-{n}", field.value) for n, field in enumerate(fields)}
+    return with_fields(base, values, row.table) if fields else row.text
+
+
+def _delete(request: HttpRequest, row: Standing) -> HttpResponse:
+    version, state = row.version, request.POST.get("state", "")
+    try:
+        row_edits.row_delete(row=row, state=state, user=access.signed_in(request))
+    except Overtaken:
+        messages.error(request, _nothing_changed(row.line))
+    else:
+        text = _("Line %(line)s is left out of the next version. You can discard that here.")
+        text = text if row.lines else _("The new row was discarded. You can restore it below.")
+        messages.success(request, text % {"line": row.line})
+    return redirect("datasets:edits", version.dataset.project.slug, version.dataset_id, version.number)
+
+
+def _nothing_changed(line: int) -> str:
+    return _("Somebody edited line %(line)s meanwhile. Nothing was changed.") % {"line": line}
+
+
+def _save(request: HttpRequest, row: Standing, text: str) -> HttpResponse:
+    version, state = row.version, request.POST.get("state", "")
+    as_form = "base" in request.POST
+    try:
+        kept = row_edits.row_edit_save(row=row, text=text, state=state, user=access.signed_in(request))
+    except Overtaken:
+        last = row_edits.last_edit(version, row.line)
+        state = last.state if last else ""
+        return _page(request, row, text, state=state, as_form=as_form, overtaken=last, status=409)
+    except ValidationError as error:
+        problem = " ".join(error.messages)
+        return _page(request, row, text, state=state, as_form=as_form, problem=problem, status=422)
+    if row.line == row_edits.NEW:
+        messages.success(request, _("The new row was saved to the draft."))
+    elif kept is None or kept.discarded:
+        messages.info(request, _("Line %(line)s is as it stands in the file.") % {"line": row.line})
+    else:
+        messages.success(request, _("The edit of line %(line)s was saved to the draft.") % {"line": row.line})
+    following = _next_bad(row) if "next" in request.POST else None
+    slug = version.dataset.project.slug
+    line = kept.line if kept else row.line
+    return redirect("datasets:edit_row", slug, version.dataset_id, version.number, following or line)
+
+
+def _page(
+    request: HttpRequest,
+    row: Standing,
+    text: str,
+    *,
+    state: str,
+    as_form: bool,
+    overtaken: RowEdit | None = None,
+    problem: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    version = row.version
+    fields = fields_of(text, row.table) if len(text) <= LONGEST_FORM else None
+    context = {
+        "version": version,
+        "row": row,
+        "text": text,
+        "state": state,
+        "fields": [_shown(number, field) for number, field in enumerate(fields or [])] if as_form else [],
+        "base": json.dumps(text, ensure_ascii=False),
+        "overtaken": overtaken,
+        "against": _difference(overtaken.text, text) if overtaken else [],
+        "problem": problem,
+        "earlier": _earlier(row),
+        "deleted": row.line != row_edits.NEW and _is_deleted(row),
+        "edits_open": row_edits.open_edits(version).count(),
+        "next_bad": _next_bad(row),
+        **_beside(row, text),
+    }
+    return render(request, "datasets/edit.html", context, status=status)
+
+
+def _shown(number: int, field: RowField) -> FieldShown:
+    rows = min(14, 1 + field.value.count("\n") + len(field.value) // 80)
+    is_role = field.path.endswith(".role") and field.kind == "text"
+    choices = list(dict.fromkeys([*ROLES, field.value])) if is_role else []
+    return FieldShown(f"field-{number}", field, rows, choices)
+
+
+def _beside(row: Standing, text: str) -> dict[str, Any]:
+    """What is found in the text, and how it differs from the file."""
+    found = row.findings(text)
+    shown: list[ShownFinding] = [told_in(text, one) for one in found[:FINDINGS_SHOWN]]
+    return {"findings": shown, "found": len(found), "difference": _difference(row.text, text)}
+
+
+def _difference(before: str, after: str) -> list[Passage]:
+    if before == after:
+        return []
+    return [Passage(one.kind, _cut(one.text)) for one in excerpts(pieces(before, after), AROUND)]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_PIECE else text[:LONGEST_PIECE] + " …"
+
+
+def _earlier(row: Standing) -> list[RowEdit]:
+    edits = RowEdit.objects.filter(version=row.version, line=row.line).select_related("author", "made")
+    return list(edits.defer("before", "text").order_by("-number")[:EARLIER_SHOWN])
+
+
+def _is_deleted(row: Standing) -> bool:
+    last = row_edits.last_edit(row.version, row.line)
+    return last is not None and last.is_open and not last.text
+
+
+def _next_bad(row: Standing) -> int | None:
+    bad = Row.objects.filter(version=row.version, valid=False, line__gt=row.line).order_by("line")
+    return bad.values_list("line", flat=True).first()
+
+
+@login_required
+def edits(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """The edits that the next version will hold, page by page, with the difference of each."""
+    version = _version(request, slug, dataset, number)
+    collected = row_edits.open_edits(version)
+    found = list(collected.filter(line__gt=number_asked(request, "after") or 0)[: EDITS_PER_PAGE + 1])
+    more = len(found) > EDITS_PER_PAGE
+    is_csv = version.format == "legacy_csv" and found
+    table = invalid_rows.csv_table(version) if is_csv else None
+    context = {
+        "version": version,
+        "edits": [_in_list(version, one, table) for one in found[:EDITS_PER_PAGE]],
+        "count": collected.count(),
+        "further": found[EDITS_PER_PAGE - 1].line if more else None,
+        "discarded": list(row_edits.discarded_edits(version).defer("before", "text")[:EARLIER_SHOWN]),
+        "newest": row_edits.newest(version),
+        "can_edit": row_edits.can_edit(version),
+    }
+    return render(request, "datasets/edits.html", context)
+
+
+def _in_list(version: Version, one: RowEdit, table: Any) -> EditShown:
+    row = Standing(version, one.line, one.lines, one.before, table)
+    errors = sum(found.severity == "error" for found in row.findings(one.text)) if one.text else 0
+    return EditShown(one, _difference(one.before, one.text), errors)
+
+
+@login_required
+@require_POST
+def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int) -> HttpResponse:
+    """Discard an edit, or take it back."""
+    version, discarded = _version(request, slug, dataset, number), "restore" not in request.POST
+    try:
+        row_edits.row_edit_decide(
+            version=version,
+            line=line,
+            state=request.POST.get("state", ""),
+            discarded=discarded,
+            user=access.signed_in(request),
+        )
+    except Overtaken:
+        messages.error(request, _nothing_changed(line))
+    else:
+        text = (
+            _("The edit of line %(line)s was discarded. You can restore it below.")
+            if discarded
+            else _("The edit of line %(line)s was restored.")
+        )
+        messages.success(request, text % {"line": line})
+    return redirect("datasets:edits", slug, dataset, number)
+
+
+@login_required
+@require_POST
+def make(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpResponse:
+    """A further version with the edits."""
+    version = _version(request, slug, dataset, number)
+    seen = whole(request.POST.get("seen", "")) or 0
+    if seen != row_edits.newest(version):
+        messages.warning(
+            request,
+            _("The draft changed since you opened this page. Check the edits, then make the version."),
+        )
+        return redirect("datasets:edits", slug, dataset, number)
+    made = row_edits.version_edit(version=version, user=access.signed_in(request), until=seen)
+    if made is None:
+        messages.error(request, _("There are no edits of this version to make a new one with."))
+        return redirect("datasets:edits", slug, dataset, number)
+    text = _("The edited rows become version %(number)s. Version %(parent)s stays as it is.")
+    messages.info(request, text % {"number": made.number, "parent": number})
+    return redirect("datasets:version", slug, dataset, made.number)
