@@ -1,9 +1,11 @@
-"""All models of the app; each is defined in its room."""
+"""All models of the app; each is defined in its package."""
 
+from judging.comparison.models import ComparedCell, Comparison
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 from judging.metrics.models import Metric, MetricVersion, TemplateLint
 from judging.people.models import Adjudication, Assignment, Evaluation, EvaluationRater, Item, Rating
-from judging.reports.models import KeptFigures, KeptMeans, ReportLink, RunOutcome
+from judging.reports.models import KeptFigures, KeptMeans, KeptPart, ReportLink, RunOutcome
+from judging.review.models import ListColumns, SavedView
 from judging.runs.models import (
     CachedReply,
     Chunk,
@@ -18,12 +20,16 @@ from judging.runs.models import (
     VerdictSource,
 )
 from judging.runs.results_import.models import ResultsImport
+from judging.runs.teamwork.models import Comment, Mark, Notice, ReviewAction
 
 __all__ = [
     "Adjudication",
     "Assignment",
     "CachedReply",
     "Chunk",
+    "Comment",
+    "ComparedCell",
+    "Comparison",
     "Endpoint",
     "EndpointLoad",
     "EndpointShare",
@@ -35,17 +41,23 @@ __all__ = [
     "Judgement",
     "KeptFigures",
     "KeptMeans",
+    "KeptPart",
+    "ListColumns",
+    "Mark",
     "Metric",
     "MetricVersion",
+    "Notice",
     "Override",
     "Rating",
     "Reading",
     "ReportLink",
     "ResultsImport",
+    "ReviewAction",
     "Run",
     "RunCandidate",
     "RunMetric",
     "RunOutcome",
+    "SavedView",
     "TemplateLint",
     "VerdictSource",
 ]

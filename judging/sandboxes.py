@@ -10,14 +10,16 @@ from datetime import datetime
 from django.conf import settings
 from django.utils import timezone
 
-from judging.core.sandbox.job import Layer, Limits, SandboxBroken
+from judging.core.sandbox.job import Layer, SandboxBroken, SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 
 
 def make_sandbox(*, seconds: float | None = None) -> Sandbox:
     """A sandbox with the configured limits; `seconds` of processor time an item, where less is enough."""
     config = settings.CONFIG
-    limits = Limits(seconds or config.sandbox_seconds, config.sandbox_memory_mb, config.sandbox_output_kb)
+    limits = SandboxLimits(
+        seconds or config.sandbox_seconds, config.sandbox_memory_mb, config.sandbox_output_kb
+    )
     return Sandbox(limits, minimum_level=minimum_level())
 
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Response, Row, Version
-from judging.core.change import Item, Side
+from judging.core.change import SharedItem, Side
 from judging.runs.models import Judgement, JudgeReply, Run
+from judging.runs.teamwork.exclusions import without_excluded
 
 Cell = tuple[str, str]
 """Names of a metric and a candidate."""
 
 _BATCH = 5_000
 _COLUMNS = (
-    "pk", "asked_by_id", "row_id", "response_id", "response__number", "score_in_force", "override_value",
+    "pk", "asked_by_id", "row_id", "response_id", "response__number", "reading_id", "score", "override_value",
+    "override_score",
 )  # fmt: skip
 
 
@@ -32,20 +34,49 @@ class RowKey:
     content: str
 
 
+class ItemJudgement(NamedTuple):
+    """A judgement of an item. `asked`: the attempt whose replies it was read from; `reading`: by which of its metric's
+    readings, None for the run's own; `override`: what a reviewer set, as text, None without."""
+
+    judgement: int
+    asked: int
+    response: int
+    reading: int | None
+    score: float | None
+    override: str | None
+    override_score: float | None
+
+    @property
+    def in_force(self) -> float | None:
+        return self.score if self.override is None else self.override_score
+
+
 @dataclass(slots=True)
 class Collected:
-    """The judgements of one item in one run. `asked`: the attempts whose replies they were read from."""
+    """The judgements of one item in one run."""
 
     row: int
-    responses: list[int] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    overrides: list[str] = field(default_factory=list)
-    judgements: list[int] = field(default_factory=list)
-    asked: list[int] = field(default_factory=list)
+    parts: list[ItemJudgement] = field(default_factory=list)
+
+    @property
+    def responses(self) -> list[int]:
+        return [one.response for one in self.parts]
+
+    @property
+    def readings(self) -> frozenset[int | None]:
+        return frozenset(one.reading for one in self.parts)
 
     @property
     def mean(self) -> float | None:
-        return math.fsum(self.scores) / len(self.scores) if self.scores else None
+        return mean_of(one.in_force for one in self.parts)
+
+
+def mean_of(scores: Iterable[float | None]) -> float | None:
+    """The mean of what is scored."""
+    scored = [one for one in scores if one is not None]
+    if len(scored) == 1:  # most items have one answer
+        return scored[0]
+    return math.fsum(scored) / len(scored) if scored else None
 
 
 Items = dict[Hashable, Collected]
@@ -114,49 +145,84 @@ def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) ->
         run=run, current=True, run_metric=metric, candidate=candidate, other_response=None
     )
     found: Items = {}
-    rows = judged.order_by("position").values_list(*_COLUMNS).iterator(_BATCH)
-    for pk, asked_by, row, response, number, score, override in rows:
-        key = keys[row].key if keys else row
-        item = found.setdefault(key, Collected(row))
-        item.responses.append(response)
-        item.judgements.append(pk)
-        item.asked.append(asked_by or pk)
-        if score is not None:
-            item.scores.append(score)
-        if override is not None:
-            item.overrides.append(f"{number}:{override}")
+    rows = without_excluded(run, judged).order_by("position").values_list(*_COLUMNS).iterator(_BATCH)
+    for pk, asked_by, row, response, number, reading, score, override, override_score in rows:
+        item = found.setdefault(keys[row].key if keys else row, Collected(row))
+        text = None if override is None else f"{number}:{override}"
+        item.parts.append(ItemJudgement(pk, asked_by or pk, response, reading, score, text, override_score))
     return found
 
 
+class Rereading(Protocol):
+    """What differs between the definitions by which an item was judged, and what its replies say by the later ones."""
+
+    def settings(self, before: Collected, after: Collected) -> frozenset[str]: ...
+
+    def read(self, before: Collected, after: Collected) -> Mapping[str, Mapping[int, float | None]]:
+        """{cause: {judgement of the earlier run: its score}}, see core.change.Item."""
+        ...
+
+
 def matched(
-    first: Items,
-    second: Items,
-    keys: tuple[dict[int, RowKey], dict[int, RowKey]],
-    *,
-    with_prompts: bool,
-) -> Iterator[Item]:
-    """The items of both runs; `with_prompts` also with a digest of what the judges were sent."""
+    first: Items, second: Items, keys: tuple[dict[int, RowKey], dict[int, RowKey]], rereading: Rereading
+) -> Iterator[SharedItem]:
+    """The items of both runs."""
     differing = [
         one for key, one in first.items() if key in second and one.responses != second[key].responses
     ] + [one for key, one in second.items() if key in first and one.responses != first[key].responses]
     answers = _answers(differing)
-    prompts = _prompts([*first.values(), *second.values()]) if with_prompts else {}
+    both = [(one, second[key]) for key, one in first.items() if key in second]
+    asked_otherwise = (pair for pair in both if {"judge", "prompt"} <= rereading.settings(*pair))
+    prompts = _prompts([one for pair in asked_otherwise for one in pair])
     for key in dict.fromkeys((*first, *second)):
-        before, after = (
-            _side(one[key], own, answers, prompts) if key in one else None
-            for one, own in zip((first, second), keys, strict=True)
-        )
-        yield Item(key, before, after)
+        before, after = first.get(key), second.get(key)
+        first_side = _side(before, after, keys[0], answers, prompts) if before else None
+        second_side = _side(after, before, keys[1], answers, prompts) if after else None
+        if before is None or after is None:
+            yield SharedItem(key, first_side, second_side)
+        else:
+            read = {
+                cause: mean_of(
+                    _read_score(one, after, place, scores) for place, one in enumerate(before.parts)
+                )
+                for cause, scores in rereading.read(before, after).items()
+            }
+            yield SharedItem(key, first_side, second_side, rereading.settings(before, after), read)
 
 
-def _side(item: Collected, keys: dict[int, RowKey], answers: dict[int, str], prompts: dict[int, str]) -> Side:
+def _read_score(
+    one: ItemJudgement, after: Collected, place: int, scores: Mapping[int, float | None]
+) -> float | None:
+    if _shared(one, after, place):
+        return one.override_score
+    return scores.get(one.judgement, one.score)
+
+
+def _shared(one: ItemJudgement, other: Collected | None, place: int) -> bool:
+    """Whether both runs have the same override of an answer, which stands in the same place of its item."""
+    known = other is not None and one.override is not None and place < len(other.parts)
+    return known and other.parts[place].override == one.override  # type: ignore[union-attr]
+
+
+def _side(
+    item: Collected,
+    other: Collected | None,
+    keys: dict[int, RowKey],
+    answers: dict[int, str],
+    prompts: dict[int, str],
+) -> Side:
     known = [answers[one] for one in item.responses if one in answers]
+    own = (
+        one.override_score if _shared(one, other, place) else one.score
+        for place, one in enumerate(item.parts)
+    )
     return Side(
         content=keys[item.row].content if keys else "",
         answers=_digest(known) if known else "",
         value=item.mean,
-        override="\n".join(sorted(item.overrides)),
-        prompts=_digest([prompts.get(one, "") for one in item.asked]) if prompts else "",
+        own=mean_of(own),
+        override="\n".join(sorted(one.override for one in item.parts if one.override is not None)),
+        prompts=_digest([prompts.get(one.asked, "") for one in item.parts]) if prompts else "",
     )
 
 
@@ -172,7 +238,7 @@ def _answers(items: list[Collected]) -> dict[int, str]:
 
 def _prompts(items: list[Collected]) -> dict[int, str]:
     """Digests of the messages that judges were sent, by the id of the attempt that asked."""
-    ids = [one for item in items for one in item.asked]
+    ids = [one.asked for item in items for one in item.parts]
     sent: dict[int, list[str]] = {}
     for start in range(0, len(ids), _BATCH):
         replies = JudgeReply.objects.filter(judgement__in=ids[start : start + _BATCH])

@@ -19,5 +19,5 @@ CAUSES: dict[str, Promise] = {
 
 
 def cause_name(cause: str) -> str:
-    """Causes that cannot be told apart are joined with +."""
+    """Causes that cannot be separated are joined with +."""
     return " + ".join(str(CAUSES[one]) for one in cause.split("+"))

@@ -4,75 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+from django_htmx.http import HttpResponseClientRefresh
 
-from datasets.core.formats import Format
-from datasets.core.text_diff import Piece, pieces
-from datasets.core.variables import row_data
+from datasets.core.text_diff import sides
 from datasets.models import Row
+from evalsite.tasks import workers
 from evalsite.web.numbers import whole
+from evalsite.web.paging import paged
+from judging.comparison.kept import KeptChange, ask, changes_of, comparison_of, items_of
 from judging.comparison.labels import cause_name
-from judging.comparison.services import OUTCOMES, CellChange, ComparedItem, changes_between, shared_cells
-from judging.core.change import Change
+from judging.comparison.models import Comparison
+from judging.comparison.services import ComparedItem, definitions_by_name
+from judging.core.charts.inline import trend
 from judging.metrics.version_diff import PartView, parts_of_definitions
 from judging.reports.figures import for_page
+from judging.reports.pairing import OUTCOMES
+from judging.reports.people_result import hidden_among
 from judging.runs.access import get_judgement, get_run
+from judging.runs.export.records import data_of
 from judging.runs.models import JudgeReply, Run
-from judging.runs.rerun.reparse import definition_now
 
-LAYOUT = 1  # of what is kept; to be raised when KeptChange changes
 ITEMS_PER_PAGE = 50
-MOST_RUNS = 12
-OFFERED = 100  # runs in the list to choose from
-AT_ONCE = 200_000  # judgements of both runs; beyond that one candidate is worked out at a time
-KEPT_SECONDS = 3600
+MOST_RUNS = OFFERED = 100  # runs in the list to choose from
 QUESTION_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class KeptChange:
-    """A cell's change with its items, as the page keeps them."""
-
-    metric: str
-    candidate: str
-    change: Change
-    items: list[ComparedItem]
-
-    def counts(self) -> dict[str, int]:
-        return {outcome: sum(one.outcome == outcome for one in self.items) for outcome in OUTCOMES}
-
-    def of(self, outcome: str, cause: str) -> list[ComparedItem]:
-        chosen = [one for one in self.items if not outcome or one.outcome == outcome]
-        return [one for one in chosen if not cause or one.cause == cause]
-
-
 @login_required
-@require_GET
+@require_http_methods(["GET", "POST"])
 def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """This run with those that `with` names: with none a list to choose from."""
+    """This run with those that `with` names: with none a list to choose from. POST: try a comparison that failed again.
+    With `progress` the part of the page that says how far a comparison is."""
     run = get_run(request, slug, pk)
-    others = [get_run(request, slug, number) for number in _chosen(request, run)]
+    others = _chosen(request, run)
+    hidden = hidden_among(request, [run, *others])
+    if hidden:
+        return render(request, "reports/hidden.html", {"run": hidden[0]})
+    if len(others) == 1 and "progress" in request.GET:
+        return _progress(request, others[0], run)
     context: dict[str, Any] = {"run": run, "others": others, "offered": _offered(run)}
     if len(others) == 1:
-        context |= _two_runs(request, others[0], run)
+        comparison = comparison_of(others[0], run)
+        if request.method == "POST":
+            ask(comparison)
+            return redirect(request.get_full_path())
+        context |= _two_runs(request, comparison)
     elif others:
         context |= {"table": _figures_table([*others, run])}
     return render(request, "comparison/compare.html", context)
 
 
-def _chosen(request: HttpRequest, run: Run) -> list[int]:
-    """Raises Http404 for what is no number."""
-    numbers = [whole(text) for text in request.GET.getlist("with")]
-    if None in numbers or len(numbers) > MOST_RUNS:
+def _chosen(request: HttpRequest, run: Run) -> list[Run]:
+    """The runs that `with` names, oldest first. Raises Http404 for what is no number, or no run of the project."""
+    named = [whole(text) for text in request.GET.getlist("with")]
+    numbers = {number for number in named if number is not None} - {run.pk}
+    if None in named or len(numbers) > MOST_RUNS:
         raise Http404
-    return sorted({number for number in numbers if number is not None} - {run.pk})
+    found = Run.objects.select_related("version__dataset").filter(project=run.project_id, pk__in=numbers)
+    others = list(found.order_by("pk"))
+    if len(others) < len(numbers):
+        raise Http404
+    for one in others:
+        one.project = run.project
+    return others
 
 
 def _offered(run: Run) -> list[Run]:
@@ -82,40 +82,35 @@ def _offered(run: Run) -> list[Run]:
     return sorted(runs, key=lambda one: one.version.dataset_id != run.version.dataset_id)
 
 
-def _two_runs(request: HttpRequest, before: Run, after: Run) -> dict[str, Any]:
-    cells = shared_cells(before, after)
-    if not cells:
-        return {"before": before, "after": after, "cells": []}
-    asked = (request.GET.get("metric") or cells[0][0], request.GET.get("candidate", ""))
-    chosen = next((one for one in cells if asked in (one, (one[0], ""))), None)
-    if chosen is None:
+def _progress(request: HttpRequest, before: Run, after: Run) -> HttpResponse:
+    comparison = Comparison.objects.filter(before=before, after=after).first()
+    if comparison is None or not comparison.under_way:
+        return HttpResponseClientRefresh()
+    return render(request, "comparison/_progress.html", {"comparison": comparison, **_worker(comparison)})
+
+
+def _worker(comparison: Comparison) -> dict[str, str]:
+    return {"unattended": workers.obstacle(workers.DATA) if comparison.under_way else ""}
+
+
+def _two_runs(request: HttpRequest, comparison: Comparison) -> dict[str, Any]:
+    before, after = comparison.before, comparison.after
+    context = {"before": before, "after": after, "comparison": comparison, **_worker(comparison)}
+    changes = changes_of(comparison)
+    if not changes:
+        return context | {"nothing_shared": changes is not None}
+    asked = (request.GET.get("metric") or changes[0].metric, request.GET.get("candidate", ""))
+    names = [(one.metric, one.candidate) for one in changes]
+    number = next((place for place, one in enumerate(names) if asked in (one, (one[0], ""))), None)
+    if number is None:
         raise Http404
-    small = before.total + after.total <= AT_ONCE
-    changes = kept_changes(before, after, cells if small else [chosen])
-    return {
-        "before": before,
-        "after": after,
+    chosen = changes[number]
+    return context | {
         "settings": settings_between(before, after),
-        "metrics": list(dict.fromkeys(metric for metric, _candidate in cells)),
-        "cells": cells,
-        "changes": [(one, shares_of(one)) for one in changes if one.metric == chosen[0]],
-        **_items(request, next(one for one in changes if (one.metric, one.candidate) == chosen), after),
+        "metrics": list(dict.fromkeys(metric for metric, _candidate in names)),
+        "changes": [(one, shares_of(one)) for one in changes if one.metric == chosen.metric],
+        **_items(request, chosen, items_of(comparison, number)),
     }
-
-
-def kept_changes(before: Run, after: Run, cells: Sequence[tuple[str, str]]) -> list[KeptChange]:
-    """The changes of these cells, kept while neither run changes."""
-    runs = ":".join(f"{run.pk}.{run.created_at.timestamp()}.{run.revision}" for run in (before, after))
-    key = f"compare.{LAYOUT}:{runs}:{sha256(repr(cells).encode()).hexdigest()}"
-    found: list[KeptChange] | None = cache.get(key)
-    if found is None:
-        found = [_kept(one) for one in changes_between(before, after, cells)]
-        cache.set(key, found, KEPT_SECONDS)
-    return found
-
-
-def _kept(cell: CellChange) -> KeptChange:
-    return KeptChange(cell.metric, cell.candidate, cell.change, cell.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +127,14 @@ class ShareRow:
 
 def shares_of(kept: KeptChange) -> list[ShareRow]:
     """The shares of a cell, the largest first."""
-    shares = sorted(kept.change.shares, key=lambda one: -abs(one.difference))
+    shares = sorted(kept.shares, key=lambda one: -abs(one.difference))
     most = max((abs(one.difference) for one in shares), default=0) or 1
     return [
         ShareRow(
             one.cause,
             cause_name(one.cause),
             one.difference,
-            len(one.items),
+            one.items,
             f"{50 + min(0.0, 50 * one.difference / most):.1f}",
             f"{max(0.5, 50 * abs(one.difference) / most):.1f}",
         )
@@ -149,7 +144,7 @@ def shares_of(kept: KeptChange) -> list[ShareRow]:
 
 def settings_between(before: Run, after: Run) -> list[tuple[str, list[PartView]]]:
     """By metric that both runs have: the settings that differ."""
-    first, second = ({one.name: definition_now(one) for one in run.metrics.all()} for run in (before, after))
+    first, second = definitions_by_name(before), definitions_by_name(after)
     parts = [
         (name, parts_of_definitions(after.project_id, first[name], metric))
         for name, metric in second.items()
@@ -158,25 +153,22 @@ def settings_between(before: Run, after: Run) -> list[tuple[str, list[PartView]]
     return [(name, differing) for name, differing in parts if differing]
 
 
-def _items(request: HttpRequest, chosen: KeptChange, after: Run) -> dict[str, Any]:
+def _items(request: HttpRequest, chosen: KeptChange, items: list[ComparedItem]) -> dict[str, Any]:
     outcome, cause = request.GET.get("outcome", ""), request.GET.get("cause", "")
-    causes = [share.cause for share in chosen.change.shares]
+    causes = [share.cause for share in chosen.shares]
     if outcome not in ("", *OUTCOMES) or cause not in ("", *causes):
         raise Http404
-    found = chosen.of(outcome, cause)
-    pages = max(1, -(-len(found) // ITEMS_PER_PAGE))
-    page = min(whole(request.GET.get("page", "")) or 1, pages)
-    here = found[(page - 1) * ITEMS_PER_PAGE : page * ITEMS_PER_PAGE]
+    if outcome or cause:
+        items = [one for one in items if outcome in ("", one.outcome) and (not cause or cause in one.causes)]
+    here, page = paged(request.GET, items, ITEMS_PER_PAGE)
     return {
+        **page,
         "chosen": chosen,
         "outcome": outcome,
         "cause": cause,
-        "counts": chosen.counts(),
+        "counts": {one: chosen.counts.get(one, 0) for one in OUTCOMES},
         "causes": [(one, cause_name(one)) for one in causes],
         "items": _with_questions(here),
-        "count": len(found),
-        "previous": page - 1 if page > 1 else None,
-        "next": page + 1 if page < pages else None,
     }
 
 
@@ -184,13 +176,14 @@ def _with_questions(found: Sequence[ComparedItem]) -> list[tuple[ComparedItem, i
     """Each with its row's line, the beginning of its question and the cause's name."""
     rows = Row.objects.select_related("version").in_bulk([one.row for one in found])
     return [
-        (one, rows[one.row].line, _question(rows[one.row])[:QUESTION_CHARACTERS], cause_name(one.cause))
-        for one in found
+        (
+            one,
+            row.line,
+            (data_of(row.raw, row.version.format)["question"] or "")[:QUESTION_CHARACTERS],
+            ", ".join(cause_name(cause) for cause in one.causes),
+        )
+        for one, row in ((one, rows[one.row]) for one in found)
     ]
-
-
-def _question(row: Row) -> str:
-    return row_data(row.raw, cast(Format, row.version.format))["question"] or ""
 
 
 @login_required
@@ -198,19 +191,22 @@ def _question(row: Row) -> str:
 def compare_item(
     request: HttpRequest, slug: str, pk: int, other: int, first: int, second: int
 ) -> HttpResponse:
-    """The replies to two judgements beside each other, with what differs marked."""
+    """The replies to two judgements beside each other, with what differs marked: a part of the page, or a page."""
     after, before = get_judgement(request, slug, pk, second), get_judgement(request, slug, other, first)
+    if hidden_among(request, [after.run, before.run]):
+        raise PermissionDenied
     replies = [_replies(one.asked_by_id or one.pk) for one in (before, after)]
     places = sorted({*replies[0], *replies[1]})
-    pairs = [pieces(replies[0].get(place, ""), replies[1].get(place, "")) for place in places]
+    pairs = [sides(replies[0].get(place, ""), replies[1].get(place, "")) for place in places]
     answers = [one.response.raw for one in (before, after)]
     context = {
         "before": before,
         "after": after,
-        "pairs": [(_side(one, "removed"), _side(one, "added")) for one in pairs],
+        "pairs": pairs,
         "answers_differ": answers[0] != answers[1],
     }
-    return render(request, "comparison/_item.html", context)
+    htmx = request.htmx  # type: ignore[attr-defined]
+    return render(request, "comparison/_item.html" if htmx else "comparison/item.html", context)
 
 
 def _replies(judgement: int) -> dict[tuple[int, int, bool], str]:
@@ -222,10 +218,6 @@ def _replies(judgement: int) -> dict[tuple[int, int, bool], str]:
     }
 
 
-def _side(found: list[Piece], mine: str) -> list[Piece]:
-    return [piece for piece in found if piece.kind in ("same", mine)]
-
-
 def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
     """A row for each metric and candidate of any of the runs, with its cell in each of them, oldest first."""
     runs = sorted(runs, key=lambda one: one.pk)
@@ -233,6 +225,7 @@ def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
     names = dict.fromkeys(
         (metric, candidate) for report in reports for candidate, cells in report.items() for metric in cells
     )
+    series = {name: number for number, name in enumerate(sorted({name for _, name in names}), 1)}
     table = []
     for metric, candidate in sorted(names):
         cells = [report.get(candidate, {}).get(metric) for report in reports]
@@ -244,20 +237,7 @@ def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
                 "metric": metric,
                 "candidate": candidate,
                 "cells": list(zip(runs, cells, strict=True)),
-                "trend": trend_points(means),
+                "trend": trend(series[candidate], means, f"{candidate}, {metric}"),
             }
         )
     return table
-
-
-def trend_points(means: Sequence[float | None]) -> str:
-    """The points of a line 80 wide and 20 high through the means that there are; '' for fewer than two."""
-    known = [(place, mean) for place, mean in enumerate(means) if mean is not None]
-    if len(known) < 2:
-        return ""
-    low, high = min(mean for _, mean in known), max(mean for _, mean in known)
-    step = 76 / (len(means) - 1)
-    return " ".join(
-        f"{2 + place * step:.1f},{10 if high == low else 18 - 16 * (mean - low) / (high - low):.1f}"
-        for place, mean in known
-    )

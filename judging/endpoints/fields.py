@@ -75,7 +75,7 @@ class SecretField(forms.CharField):
     """Write-only: the stored value is never sent to the page, and an empty field keeps it."""
 
     def __init__(self, *, rows: int = 0, **more: Any) -> None:
-        attrs = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
+        attrs = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off", "data-secret": True}
         widget: forms.Widget = (
             _EmptyTextarea(attrs=attrs | {"rows": rows, "class": "mono"})
             if rows

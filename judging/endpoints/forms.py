@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
 SECRETS = ("key", "headers", "proxy")
+SHOWN_FIRST = ("name", "url", "model", "key", "remove_key")
+PRESETS = (
+    ("OpenAI", "https://api.openai.com/v1"),
+    ("DeepSeek", "https://api.deepseek.com/v1"),
+    ("Qwen (DashScope)", "https://dashscope.aliyuncs.com/compatible-mode/v1"),
+    ("vLLM", "http://127.0.0.1:8000/v1"),
+    ("Ollama", "http://127.0.0.1:11434/v1"),
+)
 PRICES = ("price_read", "price_written")
 
 
@@ -169,6 +177,11 @@ class EndpointForm(forms.Form):
         for name in SECRETS:
             if not self.stored[name]:
                 del self.fields[f"remove_{name}"]
+
+    @property
+    def advanced_errors(self) -> bool:
+        """Whether something is wrong in the part that is folded away."""
+        return any(name not in SHOWN_FIRST for name in self.errors)
 
     def clean_url(self) -> str:
         url: str = self.cleaned_data["url"].strip()

@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingFor:
     """What the call waits for (a code of `Held`), and for how many seconds, where that is known."""
 
     code: str
@@ -86,7 +86,7 @@ class ManualGuard:
         if self._client.breaker.outage is not None:
             concurrency.share = 1  # requests that wait for the server to come back hold all slots
         if not concurrency.free:
-            self._emit(Waiting("held_slots"))
+            self._emit(WaitingFor("held_slots"))
         if not await concurrency.try_acquire(self._left):
             raise Held("held_slots")
 
@@ -104,7 +104,7 @@ class ManualGuard:
     async def _sleep(self, code: str, seconds: float) -> None:
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0:
-            self._emit(Waiting(code, left))
+            self._emit(WaitingFor(code, left))
             await asyncio.sleep(min(COUNTDOWN_SECONDS, left))
 
     def after(self, reply: Reply | None, error: JudgeError | None) -> None:

@@ -13,7 +13,6 @@ from judging.core.judges.replies import Reply
 from judging.core.judges.retry import AskResult, RetryPolicy, ask_with_retries
 from judging.core.judges.settings import Request
 from judging.core.results import Failure
-from judging.endpoints.client import EndpointClient
 from judging.endpoints.client_pool import ModelConnection
 
 
@@ -33,7 +32,7 @@ class EndpointError:
 class SpendingLimit(Protocol):
     """A run's budget."""
 
-    async def room(self) -> None:
+    async def affordable(self) -> None:
         """Returns when one more call fits."""
         ...
 
@@ -69,17 +68,10 @@ class RunGate:
 class RequestGuard:
     """core.judges.retry.Guard of one request of a run."""
 
-    def __init__(
-        self,
-        gate: RunGate,
-        client: EndpointClient,
-        endpoint: int | None,
-        waiting: Waiting,
-        max_outage: float,
-    ) -> None:
+    def __init__(self, gate: RunGate, model: ModelConnection, waiting: Waiting, max_outage: float) -> None:
         self.gate = gate
-        self.client = client
-        self.endpoint = endpoint
+        self.client = model.client
+        self.endpoint = model.endpoint
         self.waiting = waiting
         self.max_outage = max_outage
         self.reservation: Reservation | None = None
@@ -87,7 +79,7 @@ class RequestGuard:
     async def before(self, request: Request) -> None:
         """Raises Abandoned where the run may send no more, JudgeError where the endpoint is down for too long."""
         self.reservation = await self.client.admit(request, self.max_outage)
-        await self.gate.spending.room()
+        await self.gate.spending.affordable()
         if not self.gate.open:
             raise Abandoned
         self.gate.spending.begin()
@@ -125,7 +117,15 @@ class Caller:
         try:
             if not self.gate.open or self.gate.error:
                 raise Abandoned
-            asked = await self._ask(model, request, waiting)
+            asked = await ask_with_retries(
+                self.clients.of(model.settings),
+                model.settings,
+                request,
+                policy=self.trusting if model.answered else self.policy,
+                random=self.random,
+                guard=RequestGuard(self.gate, model, waiting, self.policy.max_outage_seconds),
+            )
+            self._learn(model, asked)
             error = asked.error
             self._count_failure(model, Failure(error.code, error.message) if error else None)
             return asked
@@ -154,22 +154,11 @@ class Caller:
             return True
         return failure.code in MAYBE_SETTING_CODES and not model.answered
 
-    async def _ask(self, model: ModelConnection, request: Request, waiting: Waiting) -> AskResult:
-        asked = await ask_with_retries(
-            self.clients.of(model.settings),
-            model.settings,
-            request,
-            policy=self.trusting if model.answered else self.policy,
-            random=self.random,
-            guard=RequestGuard(
-                self.gate, model.client, model.endpoint, waiting, self.policy.max_outage_seconds
-            ),
-        )
+    def _learn(self, model: ModelConnection, asked: AskResult) -> None:
         if asked.reply is not None:
             model.answered = True
         if asked.refuses and model.learn(asked.refuses) and model.endpoint:
             self.learnt.add((model.endpoint, asked.refuses))
-        return asked
 
     def take_learnt(self) -> list[tuple[int, frozenset[str]]]:
         """What servers were found to refuse since the last call: (endpoint, parameters)."""

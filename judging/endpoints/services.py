@@ -52,7 +52,8 @@ def endpoint_edit(*, endpoint: Endpoint, data: EndpointData) -> Endpoint:
     return written
 
 
-def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
+def endpoint_typed(endpoint: Endpoint, data: EndpointData) -> Endpoint:
+    """The endpoint as a form has it; nothing is stored."""
     for name in PLAIN:
         setattr(endpoint, name, getattr(data, name))
     if data.key is not None:
@@ -61,6 +62,11 @@ def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
         endpoint.headers_encrypted = encrypt(json.dumps(data.headers) if data.headers else "")
     if data.proxy is not None:
         endpoint.proxy_encrypted = encrypt(data.proxy)
+    return endpoint
+
+
+def _written(endpoint: Endpoint, data: EndpointData) -> Endpoint:
+    endpoint_typed(endpoint, data)
     try:
         with transaction.atomic():
             endpoint.save()

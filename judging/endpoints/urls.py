@@ -11,6 +11,7 @@ app_name = "endpoints"
 urlpatterns = [
     path("", views.endpoints, name="list"),
     path("new/", views.create, name="new"),
+    path("try/", views.try_typed, name="try"),
     path("address/", views.address, name="address"),
     path("<int:endpoint>/", views.endpoint, name="endpoint"),
     path("<int:endpoint>/edit/", views.edit, name="edit"),

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite import access
 from evalsite.access import May, signed_in
+from evalsite.accounts.drafts import FormDraft, form_draft
+from evalsite.web.numbers import whole
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.settings import chat_url
 from judging.endpoints import connection_test, selectors, services
 from judging.endpoints.access import get_endpoint
-from judging.endpoints.forms import EndpointForm
+from judging.endpoints.forms import PRESETS, EndpointForm
 from judging.endpoints.models import Endpoint
 
 secrets_unlogged = sensitive_post_parameters("key", "headers", "proxy")
@@ -52,7 +57,8 @@ def endpoint(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
 @login_required
 def create(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, May.MANAGE)
-    form = EndpointForm(request.POST or None)
+    draft = form_draft(request, project, "endpoint")
+    form = EndpointForm(request.POST or draft.data)
     if request.method == "POST" and form.is_valid():
         try:
             made = services.endpoint_create(
@@ -61,34 +67,43 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
         except ValidationError as error:
             form.add_error(None, error)
         else:
+            draft.forget()
             return _saved(request, slug, made)
-    return _form(request, form, None)
+    return _form(request, form, None, draft)
 
 
 @secrets_unlogged
 @login_required
 def edit(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     found = get_endpoint(request, slug, endpoint, May.MANAGE)
-    form = EndpointForm(request.POST or None, endpoint=found)
+    draft = form_draft(request, found.project, "endpoint", str(found.pk))
+    form = EndpointForm(request.POST or draft.data, endpoint=found)
     if request.method == "POST" and form.is_valid():
         try:
             services.endpoint_edit(endpoint=found, data=form.result())
         except ValidationError as error:
             form.add_error(None, error)
         else:
+            draft.forget()
             return _saved(request, slug, found)
-    return _form(request, form, found)
+    return _form(request, form, found, draft)
 
 
-def _form(request: HttpRequest, form: EndpointForm, endpoint: Endpoint | None) -> HttpResponse:
+def _form(
+    request: HttpRequest, form: EndpointForm, endpoint: Endpoint | None, draft: FormDraft
+) -> HttpResponse:
+    if draft.data is not None:
+        form.errors.clear()  # it is not finished
     url = str(form["url"].value() or "")
     models = endpoint.probe.get("models", []) if endpoint else []
     context = {
         "form": form,
+        "draft": draft,
         "endpoint": endpoint,
         "url": url,
         "final_address": final_address(url),
         "models": models,
+        "presets": PRESETS,
     }
     return render(request, "endpoints/edit.html", context, status=422 if form.errors else 200)
 
@@ -114,6 +129,36 @@ def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
         return redirect("endpoints:endpoint", slug, found.pk)
     context = {"endpoint": found, "result": connection_test.last_result(found)}
     return render(request, "endpoints/_connection.html", context)
+
+
+@secrets_unlogged
+@login_required
+@require_POST
+def try_typed(request: HttpRequest, slug: str) -> HttpResponse:
+    """The connection test of what is typed, or with `load` only the models that the server lists. Nothing is stored."""
+    project = access.get_project(request, slug, May.MANAGE)
+    number = whole(request.POST.get("endpoint", ""))
+    stored = get_endpoint(request, slug, number, May.MANAGE) if number is not None else None
+    typed, load = request.POST.copy(), "load" in request.POST
+    typed["name"] = typed.get("name") or "-"
+    if load:
+        typed["model"] = typed.get("model") or "-"  # the server refuses it, and lists what it has
+    form = EndpointForm(typed, endpoint=stored)
+    if not form.is_valid():
+        problems = [
+            f"{form[name].label}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()
+        ]
+        return render(request, "endpoints/_tried.html", {"problems": problems})
+    trial = services.endpoint_typed(stored or Endpoint(project=project), form.result())
+    found = connection_test.try_endpoint(trial)
+    trial.probe, trial.probed_at = asdict(found), timezone.now()
+    context = {
+        "endpoint": trial,
+        "result": connection_test.last_result(trial),
+        "models": found.models,
+        "loaded": load and bool(found.models),
+    }
+    return render(request, "endpoints/_tried.html", context)
 
 
 @login_required

@@ -1,4 +1,4 @@
-"""The one door to endpoints and metrics: a function here returns the object or raises."""
+"""Access checks for endpoints and metrics: a function here returns the object or raises."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ template_result = msgspec.json.Decoder(Lint).decode
 rules_result = msgspec.json.Decoder(ReferenceLint).decode
 
 
-class _Stopped(Exception):
+class _LintStopped(Exception):
     """The worker is to end; another takes the work up again."""
 
 
@@ -141,7 +141,7 @@ def work(
     run = _lint_rules if found.kind == Kind.RULES else _lint_template
     try:
         result = run(found, sandbox_of, partial(_note_progress, found, stop))
-    except _Stopped:
+    except _LintStopped:
         mine.update(owner="")
     except SandboxError:
         mine.update(owner="", problem="prompt_refused")
@@ -151,7 +151,7 @@ def work(
 
 def _note_progress(found: TemplateLint, stop: threading.Event | None, done: int) -> None:
     if stop is not None and stop.is_set():
-        raise _Stopped
+        raise _LintStopped
     TemplateLint.objects.filter(pk=found.pk).update(subjects_done=done)
 
 

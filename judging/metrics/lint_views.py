@@ -15,7 +15,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
-from judging.core.lint.findings import Finding, Lint
+from judging.core.lint.findings import Lint, LintFinding
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.lint import BREAKS_RULE, ReferenceFinding, ReferenceLint
@@ -66,7 +66,7 @@ class FindingView:
     """A finding with its sentence; `in_template`: its line is one of the template's."""
 
     kind: str
-    finding: Finding
+    finding: LintFinding
     sentence: str
 
     @property

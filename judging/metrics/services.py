@@ -112,5 +112,5 @@ def _append(metric: Metric, number: int, definition: MetricDefinition, user: Use
 
 
 def _taken(name: str) -> ValidationError:
-    taken = _("A metric called “%(name)s” already exists; it may be archived. Choose another name.")
+    taken = _("A metric named “%(name)s” already exists (it may be archived). Choose another name.")
     return ValidationError({"name": taken % {"name": name}})

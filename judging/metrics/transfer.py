@@ -31,7 +31,7 @@ Done = Literal["new", "changed", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedMetric:
     """A metric after the import, and what the import did to it."""
 
     version: MetricVersion
@@ -114,7 +114,7 @@ def _at(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
 @transaction.atomic
 def metrics_import(
     *, project: Project, metrics: Sequence[MetricDefinition], user: User | None
-) -> list[Imported]:
+) -> list[ImportedMetric]:
     """Each metric as a new one or, where the project has one of that name, as its newest version. All or none.
 
     Raises ValidationError for a name that an archived metric has.
@@ -122,14 +122,14 @@ def metrics_import(
     return [_import(project, definition, user) for definition in metrics]
 
 
-def _import(project: Project, definition: MetricDefinition, user: User | None) -> Imported:
+def _import(project: Project, definition: MetricDefinition, user: User | None) -> ImportedMetric:
     metric = Metric.objects.filter(project=project, name=definition.name, archived_at=None).first()
     if metric is None:
         made = services.metric_create(project=project, definition=definition, user=user)
-        return Imported(newest_version(made), "new")
+        return ImportedMetric(newest_version(made), "new")
     before = newest_version(metric)
     saved = services.metric_edit(metric=metric, definition=definition, based_on=before.number, user=user)
-    return Imported(saved, "unchanged" if saved.pk == before.pk else "changed")
+    return ImportedMetric(saved, "unchanged" if saved.pk == before.pk else "changed")
 
 
 def metrics_text(versions: Sequence[MetricVersion]) -> str:

@@ -31,7 +31,7 @@ class ImportForm(forms.Form):
 
     file = forms.FileField(label=gettext_lazy("File"), required=False, allow_empty_file=True)
     text = forms.CharField(
-        label=gettext_lazy("Or its text"),
+        label=gettext_lazy("Or paste its content"),
         required=False,
         strip=False,
         max_length=MAX_FILE_BYTES,
@@ -49,7 +49,7 @@ class ImportForm(forms.Form):
             except UnicodeDecodeError:
                 self.add_error("file", _("The file is not UTF-8 text; save it as UTF-8."))
         elif not values.get("text", "").strip():
-            self.add_error(None, _("Choose a file, or paste its text."))
+            self.add_error(None, _("Choose a file or paste its content."))
         return values
 
 
@@ -89,27 +89,25 @@ def _import(request: HttpRequest, project: Project, text: str) -> list[str]:
 
 def _no_endpoint(one: transfer.Unplaced) -> str:
     sentence = _(
-        "%(metric)s: no endpoint of this project has the address %(url)s and the model %(model)s. Let an administrator "
-        "add one, with its key, and import the file again."
+        "%(metric)s: this project has no endpoint with address %(url)s and model "
+        "%(model)s. Ask an administrator to add it, then import the file again."
     )
     return sentence % {"metric": one.metric, "url": one.judge.url, "model": one.judge.model}
 
 
-def _tell(request: HttpRequest, imported: list[transfer.Imported], *, candidates: int) -> None:
+def _tell(request: HttpRequest, imported: list[transfer.ImportedMetric], *, candidates: int) -> None:
     done = {kind: [one for one in imported if one.done == kind] for kind in ("new", "changed", "unchanged")}
     sentences = {
         "new": ngettext("%(n)s metric is new.", "%(n)s metrics are new.", len(done["new"])),
         "changed": ngettext(
             "%(n)s metric has a new version.", "%(n)s metrics have a new version.", len(done["changed"])
         ),
-        "unchanged": ngettext(
-            "%(n)s metric was as in the file.", "%(n)s metrics were as in the file.", len(done["unchanged"])
-        ),
+        "unchanged": ngettext("%(n)s metric unchanged.", "%(n)s metrics unchanged.", len(done["unchanged"])),
     }
-    told = [sentences[kind] % {"n": len(found)} for kind, found in done.items() if found]
+    parts = [sentences[kind] % {"n": len(found)} for kind, found in done.items() if found]
     if candidates:
-        told.append(_("The file's candidates are left out: they belong to a run."))
-    messages.success(request, " ".join(told))
+        parts.append(_("The file's candidates were ignored: choose them when you create a run."))
+    messages.success(request, " ".join(parts))
 
 
 @login_required

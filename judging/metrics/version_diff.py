@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from judging.core.metric_definition import MetricDefinition
-from judging.core.metric_diff import Part, TextChange, as_text, difference
+from judging.core.metric_diff import MetricPart, TextChange, as_text, difference
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
 
@@ -16,18 +16,18 @@ FIELD_NAMES: dict[str, Promise | str] = {
     "name": gettext_lazy("Name"),
     "min_score": gettext_lazy("Lowest score"),
     "max_score": gettext_lazy("Highest score"),
-    "undefined": gettext_lazy("A name that a row does not have"),
+    "undefined": gettext_lazy("Undefined variables"),
     "sandbox": gettext_lazy("Scripts run"),
     "jury": gettext_lazy("Combine multiple judgements by"),
     "quorum": gettext_lazy("Minimum valid votes"),
     "endpoint": gettext_lazy("Endpoint"),
     "url": gettext_lazy("Address"),
     "model": gettext_lazy("Model"),
-    "api_key_env": gettext_lazy("Variable of the key"),
+    "api_key_env": gettext_lazy("API key variable"),
     "params": gettext_lazy("Generation parameters"),
-    "parse": gettext_lazy("Read from the reply"),
-    "repeats": gettext_lazy("Times asked"),
-    "both_orders": gettext_lazy("Asked in both orders"),
+    "parse": gettext_lazy("Parsed from the reply"),
+    "repeats": gettext_lazy("Repeats"),
+    "both_orders": gettext_lazy("Judged in both orders"),
     "system_prompt": gettext_lazy("System prompt"),
     "template": gettext_lazy("Prompt template"),
     "preprocess": "preprocess",
@@ -40,7 +40,7 @@ FIELD_NAMES: dict[str, Promise | str] = {
 class PartView:
     """A part of the difference with its names in the reader's language."""
 
-    part: Part
+    part: MetricPart
     settings: list[tuple[str, str, str]]
     texts: list[tuple[str, TextChange]]
 
@@ -57,7 +57,7 @@ def parts_of_definitions(project: int, before: MetricDefinition, after: MetricDe
     return [_part_view(part, endpoints) for part in difference(before, after)]
 
 
-def _part_view(part: Part, endpoints: dict[int, str]) -> PartView:
+def _part_view(part: MetricPart, endpoints: dict[int, str]) -> PartView:
     def text(name: str, value: object) -> str:
         return endpoints.get(value, "") if name == "endpoint" and isinstance(value, int) else as_text(value)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,11 +15,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsite import access
 from evalsite.access import May, signed_in
+from evalsite.accounts.drafts import drafts_of_new
+from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.keywords import AGGREGATES
 from judging.endpoints.models import Endpoint
-from judging.markdown import html_of
+from judging.guides import guide as shown_guide
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.editor import samples
@@ -30,10 +31,7 @@ from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
 from judging.metrics.version_diff import parts_between
 from judging.rule_messages import HELP, spoken
 
-REFERENCE_PAGES = {
-    name: {"en": f"{name}.md", "zh": f"{name}.zh.md"}
-    for name in ("rules", "prompts", "metrics-file", "results")
-}
+REFERENCE_PAGES = ("rules", "prompts", "metrics-file", "results", "imports")
 
 
 @login_required
@@ -61,9 +59,7 @@ def archive(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Out of the list; nothing is deleted."""
     found = get_metric(request, slug, metric)
     services.metric_archive(metric=found)
-    text = _(
-        "“%(name)s” is archived. Nothing was deleted; runs keep it. It can be restored from the archive."
-    )
+    text = _("“%(name)s” archived. Nothing was deleted, and runs keep it. You can restore it.")
     messages.success(request, text % {"name": found.name})
     return redirect("metrics:list", slug)
 
@@ -74,7 +70,7 @@ def restore(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """Back into the list."""
     found = get_metric(request, slug, metric)
     services.metric_restore(metric=found)
-    messages.success(request, _("“%(name)s” is back in the list.") % {"name": found.name})
+    messages.success(request, _("“%(name)s” was restored.") % {"name": found.name})
     return redirect("metrics:edit", slug, found.pk)
 
 
@@ -87,15 +83,17 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(request, slug, May.METRICS)
     start = request.POST.get("start", request.GET.get("start"))
     if start is None:
-        return render(request, "metrics/start.html", {"starts": templates()})
-    return JudgeEditor(request, project, new_judge_metric(start)).respond()
+        drafts = drafts_of_new(signed_in(request), project, JudgeEditor.draft_form)
+        return render(request, "metrics/start.html", {"starts": templates(), "drafts": drafts})
+    start = start if start in BUILTINS else ""
+    return JudgeEditor.of_new(request, project, new_judge_metric(start), start).respond()
 
 
 @login_required
 def new_rules(request: HttpRequest, slug: str) -> HttpResponse:
     """A new rule metric."""
     project = access.get_project(request, slug, May.METRICS)
-    return RuleEditor(request, project, new_rule_metric()).respond()
+    return RuleEditor.of_new(request, project, new_rule_metric()).respond()
 
 
 @login_required
@@ -109,7 +107,7 @@ def guided_rules(request: HttpRequest, slug: str) -> HttpResponse:
     aggregate = aggregate if aggregate in AGGREGATES else "mean"
     if found and "build" in request.POST:
         program = program_text(chosen_lines(fields, spoken()), aggregate, found.form, spoken())
-        return RuleEditor(request, project, new_rule_metric(program)).render()
+        return RuleEditor.of_new(request, project, new_rule_metric(program)).render()
     context = {
         "guide": found,
         "fields": fields,
@@ -188,7 +186,7 @@ def restore_version(request: HttpRequest, slug: str, metric: int, number: int) -
     """An old version again, as a new one."""
     found = get_metric_version(request, slug, metric, number)
     made = services.metric_restore_version(version=found, user=signed_in(request))
-    sentence = _("Version %(new)s is version %(old)s again.")
+    sentence = _("Version %(old)s restored as version %(new)s.")
     messages.success(request, sentence % {"new": made.number, "old": found.number})
     return redirect("metrics:edit", slug, found.metric_id)
 
@@ -223,12 +221,12 @@ def reference(request: HttpRequest, slug: str, page: str) -> HttpResponse:
     access.get_project(request, slug, May.METRICS)
     if page not in REFERENCE_PAGES:
         raise Http404
-    wanted = request.GET.get("in", "")
-    name = REFERENCE_PAGES[page].get(wanted) or REFERENCE_PAGES[page][spoken()]
-    title, _newline, text = (settings.BASE_DIR / "docs" / name).read_text(encoding="utf-8").partition("\n")
-    for other, files in REFERENCE_PAGES.items():
-        address = "" if other == page else reverse("metrics:reference", args=[slug, other])
-        for language, file in files.items():
-            text = text.replace(f"]({file})", f"]({address}?in={language})")
-    context = {"title": title.removeprefix("# "), "html": html_of(text)}
+
+    def address_of(name: str) -> str:
+        if name in REFERENCE_PAGES:
+            return reverse("metrics:reference", args=[slug, name])
+        return reverse("guide", args=[name])
+
+    title, html = shown_guide(page, request.GET.get("in", ""), address_of)
+    context = {"title": title, "html": html}
     return render(request, "metrics/reference.html", context)

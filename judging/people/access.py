@@ -9,7 +9,8 @@ from django.http import Http404, HttpRequest
 
 from evalsite import access
 from evalsite.access import May
-from judging.people.models import Assignment, Evaluation, Item
+from evalsite.accounts.models import Project
+from judging.people.models import Assignment, Evaluation, EvaluationRater, Item
 
 
 def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evaluation:
@@ -51,3 +52,12 @@ def get_own_assignment(request: HttpRequest, slug: str, pk: int) -> Assignment:
     if assignment is None:
         raise Http404
     return assignment
+
+
+def blind_evaluations(request: HttpRequest, project: Project) -> set[int]:
+    """Ids of the project's evaluations in which the request's user still rates and organises nothing: what others say
+    there is hidden from them until it is closed."""
+    parts = EvaluationRater.objects.filter(user=access.signed_in(request), left_at=None)
+    parts = parts.filter(evaluation__closed_at=None, evaluation__run__project=project)
+    found = set(parts.values_list("evaluation", flat=True))
+    return found if found and May.RUN not in access.permissions(request, project) else set()

@@ -64,18 +64,18 @@ def with_questions(evaluation: Evaluation, found: Sequence[Differing]) -> list[D
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RaterVerdict:
     """What one of the raters said, without who."""
 
     values: dict[int, Value]
     comment: str
 
 
-def verdicts(item: Item) -> list[Verdict]:
-    """All verdicts that count on an item, in an order that tells nothing of the raters."""
+def verdicts(item: Item) -> list[RaterVerdict]:
+    """All verdicts that count on an item, in an order that reveals nothing of the raters."""
     found = Assignment.objects.filter(item=item, state=AssignmentState.GIVEN, rating__isnull=False)
     said = [
-        Verdict(values_of(values), comment)
+        RaterVerdict(values_of(values), comment)
         for values, comment in found.order_by("pk").values_list("rating__values", "rating__comment")
     ]
     random.Random(f"adjudicate:{item.pk}").shuffle(said)

@@ -1,6 +1,6 @@
-"""What of the rows themselves may tell raters which model they rate, and which turns can be hidden from them.
+"""Whatever in the rows may reveal the rated model, and which turns can be hidden from raters.
 
-Raters see the turns of a conversation by role and text, so only those can tell: custom fields and the names of messages
+Raters see the turns of a conversation by role and text, so only those can reveal it: custom fields and message names
 are never on their pages.
 """
 
@@ -20,7 +20,7 @@ from datasets import uploads
 from datasets.models import Candidate, Row, Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from judging.core.people.telltales import Telltale, is_named, telltales
+from judging.core.people.revealing_fields import RevealingField, is_named, revealing_fields
 from judging.people.assignments import locked
 from judging.people.item_view import Message, conversation_of
 from judging.people.models import Evaluation, Scheme
@@ -40,8 +40,8 @@ HIDEABLE: dict[str, str | Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class Blindness:
-    """The roles that can be hidden, what may tell of those that are shown, and, where there are more rows, how many
-    of a version were checked."""
+    """The roles that can be hidden, what may reveal a model in the others, and how many rows of a version were checked
+    where it has more."""
 
     roles: list[str]
     warnings: list[str]
@@ -49,14 +49,14 @@ class Blindness:
 
 
 def blindness(versions: Iterable[Version], names: Sequence[str], hidden: Sequence[str]) -> Blindness:
-    """What the first rows of these versions tell, for answers that are called by these names."""
+    """What the first rows of these versions reveal, for answers that are called by these names."""
     rows: list[Mapping[str, str]] = []
     more = False
     for version in versions:
         rows += _turns_by_role(version)
         more = more or version.valid_rows > LOOKED_AT
     seen = {role for row in rows for role in row}
-    found = [one for one in telltales(rows, names) if one.field not in hidden]
+    found = [one for one in revealing_fields(rows, names) if one.field not in hidden]
     roles = [role for role in HIDEABLE if role in seen]
     return Blindness(roles, [_sentence(one) for one in found], LOOKED_AT if more else None)
 
@@ -75,7 +75,7 @@ def _by_role(messages: Sequence[Message]) -> dict[str, str]:
     return {role: "\n".join(said) for role, said in texts.items()}
 
 
-def _sentence(found: Telltale) -> str:
+def _sentence(found: RevealingField) -> str:
     field = HIDEABLE[found.field]
     if found.name:
         return _("%(field)s: contains the name “%(name)s”.") % {"field": field, "name": found.name}
@@ -119,7 +119,7 @@ def _alike(one: str, other: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class FileSide:
     """One of two files that are compared: the candidate that stands for its answers, and where they come from."""
 
     candidate: Candidate
@@ -132,18 +132,18 @@ class Side:
     @property
     def file(self) -> str:
         """Its data set, version and file."""
-        told = f"{self.version.dataset.name} v{self.version.number}"
-        return f"{told} ({self.version.file_name})" if self.version.file_name else told
+        title = f"{self.version.dataset.name} v{self.version.number}"
+        return f"{title} ({self.version.file_name})" if self.version.file_name else title
 
 
-def sides_of(evaluation: Evaluation) -> list[Side]:
+def sides_of(evaluation: Evaluation) -> list[FileSide]:
     """The two files, the evaluation's own first; none where something else is compared."""
     if evaluation.scheme != Scheme.VERSIONS or evaluation.other_version is None:
         return []
     taking_part = evaluation.run.run_candidates.values("candidate")
     found = Candidate.objects.filter(pk__in=taking_part).order_by("pk")
     versions = (evaluation.run.version, evaluation.other_version)
-    return [Side(candidate, version) for candidate, version in zip(found, versions, strict=True)]
+    return [FileSide(candidate, version) for candidate, version in zip(found, versions, strict=True)]
 
 
 def _read_by_raters(evaluation: Evaluation) -> list[str]:

@@ -15,11 +15,11 @@ from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import number
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
-from judging.core.people.telltales import is_named
-from judging.people.blindness import HIDEABLE, LONGEST_NAME, Side, checked_names, proposed_names
+from judging.core.people.revealing_fields import is_named
+from judging.people.blindness import HIDEABLE, LONGEST_NAME, FileSide, checked_names, proposed_names
 from judging.people.labels import SCALES
 from judging.people.models import Order, Scheme
-from judging.people.organise import Terms
+from judging.people.organise import MOST_ITEMS, Terms
 from judging.people.presets import (
     AS_IT_STANDS,
     SINGLE,
@@ -29,12 +29,17 @@ from judging.people.presets import (
     others,
     twin_of,
 )
-from judging.people.sampling import Choice
+from judging.people.sampling import ItemChoice
+from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.forms import SEEDS, CandidateChoice, VersionChoice
 from judging.runs.models import Run
 
 MOST_CRITERIA = 10
 _ANSWERS_PROPOSED = 30  # of each candidate
+_SEVERAL_ANSWERS = _(
+    "Some candidates have several answers per row. One at a time, each is rated; side by side, the first ones are "
+    "compared."
+)
 
 
 class _Bounded:
@@ -172,49 +177,42 @@ class EvaluationForm(forms.Form):
         name: str,
         fields: list[str],
         about: Run | None = None,
+        filters: Filters = ANYTHING,
     ) -> None:
         candidates = candidates_of(version)
         if about is not None:
-            candidates = candidates.model.objects.filter(pk__in=about.run_candidates.values("candidate"))
-            candidates = candidates.order_by("name")
-        self.version, self.about = version, about
+            of_run = about.run_candidates.values("candidate")
+            candidates = candidates.model.objects.filter(pk__in=of_run).order_by("name")
+        self.version, self.about, self.filters = version, about, filters
         compares_files = any(one.code == Scheme.VERSIONS for one in offered)
-        twin = twin_of(version) if compares_files and data is None else None
-        here, there = proposed_names(version, twin) if twin else ("", "")
         initial = {
+            **(_proposed_twin(version) if compares_files and data is None else {}),
             "kind": offered[0].code,
             "candidates": list(candidates),
             "raters": [one.pk for one in raters if not one.is_superuser] or [one.pk for one in raters],
-            "other_version": twin,
-            "name_here": here,
-            "name_there": there,
             "name": name,
             "seed": random.randrange(SEEDS),
         }
         super().__init__(_with_proposed_names(data, version) if data else data, initial=initial)
         some = self.fields
+        queries = {"candidates": candidates, "baseline": candidates, "raters": raters}
+        for key, found in {**queries, "other_version": others(version)}.items():
+            some[key].queryset = found  # type: ignore[attr-defined]
         some["kind"].choices = [(one.code, one.name) for one in offered]  # type: ignore[attr-defined]
-        some["candidates"].queryset = candidates  # type: ignore[attr-defined]
-        some["baseline"].queryset = candidates  # type: ignore[attr-defined]
-        some["other_version"].queryset = others(version)  # type: ignore[attr-defined]
-        some["raters"].queryset = raters  # type: ignore[attr-defined]
-        some["stratify_by"].choices = [  # type: ignore[attr-defined]
-            ("", _("not stratified")),
-            *((field, field) for field in fields),
-        ]
+        some["stratify_by"].choices = [("", _("not stratified")), *((one, one) for one in fields)]  # type: ignore[attr-defined]
         if about is not None:
             self._ask_for_answers(about)
         self.offered = {one.code: one for one in offered}
         if any(one.responses > version.valid_rows for one in candidates):
-            some["candidates"].help_text = _(
-                "Some candidates have several answers per row. One at a time, each is rated; side "
-                "by side, the first ones are compared."
-            )
+            some["candidates"].help_text = _SEVERAL_ANSWERS
 
     def _ask_for_answers(self, about: Run) -> None:
         """Of a run its answers are drawn, not rows."""
         size, strata = self.fields["sample_size"], self.fields["stratify_by"]
         judged = about.total // max(1, about.metrics.count())
+        if self.filters != ANYTHING:
+            meant = matching(about, self.filters).order_by().values("response").distinct()
+            judged = min(judged, meant[: MOST_ITEMS + 1].count())
         size.label, size.required = _("Number of answers"), True
         size.help_text = _(
             "Drawn at random from all %(n)s judged answers, an equal share of each candidate's."
@@ -277,10 +275,10 @@ class EvaluationForm(forms.Form):
         seed = self.cleaned_data["seed"]
         return random.randrange(SEEDS) if seed is None else int(seed)
 
-    def choice(self) -> Choice:
+    def choice(self) -> ItemChoice:
         """What is to be rated, after is_valid."""
         sent, kind = self.cleaned_data, self.cleaned_data["kind"]
-        return Choice(
+        return ItemChoice(
             version=self.version,
             candidates=list(sent["candidates"]),
             scheme="" if kind in (SINGLE, AS_IT_STANDS) else kind,
@@ -291,6 +289,7 @@ class EvaluationForm(forms.Form):
             sample_size=sent["sample_size"],
             stratify_by=sent["stratify_by"],
             about=self.about,
+            filters=self.filters,
             seed=sent["seed"],
         )
 
@@ -309,6 +308,13 @@ class EvaluationForm(forms.Form):
         )
 
 
+def _proposed_twin(version: Version) -> dict[str, Any]:
+    """The other file that a version seems to be compared with, and the names of both sides."""
+    twin = twin_of(version)
+    here, there = proposed_names(version, twin) if twin else ("", "")
+    return {"other_version": twin, "name_here": here, "name_there": there}
+
+
 def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
     """What was sent, with the names of the two files proposed anew where nothing else was typed."""
     versions = {str(one.pk): one for one in others(version)}
@@ -324,7 +330,7 @@ def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
 
 
 def names_in(text: str, names: list[str]) -> str:
-    """The first of the models' names that a text tells; '' if it tells none."""
+    """The first of the models' names in a text; '' if there is none."""
     return next((name for name in names if is_named(name, text)), "")
 
 
@@ -341,7 +347,7 @@ class SidesForm(forms.Form):
     here = forms.CharField(max_length=LONGEST_NAME)
     there = forms.CharField(max_length=LONGEST_NAME)
 
-    def __init__(self, data: QueryDict | None, sides: list[Side]) -> None:
+    def __init__(self, data: QueryDict | None, sides: list[FileSide]) -> None:
         here, there = sides
         super().__init__(data, initial={"here": here.name, "there": there.name})
         self.fields["here"].label, self.fields["there"].label = here.file, there.file

@@ -28,7 +28,7 @@ LONGEST_FILE = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class WrongLine:
     """A line that could not be taken, and why."""
 
     line: int
@@ -154,9 +154,9 @@ def _known(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict
     if strange:
         raise ValidationError(_("There is no criterion called %(name)s.") % {"name": strange[0]})
     given = {numbers[name]: value for name, value in values.items()}
-    told = {number: criteria[number] for number in given}
+    chosen = {number: criteria[number] for number in given}
     try:
-        known = accepted(told, given)
+        known = accepted(chosen, given)
     except ValuesRefused as refused:
         number, why = next(iter(problems_of(refused.codes).items()))
         raise ValidationError(f"{criteria[number].name}: {why}") from None
@@ -165,28 +165,33 @@ def _known(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict
     return known
 
 
-def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Gold], list[Wrong]]:
+def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Gold], list[WrongLine]]:
     """Gold from JSON Lines: {"row": 3, "a": "model", "b": "other", "values": {"Preference": "A>B"}}; what is wrong
     is listed line by line."""
     found: list[Gold] = []
-    wrong: list[Wrong] = []
+    wrong: list[WrongLine] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
             found.append(_gold_in(evaluation, line))
         except ValidationError as error:
-            wrong.append(Wrong(number, " ".join(error.messages)))
+            wrong.append(WrongLine(number, " ".join(error.messages)))
     return found, wrong
 
 
 def _gold_in(evaluation: Evaluation, line: str) -> Gold:
     try:
-        told = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError):
         raise ValidationError(_("This line is not JSON.")) from None
-    if not isinstance(told, dict) or not isinstance(told.get("values"), dict):
+    if not isinstance(record, dict) or not isinstance(record.get("values"), dict):
         raise ValidationError(_("Each line must be an object with row, a, b and values."))
     return gold_of(
-        evaluation, told.get("row"), told.get("a"), told.get("b"), told["values"], told.get("answer", 1)
+        evaluation,
+        record.get("row"),
+        record.get("a"),
+        record.get("b"),
+        record["values"],
+        record.get("answer", 1),
     )

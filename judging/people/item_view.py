@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 from django.utils.safestring import SafeString
 
 from datasets.core.formats import FORMATS
-from datasets.core.text_diff import Piece, pieces
+from datasets.core.text_diff import Passage, pieces
 from datasets.core.variables import conversation_for, messages_of, response_data
 from datasets.models import Response, Row
 from datasets.versions.references import reference_of
 from judging.core.people.criteria import Criterion, canonical
 from judging.core.values import Value
-from judging.markdown import Budget, html_of
+from judging.markdown import MarkupBudget, html_of
 from judging.people.labels import value_name
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item
 from judging.runs.export.records import data_of
@@ -29,7 +29,7 @@ Message: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerView:
     """An answer's text, its reasoning (None where there is none) and its tool calls as JSON text ('' where none).
 
     `before`: what of the conversation before it is this side's alone (two versions answer the first turn differently).
@@ -39,7 +39,7 @@ class Answer:
     reasoning: str | None = None
     tool_calls: str = ""
     before: Sequence[Message] = ()
-    budget: Budget = field(default_factory=Budget, compare=False)  # of the page
+    budget: MarkupBudget = field(default_factory=MarkupBudget, compare=False)  # of the page
 
     @property
     def html(self) -> SafeString:
@@ -53,17 +53,17 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ItemView:
     """`messages`: {role, content} of the conversation so far. `right` is None where one answer is scored.
 
     `reference`: the expected answer, if raters are to see it beside the answer.
     """
 
     messages: Sequence[Message]
-    left: Answer
-    right: Answer | None = None
+    left: AnswerView
+    right: AnswerView | None = None
     reference: str | None = None
-    budget: Budget = field(default_factory=Budget, compare=False)
+    budget: MarkupBudget = field(default_factory=MarkupBudget, compare=False)
 
     @property
     def turns(self) -> list[tuple[str, SafeString]]:
@@ -75,12 +75,12 @@ class Shown:
         return html_of(self.reference or "", self.budget)
 
 
-def turns_of(messages: Sequence[Message], budget: Budget) -> list[tuple[str, SafeString]]:
+def turns_of(messages: Sequence[Message], budget: MarkupBudget) -> list[tuple[str, SafeString]]:
     """Who speaks, and what, as Markdown made safe."""
     return [(one["role"], html_of(str(one["content"] or ""), budget)) for one in messages]
 
 
-def shown_to(assignment: Assignment) -> Shown:
+def shown_to(assignment: Assignment) -> ItemView:
     """What the rater of an assignment sees, the sides as they are stored with it."""
     evaluation = assignment.evaluation
     return shown_in(
@@ -90,7 +90,7 @@ def shown_to(assignment: Assignment) -> Shown:
 
 def shown_in(
     evaluation: Evaluation, item: Item, shown_first: int | None, *, with_reference: bool = False
-) -> Shown:
+) -> ItemView:
     """An item of an evaluation as seen with `shown_first` (1 the response, 2 the other one) on the left."""
     messages, reference = conversation_of(item.row, evaluation.run.version.format)
     return shown(item, messages, shown_first, reference if with_reference else None, evaluation.hidden_roles)
@@ -102,7 +102,7 @@ def shown(
     shown_first: int | None,
     reference: str | None = None,
     hides: Sequence[str] = (),
-) -> Shown:
+) -> ItemView:
     """The same, of an item that need not be stored; `messages` of its row.
 
     Each answer belongs to its own conversation. What these have in common, from their beginning, is shown once; the
@@ -112,7 +112,7 @@ def shown(
     whole = (conversation_for(messages, response_data(one.raw)) for one in there)
     conversations = [[one for one in each if one["role"] not in hides] for each in whole]
     common = _in_common(conversations)
-    budget = Budget()
+    budget = MarkupBudget()
     sides = [
         replace(answer_of(response), before=conversation[common:], budget=budget)
         for response, conversation in zip(there, conversations, strict=False)
@@ -120,7 +120,7 @@ def shown(
     if shown_first == 2:
         sides.reverse()
     right = sides[1] if len(sides) > 1 else None
-    return Shown(conversations[0][:common], sides[0], right, reference, budget)
+    return ItemView(conversations[0][:common], sides[0], right, reference, budget)
 
 
 def conversation_of(row: Row, fmt: str) -> tuple[list[Message], str | None]:
@@ -137,11 +137,11 @@ def _in_common(conversations: Sequence[Sequence[Message]]) -> int:
     return sum(1 for _ in alike)
 
 
-def answer_of(response: Response) -> Answer:
+def answer_of(response: Response) -> AnswerView:
     """What is to be read of a response."""
     given = response_data(response.raw)
     reasoning, calls = given["reasoning_content"], given["tool_calls"]
-    return Answer(
+    return AnswerView(
         str(given["content"]),
         reasoning if isinstance(reasoning, str) and reasoning.strip() else None,
         json.dumps(_plain_calls(calls), ensure_ascii=False, indent=2) if calls else "",
@@ -149,7 +149,7 @@ def answer_of(response: Response) -> Answer:
 
 
 def _plain_calls(calls: Any) -> Any:
-    """What is called with what. The rest stays out: the ids alone tell which provider made them."""
+    """What is called with what. The rest stays out: the ids alone reveal which provider made them."""
     if isinstance(calls, list):
         return [_plain_calls(one) for one in calls]
     if not isinstance(calls, dict):
@@ -162,7 +162,7 @@ LONGEST_COMPARED = 40_000  # characters; of longer answers the beginnings are co
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class AnswerSide:
     """One answer: `letter` is '' where there is but one."""
 
     letter: str
@@ -180,7 +180,7 @@ class OnDesk:
     assignment: Assignment
     turns: list[tuple[str, SafeString]]
     reference: SafeString | None
-    sides: list[Side]
+    sides: list[AnswerSide]
     values: dict[int, Value]
     places_json: str
     comment: str
@@ -209,14 +209,14 @@ def on_desk(assignment: Assignment, criteria: dict[int, Criterion]) -> OnDesk:
     )
 
 
-def _side(letter: str, answer: Answer) -> Side:
+def _side(letter: str, answer: AnswerView) -> AnswerSide:
     content = answer.content
-    return Side(
+    return AnswerSide(
         letter, answer.html, answer.reasoning or "", answer.tool_calls, not content.strip(), answer.turns
     )
 
 
-def differences(assignment: Assignment) -> tuple[list[Piece], list[Piece]]:
+def differences(assignment: Assignment) -> tuple[list[Passage], list[Passage]]:
     """Both answers as pieces, left and right: `removed` stands only left, `added` only right. Empty for one answer."""
     seen = shown_to(assignment)
     if seen.right is None:

@@ -22,7 +22,7 @@ from judging.runs.overrides import carry_over, metrics_lock
 def judgements_add(
     evaluation: Evaluation, assignment: Assignment, rating: Rating, values: Mapping[int, Value]
 ) -> None:
-    """One judgement a criterion. Gold and silent repeats have none: they tell of the rater, not of the answer."""
+    """One judgement a criterion. Gold and silent repeats have none: they measure the rater, not the answer."""
     if not assignment.item.counts:
         return
     metrics = dict(evaluation.run.metrics.values_list("number", "pk"))

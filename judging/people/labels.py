@@ -99,7 +99,7 @@ def import_problem(code: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CriterionChoice:
     """A choice of a criterion: its place among them, the value as text, what is written on it, and the key for it."""
 
     place: int
@@ -108,10 +108,10 @@ class Choice:
     key: str
 
 
-def choices_of(criterion: Criterion) -> list[Choice]:
+def choices_of(criterion: Criterion) -> list[CriterionChoice]:
     """What a criterion offers, in order. Numbers have themselves for a key (ten: 0), others their place."""
     return [
-        Choice(place, value, value_name(criterion, value), _key(place, value, criterion))
+        CriterionChoice(place, value, value_name(criterion, value), _key(place, value, criterion))
         for place, value in enumerate(criterion.choices)
     ]
 

@@ -50,6 +50,7 @@ class Evaluation(models.Model):
         related_name="evaluations",
         help_text="whose answers were drawn for people: its report counts their verdicts too",
     )
+    about_rows = models.PositiveIntegerField(null=True, help_text="how many rows about_run had at the draw")
     opens_as = models.CharField(max_length=12, choices=OpensAs.choices, default=OpensAs.SINGLE)
     scheme = models.CharField(max_length=12, choices=Scheme.choices, blank=True, default="")
     pairs_per_item = models.PositiveSmallIntegerField(null=True)

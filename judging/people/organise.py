@@ -21,7 +21,7 @@ from judging.core.values import Value
 from judging.people.assignments import audit, locked, rater_add, release
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
-from judging.people.sampling import Choice, Gathered, Thing, gather
+from judging.people.sampling import Gathered, ItemChoice, Thing, gather
 from judging.runs.models import PEOPLE, Run, RunCandidate, RunMetric, RunState
 from judging.runs.services import free_name
 
@@ -55,7 +55,7 @@ def evaluation_create(
     *,
     project: Project,
     name: str,
-    choice: Choice,
+    choice: ItemChoice,
     criteria: Sequence[Criterion],
     raters: Sequence[User],
     user: User | None,
@@ -71,26 +71,7 @@ def evaluation_create(
     if len(gathered.things) * max(1, terms.overlap) > MOST_ITEMS:
         raise ValidationError(_("That is too many items to rate. Choose a smaller sample size."))
     run = _run(project, name, choice, gathered, len(criteria), user, terms)
-    evaluation = Evaluation.objects.create(
-        run=run,
-        about_run=choice.about,
-        opens_as=OpensAs.SIDE_BY_SIDE if choice.scheme else OpensAs.SINGLE,
-        scheme=choice.scheme,
-        pairs_per_item=choice.pairs_per_item if choice.scheme == Scheme.BALANCED else None,
-        baseline=choice.baseline,
-        other_version=choice.other_version,
-        guideline=terms.guideline,
-        shows_reference=terms.shows_reference,
-        hidden_roles=list(terms.hidden_roles),
-        overlap=terms.overlap,
-        order=terms.order,
-        seed=choice.seed,
-        stratify_by=choice.stratify_by,
-        gold_share=terms.gold_share,
-        repeat_share=terms.repeat_share,
-        lease_minutes=terms.lease_minutes,
-        items_count=len(gathered.things),
-    )
+    evaluation = _evaluation(run, choice, len(gathered.things), terms)
     for number, criterion in enumerate(criteria):
         RunMetric.objects.create(run=run, number=number, name=criterion.name, definition=criterion.to_json())
     record(Action.EVALUATION_CREATED, project=project, thing=run, by=user, items=len(gathered.things))
@@ -102,7 +83,7 @@ def evaluation_create(
     return evaluation
 
 
-def _with_names(choice: Choice) -> Choice:
+def _with_names(choice: ItemChoice) -> ItemChoice:
     """Of two files each side has a name: as chosen, else proposed from the file."""
     if choice.scheme != Scheme.VERSIONS or choice.other_version is None:
         return replace(choice, side_names=("", ""))
@@ -111,7 +92,7 @@ def _with_names(choice: Choice) -> Choice:
     return replace(choice, side_names=checked_names(here, there))
 
 
-def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion], terms: Terms) -> None:
+def _refuse_impossible(choice: ItemChoice, criteria: Sequence[Criterion], terms: Terms) -> None:
     if not choice.version.usable:
         raise ValidationError(
             _(
@@ -141,7 +122,7 @@ def _refuse_impossible(choice: Choice, criteria: Sequence[Criterion], terms: Ter
 def _run(
     project: Project,
     name: str,
-    choice: Choice,
+    choice: ItemChoice,
     gathered: Gathered,
     criteria: int,
     user: User | None,
@@ -163,6 +144,30 @@ def _run(
     )
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate_id=pk) for pk in gathered.candidates])
     return run
+
+
+def _evaluation(run: Run, choice: ItemChoice, items: int, terms: Terms) -> Evaluation:
+    return Evaluation.objects.create(
+        run=run,
+        about_run=choice.about,
+        about_rows=choice.about.rows if choice.about else None,
+        opens_as=OpensAs.SIDE_BY_SIDE if choice.scheme else OpensAs.SINGLE,
+        scheme=choice.scheme,
+        pairs_per_item=choice.pairs_per_item if choice.scheme == Scheme.BALANCED else None,
+        baseline=choice.baseline,
+        other_version=choice.other_version,
+        guideline=terms.guideline,
+        shows_reference=terms.shows_reference,
+        hidden_roles=list(terms.hidden_roles),
+        overlap=terms.overlap,
+        order=terms.order,
+        seed=choice.seed,
+        stratify_by=choice.stratify_by,
+        gold_share=terms.gold_share,
+        repeat_share=terms.repeat_share,
+        lease_minutes=terms.lease_minutes,
+        items_count=items,
+    )
 
 
 def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:

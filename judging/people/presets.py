@@ -21,11 +21,11 @@ from datasets.versions.references import reference_of, reference_response
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import MOST_CATEGORIES, Criterion, Scale
 from judging.core.values import SCORED
-from judging.people.item_view import Shown, conversation_of, shown
+from judging.people.item_view import ItemView, conversation_of, shown
 from judging.people.models import Item, Scheme
 from judging.people.sampling import prompt_of
 from judging.runs.models import Judgement, Run, RunMetric
-from judging.runs.rerun.reparse import definition_now
+from judging.runs.rerun.reparse import definitions_now
 
 SINGLE, AS_IT_STANDS = "single", "as_it_stands"
 _LOOKED_AT = 200
@@ -112,7 +112,8 @@ def offers(version: Version) -> list[Offer]:
 def criteria_of_run(run: Run) -> list[Criterion]:
     """Criteria by which people can rate what a run's metrics rated, on the same scales; what they have no scale for
     is left out."""
-    found = [(metric, definition_now(metric)) for metric in run.metrics.order_by("number")]
+    definitions = definitions_now(run)
+    found = [(metric, definitions[metric.pk]) for metric in run.metrics.order_by("number")]
     scored = [(metric, scale_of(metric, one)) for metric, one in found if not _compares(one)]
     return [
         Criterion(name=metric.name, scale=scale, categories=categories if scale == "categories" else ())
@@ -180,7 +181,7 @@ def look(
     other: Version | None = None,
     with_reference: bool = False,
     hides: Sequence[str] = (),
-) -> Shown | None:
+) -> ItemView | None:
     """The first item as a rater would see it; None where none of the first rows has what it takes. Stores nothing."""
     theirs = _prompts(other) if other and code == Scheme.VERSIONS else {}
     for row in _first_rows(version):

@@ -1,4 +1,4 @@
-"""Ratings of a file, many lines at a time: each is taken once, however often its file is sent, or told what is wrong.
+"""Ratings of a file, many lines at a time: each is stored once, however often its file is sent, or refused.
 
 A batch asks for everything it needs in a few queries, decides in memory, and writes in a few more.
 """
@@ -38,7 +38,7 @@ from judging.runs.overrides import carry_over, metrics_lock
 _NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # where keys of lines without one come from
 
 
-class Wrong(Exception):
+class LineRefused(Exception):
     """A line that cannot be taken, by its code."""
 
     def __init__(self, code: str, **params: str) -> None:
@@ -48,7 +48,7 @@ class Wrong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a line is about; `turned`: it tells the two answers the other way round."""
+    """What a line is about; `turned`: it names the two answers the other way round."""
 
     item: Item
     turned: bool = False
@@ -65,7 +65,7 @@ class _Made:
     states: dict[bool, Counter[str]] = field(default_factory=lambda: {False: Counter(), True: Counter()})
 
 
-class Batch:
+class RatingBatch:
     """Some lines that are taken into an evaluation, which is locked meanwhile."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Batch:
         for line in self.lines:
             try:
                 there += not self._take(line)
-            except Wrong as refused:
+            except LineRefused as refused:
                 wrong.append(BadLine(line.line, refused.code, refused.params))
         self._write()
         return len(self.made.ratings), there, wrong
@@ -143,7 +143,7 @@ class Batch:
     def _meant(self, line: RatingLine) -> list[Item]:
         try:
             return [self._item(line).item]
-        except Wrong:
+        except LineRefused:
             return []
 
     def _made_key(self, item: Item, rater: EvaluationRater) -> UUID:
@@ -159,7 +159,7 @@ class Batch:
         """False if it is there already; raises Wrong."""
         rater = self.raters.get(line.rater)
         if rater is None:
-            raise Wrong("no_rater", name=line.rater)
+            raise LineRefused("no_rater", name=line.rater)
         if line.key and self.keys.get(line.key) == self.evaluation.pk:
             return False  # whatever its answers are called now
         found = self._item(line)
@@ -179,9 +179,9 @@ class Batch:
         if line.row is not None and line.candidate:
             return self._by_names(line)
         if line.item is None:
-            raise Wrong("no_item")
+            raise LineRefused("no_item")
         if line.item not in self.items:
-            raise Wrong("no_such_item")
+            raise LineRefused("no_such_item")
         return _Found(self.items[line.item])
 
     def _by_names(self, line: RatingLine) -> _Found:
@@ -194,18 +194,18 @@ class Batch:
                 return _Found(item)
             if len(sides) == 2 and sides[::-1] == wanted:
                 return _Found(item, turned=True)
-        raise Wrong("no_such_item")
+        raise LineRefused("no_such_item")
 
     def _values(self, line: RatingLine, found: _Found) -> dict[int, Value]:
         strange = [name for name in line.values if name not in self.numbers]
         if strange:
-            raise Wrong("no_criterion", name=strange[0])
+            raise LineRefused("no_criterion", name=strange[0])
         given = {self.numbers[name]: value for name, value in line.values.items()}
         try:
             values = accepted(self.criteria, given)
         except ValuesRefused as refused:
             number, code = next(iter(refused.codes.items()))
-            raise Wrong(f"value_{code}", name=self.criteria[number].name) from None
+            raise LineRefused(f"value_{code}", name=self.criteria[number].name) from None
         return canonical(self.criteria, values, 2 if found.turned else 1)
 
     def _keep(
@@ -238,7 +238,7 @@ class Batch:
     def _assignment(self, item: Item, rater: EvaluationRater, side: int | None, at: datetime) -> Assignment:
         held = self.assignments.get((item.pk, rater.pk))
         if held is not None and held.state == AssignmentState.GIVEN:
-            raise Wrong("rated_already")
+            raise LineRefused("rated_already")
         if held is not None:
             self.made.held.append(held)
         else:
@@ -311,5 +311,5 @@ def _side(line: RatingLine, found: _Found) -> int | None:
     if found.item.other_response_id is None:
         return None
     if line.shown_first not in (None, 1, 2):
-        raise Wrong("side")
+        raise LineRefused("side")
     return 3 - line.shown_first if found.turned and line.shown_first else line.shown_first

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django_tasks import task
 
 from datasets import uploads
-from datasets.services import store
+from datasets.uploads import store
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files
@@ -27,7 +27,7 @@ from judging.core.people.rating_lines import BadLine, RatingLine, read_lines
 from judging.people.assignments import locked
 from judging.people.judgements import rating_forget
 from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
-from judging.people.rating_batch import Batch
+from judging.people.rating_batch import RatingBatch
 from judging.people.selectors import criteria_of
 from judging.runs.json_storage import storable
 
@@ -35,19 +35,19 @@ log = logging.getLogger("judging.people")
 
 MOST_BYTES = 50_000_000
 AT_ONCE = 100_000  # bytes that a page may wait for
-TOLD = 1_000  # wrong lines that are listed; of all of them there is the number
+LISTED = 1_000  # wrong lines that are listed; of all of them there is the number
 _BATCH = 100  # lines: nobody else can write to SQLite meanwhile
 _PAUSE = 0.01  # seconds between two batches, for those who wait
 _OPEN = (ImportState.WAITING, ImportState.READING, ImportState.UNDOING)
 UNEXPECTED, GONE, AWAY, STOPPED = "unexpected", "gone", "away", "stopped"
 
 
-class _Stopped(Exception):
+class _RatingImportStopped(Exception):
     """The worker is to end, or the import is not its own any more."""
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportedRatings:
     """What came of lines: new verdicts, lines that were there already or do not count, lines that are wrong."""
 
     new: int = 0
@@ -95,13 +95,13 @@ def work(import_id: int, owner: str, stop: threading.Event | None = None) -> Non
     if not RatingsImport.objects.filter(pk=import_id, state__in=_OPEN, owner="").update(owner=owner):
         return
     parts = ("evaluation__run", "created_by")
-    mine = _Mine(RatingsImport.objects.select_related(*parts).get(pk=import_id), owner, stop)
+    mine = _OwnImport(RatingsImport.objects.select_related(*parts).get(pk=import_id), owner, stop)
     try:
         if mine.taken.state != ImportState.UNDOING:
             _read(mine)
         else:
             _undo(mine)
-    except _Stopped:
+    except _RatingImportStopped:
         pass
     except Exception as error:  # whatever it was, it must not stay half taken in
         _failed(mine, error)
@@ -109,7 +109,7 @@ def work(import_id: int, owner: str, stop: threading.Event | None = None) -> Non
         mine.rows.update(owner="")
 
 
-class _Mine:
+class _OwnImport:
     """An import that this process is at."""
 
     def __init__(self, taken: RatingsImport, owner: str, stop: threading.Event | None) -> None:
@@ -119,30 +119,30 @@ class _Mine:
     def note(self, **changes: object) -> None:
         """Write down how far it is, in the transaction of what was done; raises _Stopped if it is nobody's task now."""
         if not self.rows.filter(state=self.taken.state).update(**changes):
-            raise _Stopped
+            raise _RatingImportStopped
         for name, value in changes.items():
             setattr(self.taken, name, value)
 
     def rest(self) -> None:
         """Between two batches: others may write; whoever ends the worker is heard."""
         if self.stop.wait(_PAUSE):
-            raise _Stopped
+            raise _RatingImportStopped
 
 
-def _read(mine: _Mine) -> None:
+def _read(mine: _OwnImport) -> None:
     taken = mine.taken
     text = files.local(taken.stored_as).read_bytes().decode("utf-8-sig", "replace")
     mine.note(lines=text.count("\n") + (not text.endswith("\n")))
     mine.note(state=ImportState.READING)
 
-    def note(line: int, told: Imported) -> None:
-        codes = [_plain(one) for one in told.wrong[: TOLD - len(taken.told)]]
+    def note(line: int, batch: ImportedRatings) -> None:
+        codes = [_plain(one) for one in batch.wrong[: LISTED - len(taken.told)]]
         mine.note(
             line=line,
-            new=taken.new + told.new,
-            there=taken.there + told.there,
-            not_current=taken.not_current + told.not_current,
-            wrong=taken.wrong + len(told.wrong),
+            new=taken.new + batch.new,
+            there=taken.there + batch.there,
+            not_current=taken.not_current + batch.not_current,
+            wrong=taken.wrong + len(batch.wrong),
             told=[*taken.told, *codes],
         )
 
@@ -169,7 +169,7 @@ def take(
     *,
     came_with: RatingsImport | None = None,
     after: int = 0,
-    note: Callable[[int, Imported], None],
+    note: Callable[[int, ImportedRatings], None],
     rest: Callable[[], None],
 ) -> None:
     """Take in the verdicts of a text from its line `after` + 1 on. `note` hears of each batch in its transaction;
@@ -177,8 +177,8 @@ def take(
     lines = read_lines(text, list(criteria_of(evaluation).values()))
     for batch in _batches(line for line in lines if line.line > after):
         with transaction.atomic():
-            told = _take_batch(locked(evaluation), batch, came_with)
-            note(batch[-1].line, told)
+            taken = _take_batch(locked(evaluation), batch, came_with)
+            note(batch[-1].line, taken)
         rest()
 
 
@@ -189,16 +189,16 @@ def _batches(lines: Iterator[RatingLine | BadLine]) -> Iterator[list[RatingLine 
 
 def _take_batch(
     evaluation: Evaluation, lines: list[RatingLine | BadLine], came_with: RatingsImport | None
-) -> Imported:
+) -> ImportedRatings:
     bad = [line for line in lines if isinstance(line, BadLine)]
     good = [line for line in lines if isinstance(line, RatingLine)]
     current = [line for line in good if line.current]
-    new, there, wrong = Batch(evaluation, current, came_with).take()
+    new, there, wrong = RatingBatch(evaluation, current, came_with).take()
     wrong = sorted([*bad, *wrong], key=lambda one: one.line)
-    return Imported(new, there, len(good) - len(current), wrong)
+    return ImportedRatings(new, there, len(good) - len(current), wrong)
 
 
-def _failed(mine: _Mine, error: Exception) -> None:
+def _failed(mine: _OwnImport, error: Exception) -> None:
     """Note why, and take back what had been taken in."""
     problem = UNEXPECTED
     if isinstance(error, FileNotFoundError):
@@ -211,13 +211,13 @@ def _failed(mine: _Mine, error: Exception) -> None:
         if mine.taken.state != ImportState.UNDOING:
             mine.note(state=ImportState.UNDOING, problem=problem)
             _undo(mine)
-    except _Stopped:
+    except _RatingImportStopped:
         pass  # somebody takes it up again
     except Exception:
         log.exception("The ratings %s could not be taken back yet; that is tried again.", mine.taken.pk)
 
 
-def _undo(mine: _Mine) -> None:
+def _undo(mine: _OwnImport) -> None:
     """Take back what came with the file and still counts as it came. What its rater changed since stays."""
     parts = ("assignment__item", "rater")
     came = mine.taken.ratings.select_related(*parts).order_by("-pk")
@@ -241,11 +241,7 @@ def _undo(mine: _Mine) -> None:
 def reconcile() -> None:
     """Give back what a dead worker held, and wake for all that waits."""
     waiting = RatingsImport.objects.filter(state__in=_OPEN)
-    for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not workers.is_held(owner, RatingsImport, pk):
-            RatingsImport.objects.filter(pk=pk, owner=owner).update(owner="")
-    for pk in waiting.filter(owner="").values_list("pk", flat=True):
-        workers.wake(take_in_ratings, import_id=pk)
+    workers.reconcile_owned(waiting, lambda pk: workers.wake(take_in_ratings, import_id=pk))
 
 
 @task(queue_name=workers.DATA)

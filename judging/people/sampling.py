@@ -17,6 +17,7 @@ from judging.core.people.pairs import Pair, against, balanced, every_pair
 from judging.core.people.sampling import Drawn, draw
 from judging.core.values import NOT_RUN
 from judging.people.models import Scheme
+from judging.runs.filters import ANYTHING, Filters, matching
 from judging.runs.models import Judgement, Run
 
 _BATCH = 500
@@ -36,11 +37,12 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ItemChoice:
     """What an organiser has chosen to be rated. `candidates` empty: the references as they stand.
 
     `about`: the answers that a run judged are drawn themselves, `sample_size` of them, an equal share of each
-    candidate's; `stratify_by` then names one of its metrics, and every range of its scores gets its share too.
+    candidate's; `stratify_by` then names one of its metrics, and every range of its scores gets its share too. With
+    `filters` only answers with a judgement that these mean are drawn.
     """
 
     version: Version
@@ -56,6 +58,7 @@ class Choice:
     sample_size: int | None = None
     stratify_by: str = ""
     about: Run | None = None
+    filters: Filters = ANYTHING
     seed: int = 0
     without: frozenset[int] = field(default_factory=frozenset)
 
@@ -73,23 +76,41 @@ class Gathered:
 Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers in their order
 
 
-def gather(choice: Choice) -> Gathered:
+def gather(choice: ItemChoice) -> Gathered:
     """Draw the rows and set up what is rated on each. `without`: rows left out of the draw (gold)."""
     if choice.about is not None:
         return _gather_answers(choice, choice.about)
-    known = Row.objects.filter(version=choice.version, valid=True).order_by("line")
-    rows = [row for row in known.only("pk", "line", "raw") if row.pk not in choice.without]
-    strata = [stratum_of(row, choice.stratify_by) if choice.stratify_by else "" for row in rows]
+    rows, strata = _strata_of_rows(choice)
     drawn = draw(strata, choice.sample_size, choice.seed, stratified=bool(choice.stratify_by))
-    chosen = [rows[one.place] for one in drawn]
+    chosen = _in_order([rows[one.place] for one in drawn])
     answers, taking_part = _answers(choice, chosen)
     things = _things(choice, chosen, drawn, answers)
     used = len({thing.row for thing in things})
     return Gathered(things, taking_part, len(chosen), len(chosen) - used)
 
 
-def _gather_answers(choice: Choice, about: Run) -> Gathered:
-    """Draw from the answers that a run judged, each with a known probability."""
+def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
+    """The rows that may be drawn, and the stratum of each. A row's text is read only where strata are made from it."""
+    known = Row.objects.filter(version=choice.version, valid=True).order_by("line")
+    if not choice.stratify_by:
+        rows = [pk for pk in known.values_list("pk", flat=True) if pk not in choice.without]
+        return rows, [""] * len(rows)
+    found = (row for row in known.only("pk", "raw").iterator(_BATCH) if row.pk not in choice.without)
+    strata = {row.pk: stratum_of(row, choice.stratify_by) for row in found}
+    return list(strata), list(strata.values())
+
+
+def _in_order(keys: Sequence[int]) -> list[Row]:
+    found: dict[int, Row] = {}
+    for at in range(0, len(keys), _BATCH):
+        found |= Row.objects.only("pk", "line", "raw").in_bulk(keys[at : at + _BATCH])
+    return [found[pk] for pk in keys]
+
+
+def _gather_answers(choice: ItemChoice, about: Run) -> Gathered:
+    """Draw from the answers that a run judged, each with a known probability; answers chosen by a filter stand for
+    no others, so they have none."""
+    by_chance = choice.filters == ANYTHING
     judged = _judged(choice, about)
     strata = _strata(judged["candidate"], judged["score"] if choice.stratify_by else None)
     drawn = draw(strata, choice.sample_size, choice.seed, stratified=True)
@@ -100,11 +121,12 @@ def _gather_answers(choice: Choice, about: Run) -> Gathered:
     for one in drawn:
         response = found[int(judged["response"][one.place])]
         of = (response.candidate_id,)
-        things.append(Thing(response.row_id, response.pk, None, of, one.stratum, one.probability))
+        chance = one.probability if by_chance else None
+        things.append(Thing(response.row_id, response.pk, None, of, one.stratum, chance))
     return Gathered(things, [one.pk for one in choice.candidates], len({thing.row for thing in things}), 0)
 
 
-def _judged(choice: Choice, about: Run) -> Any:
+def _judged(choice: ItemChoice, about: Run) -> Any:
     """Every answer that the run has judged: its response, candidate and score (NaN: none), by response."""
     metrics = about.metrics.order_by("number")
     metric = metrics.filter(name=choice.stratify_by).first() or metrics.first()
@@ -116,8 +138,10 @@ def _judged(choice: Choice, about: Run) -> Any:
         .exclude(state_in_force=NOT_RUN)
         .exclude(response__raw="")
     )
-    told = known.order_by("position").values_list("response_id", "candidate_id", "score_in_force")
-    tuples = ((pk, of, np.nan if score is None else score) for pk, of, score in told.iterator(_AT_ONCE))
+    if choice.filters != ANYTHING:
+        known = known.filter(response__in=matching(about, choice.filters).values("response"))
+    scores = known.order_by("position").values_list("response_id", "candidate_id", "score_in_force")
+    tuples = ((pk, of, np.nan if score is None else score) for pk, of, score in scores.iterator(_AT_ONCE))
     table = np.fromiter(tuples, dtype=[("response", "i8"), ("candidate", "i8"), ("score", "f8")])
     return table[np.unique(table["response"], return_index=True)[1]]
 
@@ -139,7 +163,7 @@ def stratum_of(row: Row, field: str) -> str:
     return "" if value is None else text[:200]
 
 
-def _answers(choice: Choice, rows: Sequence[Row]) -> tuple[Answers, list[int]]:
+def _answers(choice: ItemChoice, rows: Sequence[Row]) -> tuple[Answers, list[int]]:
     answers: Answers = {row.pk: {} for row in rows}
     taking_part = [candidate.pk for candidate in choice.candidates]
     for at in range(0, len(rows), _BATCH):
@@ -161,7 +185,7 @@ def _add_references(answers: Answers, version: Version, rows: Sequence[Row], nam
     return candidate.pk
 
 
-def _add_other_references(answers: Answers, choice: Choice, other: Version, rows: Sequence[Row]) -> int:
+def _add_other_references(answers: Answers, choice: ItemChoice, other: Version, rows: Sequence[Row]) -> int:
     """The other version's references, at the rows with the same prompts."""
     by_prompt = {prompt_of(row, choice.version.format): row.pk for row in rows}
     alike: dict[int, int] = {}
@@ -184,7 +208,7 @@ def prompt_of(row: Row, fmt: str) -> str:
     return json.dumps(asked, ensure_ascii=False)
 
 
-def _things(choice: Choice, rows: Sequence[Row], drawn: Sequence[Drawn], answers: Answers) -> list[Thing]:
+def _things(choice: ItemChoice, rows: Sequence[Row], drawn: Sequence[Drawn], answers: Answers) -> list[Thing]:
     if choice.scheme == Scheme.NONE:
         return [
             Thing(row.pk, response, None, (candidate,), one.stratum, one.probability)
@@ -200,7 +224,7 @@ def _things(choice: Choice, rows: Sequence[Row], drawn: Sequence[Drawn], answers
     ]
 
 
-def _pairs(choice: Choice, there: list[list[int]]) -> list[list[Pair]]:
+def _pairs(choice: ItemChoice, there: list[list[int]]) -> list[list[Pair]]:
     """Which candidates meet at each row. A reference's candidate is the newest: made last, after all models'."""
     if choice.scheme == Scheme.BALANCED:
         return balanced(there, choice.pairs_per_item, choice.seed)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 
 from evalsite.accounts.models import Membership, Project, Role, User
+from evalsite.web.paging import newest_first
+from judging.core.people.assignment import gold_to_come
 from judging.core.people.criteria import Criterion
-from judging.people.item_view import Shown, shown_in
+from judging.core.values import Value
+from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import value_label, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
 from judging.runs.models import Judgement, Run
@@ -28,10 +32,7 @@ def evaluations_page(
         needed=Subquery(usual.annotate(sum=Sum("needed")).values("sum")),
         rater_count=Count("raters", filter=Q(raters__left_at=None)),
     )
-    if before is not None:
-        found = found.filter(pk__lt=before)
-    page: list[Evaluation] = list(found.order_by("-pk")[: PER_PAGE + 1])
-    return page[:PER_PAGE], page[PER_PAGE - 1].pk if len(page) > PER_PAGE else None
+    return newest_first(found, PER_PAGE, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +53,14 @@ def duties(user: User, projects: QuerySet[Project]) -> list[Duty]:
         evaluation__closed_at=None,
         evaluation__run__archived_at=None,
         evaluation__run__project__in=projects.values("pk"),
-    ).select_related("evaluation__run__project")
+    ).select_related("evaluation__run__project", "user")
     found = [_duty(part) for part in parts.order_by("evaluation")]
     return sorted(found, key=lambda one: not one.left)
 
 
 def _duty(part: EvaluationRater) -> Duty:
-    own = Assignment.objects.filter(rater=part)
-    opened = Item.objects.filter(evaluation=part.evaluation_id, free__gt=0).count()
-    left = opened - seen_open(part) + own.filter(state=AssignmentState.LEASED).count()
-    given = own.filter(state=AssignmentState.GIVEN).count()
-    return Duty(part.evaluation, part.evaluation.run.project, given, left)
+    seen = progress(evaluation=part.evaluation, user=part.user)
+    return Duty(part.evaluation, part.evaluation.run.project, seen.done, seen.left)
 
 
 def possible_raters(project: Project) -> QuerySet[User]:
@@ -101,7 +99,7 @@ def _which(found: QuerySet[Item], which: str) -> QuerySet[Item]:
 
 
 _PACE_OVER = 20
-"""The last so many verdicts tell the pace."""
+"""How many of the last verdicts the pace is measured on."""
 
 
 def evaluations_of(run: Run) -> list[Evaluation]:
@@ -141,7 +139,7 @@ def mine(
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RaterProgress:
     """A rater's own way through: items done, skipped and left for this rater; `seconds_each` of active time of late.
 
     `all_given` of `all_needed`: verdicts of everybody.
@@ -163,19 +161,21 @@ class Progress:
         return None if self.seconds_each is None else self.seconds_each * self.left
 
 
-def progress(*, evaluation: Evaluation, user: User) -> Progress:
+def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
     """How far a rater is. What is left is the most that may come: others may take of it."""
-    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user).first()
+    found = EvaluationRater.objects.filter(evaluation=evaluation, user=user)
+    rater = found.select_related("evaluation").first()
     whole = Item.objects.filter(evaluation=evaluation, needed__gt=0).aggregate(
         given=Sum("given"), needed=Sum("needed"), open=Count("pk", filter=Q(free__gt=0))
     )
     given, needed = whole["given"] or 0, whole["needed"] or 0
     if rater is None:
-        return Progress(0, 0, 0, None, given, needed)
+        return RaterProgress(0, 0, 0, None, given, needed)
     own = Assignment.objects.filter(rater=rater)
     counted = own.aggregate(**{state: Count("pk", filter=Q(state=state)) for state in AssignmentState.values})
-    left = counted["leased"] + whole["open"] - seen_open(rater) + _repeats_to_come(rater)
-    return Progress(counted["given"], counted["skipped"], left, pace(rater), given, needed)
+    opened = whole["open"] - seen_open(rater)
+    left = counted["leased"] + opened + _repeats_to_come(rater) + _gold_to_come(rater, opened)
+    return RaterProgress(counted["given"], counted["skipped"], left, pace(rater), given, needed)
 
 
 def seen_open(rater: EvaluationRater) -> int:
@@ -185,10 +185,32 @@ def seen_open(rater: EvaluationRater) -> int:
 
 
 def _repeats_to_come(rater: EvaluationRater) -> int:
-    own = Assignment.objects.filter(rater=rater)
-    given = own.filter(state=AssignmentState.GIVEN, item__repeats__isnull=False)
-    had = own.filter(item__repeat_of__isnull=False).exclude(state=AssignmentState.RELEASED)
-    return max(0, given.count() - had.count())
+    """Of what the rater has rated, holds or is still to get."""
+    if not rater.evaluation.repeat_share:
+        return 0
+    own = Assignment.objects.filter(rater=rater).exclude(state=AssignmentState.RELEASED)
+    twice = Item.objects.filter(evaluation=rater.evaluation_id, repeats__isnull=False)
+    had = own.values("item")
+    opened = twice.filter(free__gt=0).exclude(pk__in=had).count()
+    rated = twice.filter(pk__in=had.exclude(state=AssignmentState.SKIPPED)).count()
+    return max(0, opened + rated - own.filter(item__repeat_of__isnull=False).count())
+
+
+def _gold_to_come(rater: EvaluationRater, opened: int) -> int:
+    """Among the `opened` items, as they will be drawn; gold that a closed page gave back comes again."""
+    evaluation = rater.evaluation
+    if not evaluation.gold_share:
+        return 0
+    back = Assignment.objects.filter(rater=rater, state=AssignmentState.RELEASED)
+    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None)
+    return back.filter(item__in=gold).count() + gold_to_come(
+        opened - back.filter(item__free__gt=0).count(),
+        gold.exclude(assignments__rater=rater).count(),
+        share=evaluation.gold_share,
+        place=rater.place,
+        seed=evaluation.seed,
+        rater=rater.pk,
+    )
 
 
 def pace(rater: EvaluationRater) -> float | None:
@@ -202,13 +224,14 @@ MOST = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One person's verdict (or, without a pseudonym, an adjudicator's decision): [(criterion, value)], the comment."""
+class PersonVerdict:
+    """One person's verdict (or, without a pseudonym, an adjudicator's decision): [(criterion, value in force, the
+    person's own value where a reviewer overrode it, else '')], the comment."""
 
     evaluation: Evaluation
     item: Item
     pseudonym: str
-    told: list[tuple[str, str]]
+    values: list[tuple[str, str, str]]
     comment: str
 
 
@@ -216,7 +239,7 @@ class Said:
 class Seen:
     """An item as its raters saw it, the judged answer on the left, with the names that they did not see."""
 
-    shown: Shown
+    shown: ItemView
     names: list[str]
 
 
@@ -232,29 +255,75 @@ def seen_by_people(judgement: Judgement) -> Seen | None:
     return Seen(shown_in(item.evaluation, item, 1, with_reference=not item.rates_reference), names)
 
 
-def said_of(response_id: int) -> list[Said]:
-    """All that counts of what people said of an answer, alone or beside another; decisions on differences last."""
+@dataclass(frozen=True, slots=True)
+class ItemsAbout:
+    """Items in which an answer stands, alone or beside another: the ids of those whose ratings may be seen, and the
+    evaluations of the others."""
+
+    seen: list[int]
+    hidden: set[int]
+
+
+def items_about(response_id: int, blind: Callable[[], Set[int]] = frozenset) -> ItemsAbout:
+    """`blind` gives the evaluations whose ratings must not be seen (access.blind_evaluations), where there are any."""
     about = Item.objects.filter(Q(response=response_id) | Q(other_response=response_id), needed__gt=0)
-    items = list(about.values_list("pk", flat=True)[:MOST])
+    found = list(about.values_list("pk", "evaluation")[:MOST])
+    hidden = blind() if found else frozenset[int]()
+    return ItemsAbout([pk for pk, of in found if of not in hidden], {of for _, of in found if of in hidden})
+
+
+def said_of(items: Sequence[int]) -> list[PersonVerdict]:
+    """All that counts of what people said in these items; decisions on differences last."""
     if not items:
         return []
     given = Assignment.objects.filter(item__in=items, state=AssignmentState.GIVEN, rating__isnull=False)
     parts = ("item__evaluation__run", "item__response__candidate", "item__other_response__candidate")
+    rated = list(given.select_related("rater", "rating", *parts).order_by("pk")[:MOST])
+    overridden = _overridden([one.rating_id for one in rated if one.rating_id])
+    decided = list(Adjudication.objects.filter(item__in=items).select_related(*parts).order_by("pk")[:MOST])
+    shown = [*(one.item for one in rated), *(one.item for one in decided)]
+    criteria = {
+        pk: criteria_of(one) for pk, one in {item.evaluation_id: item.evaluation for item in shown}.items()
+    }
+
+    def said(
+        item: Item, pseudonym: str, values: str, comment: str, changed: Mapping[int, Value]
+    ) -> PersonVerdict:
+        labelled = labelled_values(item, criteria[item.evaluation_id], values, changed)
+        return PersonVerdict(item.evaluation, item, pseudonym, labelled, comment)
+
     found = [
-        _said(one.item, one.rater.pseudonym, one.rating.values, one.rating.comment)
-        for one in given.select_related("rater", "rating", *parts).order_by("pk")[:MOST]
-        if one.rating
+        said(one.item, one.rater.pseudonym, rating.values, rating.comment, overridden.get(rating.pk, {}))
+        for one in rated
+        if (rating := one.rating)
     ]
-    decided = Adjudication.objects.filter(item__in=items).select_related(*parts).order_by("pk")[:MOST]
-    return found + [_said(one.item, "", one.values, one.reason) for one in decided]
+    return found + [said(one.item, "", one.values, one.reason, {}) for one in decided]
 
 
-def _said(item: Item, pseudonym: str, values: str, comment: str) -> Said:
-    criteria = criteria_of(item.evaluation)
+def _overridden(ratings: Sequence[int]) -> dict[int, dict[int, Value]]:
+    """{rating: {criterion number: the value that a reviewer gave}}."""
+    found: dict[int, dict[int, Value]] = {}
+    judged = Judgement.objects.filter(rating__in=ratings, current=True, override_value__isnull=False)
+    for rating, number, value in judged.values_list("rating", "run_metric__number", "override_value"):
+        found.setdefault(rating, {})[number] = json.loads(value or "null")
+    return found
+
+
+def labelled_values(
+    item: Item, criteria: Mapping[int, Criterion], values: str, overridden: Mapping[int, Value]
+) -> list[tuple[str, str, str]]:
+    """As in Said, of a rating's stored values."""
     names = [one.candidate.name for one in (item.response, item.other_response) if one]
-    told = [
-        (criteria[number].name, value_label(criteria[number], value, names))
+
+    def label(number: int, value: Value) -> str:
+        return value_label(criteria[number], value, names)
+
+    return [
+        (
+            criteria[number].name,
+            label(number, overridden.get(number, value)),
+            label(number, value) if number in overridden else "",
+        )
         for number, value in sorted(values_of(values).items())
         if number in criteria
     ]
-    return Said(item.evaluation, item, pseudonym, told, comment)

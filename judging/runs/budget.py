@@ -64,10 +64,10 @@ Prices = Mapping[str, tuple[float, float]]  # of a million tokens read and writt
 
 
 def cost_of_reply(reply: Reply | None, failed: bool, price: tuple[float, float]) -> Spent:
-    """What one HTTP try has cost. A price per million tokens is one millionth of it per token."""
+    """What one HTTP try has cost."""
     read = (reply.usage.prompt_tokens or 0) if reply else 0
     written = (reply.usage.completion_tokens or 0) if reply else 0
-    return Spent(1, int(failed), read, written, read * price[0] + written * price[1])
+    return Spent(1, int(failed), read, written, reply.usage.cost(*price) if reply else 0.0)
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +91,7 @@ class Ledger:
         read, written = self.prices.get(str(endpoint), (0.0, 0.0))
         return read, written
 
-    async def room(self) -> None:
+    async def affordable(self) -> None:
         """Returns when one more call fits the budget; while it does not, the run is about to be paused, or what is in
         flight turns out to cost less."""
         while self.budget and self._with_one_more().reached(self.budget):

@@ -53,7 +53,7 @@ def source_of(run: Run) -> str:
 
 
 def candidates_create(run: Run, asked: Sequence[CandidateModel]) -> None:
-    """The run's own candidates; its plan makes room for their answers. No version shows them."""
+    """The run's own candidates; its plan creates rows for their answers. No version shows them."""
     for one in asked:
         candidate = Candidate.objects.create(version=run.version, name=one.name, source=source_of(run))
         definition = frozen_candidate(run.project, one).to_json()

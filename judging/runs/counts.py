@@ -11,6 +11,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Count, QuerySet
 
+from evalsite.templatetags.show import number
 from judging.runs.filters import (
     ALL,
     ANYTHING,
@@ -18,7 +19,10 @@ from judging.runs.filters import (
     ENDED_WITHOUT,
     OLDER,
     Filters,
+    lines_of,
     matching,
+    names_of,
+    ranges_of,
     states_of,
 )
 from judging.runs.models import Judgement, JudgementState, Run
@@ -34,17 +38,57 @@ def counts_by_state(run: Run, filters: Filters) -> dict[str, int] | None:
     anyhow = replace(filters, state="", sort="position")
     if anyhow == ANYTHING:
         return {state: count for state, count in counts_in_force(run).items() if count}
-    if anyhow.looks_inside and anyhow.line is None and run.total > MOST_COUNTED:
+    if reads_judgements(run, anyhow):
         return None
     if anyhow == replace(ANYTHING, attempts=ALL):
         return dict(
             Counter(counts_in_force(run)) + Counter(counts_by_state(run, replace(anyhow, attempts=OLDER)))
         )
-    if anyhow.indexed:
+    if anyhow.indexed or _few_rows(run, anyhow):
         return dict(matching(run, anyhow).values_list("state_in_force").annotate(count=Count("*")).order_by())
-    meant = [matching(run, replace(anyhow, state=state)) for state in states_of(anyhow)]
-    parts = [found.values_list("state_in_force")[: MOST_COUNTED + 1] for found in meant]
-    return {state: count for state, count in union_rows(parts, "MIN(state_in_force), COUNT(*)") if count}
+    if anyhow.spread is not None:  # by one look: nearly all that has a spread has a score
+        states = matching(run, anyhow).values_list("state_in_force", flat=True)[: MOST_COUNTED + 1]
+        counted = Counter(states)
+        return dict(counted) if counted.total() <= MOST_COUNTED else {JudgementState.SCORED: counted.total()}
+    possible = states_of(anyhow)
+    counts = _counts_of(run, [replace(anyhow, state=state) for state in possible])
+    return {state: count for state, count in zip(possible, counts, strict=True) if count}
+
+
+def reads_judgements(run: Run, filters: Filters) -> bool:
+    """Must more judgements themselves be read, to know which are meant, than a page waits for?"""
+    return run.total > MOST_COUNTED and filters.looks_inside and not _few_rows(run, filters)
+
+
+def _few_rows(run: Run, filters: Filters) -> bool:
+    return filters.line is not None or lines_of(run, filters) is not None
+
+
+def counts_of_choices(run: Run, filters: Filters, choices: dict[str, list[str]]) -> dict[str, dict[str, int]]:
+    """{parameter: {value: how many judgements the filter would mean with it}}, one beyond MOST_COUNTED of more than
+    that many. Empty where judgements themselves would have to be read."""
+    rest = filters.without(*choices)
+    if run.total > MOST_COUNTED and (rest.looks_inside or rest.spread is not None):
+        return {}
+    named = [(name, value) for name, values in choices.items() for value in values]
+    counts = _counts_of(run, [filters.replaced(name, value) for name, value in named])
+    found: dict[str, dict[str, int]] = {}
+    for (name, value), count in zip(named, counts, strict=True):
+        found.setdefault(name, {})[value] = count
+    return found
+
+
+def _counts_of(run: Run, meant: Sequence[Filters]) -> list[int]:
+    """How many judgements each filter means, one beyond MOST_COUNTED of more than that many."""
+    names = names_of(run)
+    parts = [ranges_of(run, one, names) if one.by_figures else [matching(run, one)] for one in meant]
+    return limited_counts(parts, MOST_COUNTED + 1)
+
+
+def count_text(*counts: int, exact: bool = False) -> str:
+    """The sum of some counts as people read it; unless they are `exact`, "10,000+" where one went beyond that many."""
+    beyond = not exact and max(counts, default=0) > MOST_COUNTED
+    return f"{number(MOST_COUNTED)}+" if beyond else number(sum(counts))
 
 
 def counts_are_exact(filters: Filters) -> bool:
@@ -86,7 +130,7 @@ def reasons(run: Run) -> list[tuple[str, str, int]]:
     if run.done == run.scored:
         return []
     found = Judgement.objects.filter(ENDED_WITHOUT, run=run, current=True, state__in=ended).order_by()
-    counted = found.values_list("state", "reason").annotate(count=Count("*"))  # the index alone tells
+    counted = found.values_list("state", "reason").annotate(count=Count("*"))  # the index alone is read
     return sorted(counted, key=lambda one: (-one[2], one[1]))
 
 
@@ -110,6 +154,34 @@ def common_details(run: Run) -> dict[str, tuple[str, int]]:
     for (reason, detail), count in met.most_common():
         found.setdefault(reason, (detail, count))
     return found
+
+
+def limited_counts(parts: Sequence[Sequence[QuerySet[Any, Any]]], most: int) -> list[int]:
+    """How many rows each of some queries together have, `most` of more than that many."""
+    counts, statements = [0] * len(parts), list[tuple[str, Sequence[Any]]]()
+    for place, together in enumerate(parts):
+        compiled = [one for part in together if (one := _compiled(part.values("position"))) is not None]
+        if compiled:
+            rows = _united([sql for sql, _ in compiled])
+            counting = f"SELECT {place}, COUNT(*) FROM (SELECT 1 FROM ({rows}) AS part LIMIT {most}) AS few"  # noqa: S608
+            statements.append((counting, [value for _, values in compiled for value in values]))
+    for at in range(0, len(statements), _QUERIES_AT_ONCE):
+        counts_here = statements[at : at + _QUERIES_AT_ONCE]
+        with connection.cursor() as cursor:
+            values = [value for _, given in counts_here for value in given]
+            cursor.execute(" UNION ALL ".join(sql for sql, _ in counts_here), values)
+            for place, count in cursor.fetchall():
+                counts[place] = count
+    return counts
+
+
+def _united(statements: Sequence[str]) -> str:
+    """All rows of some statements; of many in parts, since SQLite takes no more of them side by side."""
+    if len(statements) <= _QUERIES_AT_ONCE:
+        return " UNION ALL ".join(statements)
+    at_once = range(0, len(statements), _QUERIES_AT_ONCE)
+    parts = [_united(statements[at : at + _QUERIES_AT_ONCE]) for at in at_once]
+    return _united([f"SELECT * FROM ({part}) AS part" for part in parts])  # noqa: S608
 
 
 def union_rows(parts: Sequence[QuerySet[Any, Any]], columns: str = "*") -> list[Any]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from judging.core.metric_definition import MetricDefinition
-from judging.core.statistics.sequences import mean_so_far
+from judging.core.statistics.numeric import mean_so_far
 from judging.runs.models import JudgementState, Run, RunMetric
 from judging.runs.stopping import run_end_early
+from judging.runs.teamwork.exclusions import without_excluded
 
 ALPHA = 0.05
 GROWTH = 1.1  # how much more must be judged before it is worked out again
@@ -60,12 +61,13 @@ def settled(run: Run, judged: int) -> bool:
 def row_scores(run: Run, judged: int) -> dict[Cell, list[float]]:
     """Of each metric and candidate the mean score of each row, in order: several answers to a row are no more
     independent than one."""
-    found = run.judgements.by_metrics().filter(
+    scored = run.judgements.by_metrics().filter(
         current=True,
         state_in_force=JudgementState.SCORED,
         score_in_force__isnull=False,
         position__lt=judged,
     )
+    found = without_excluded(run, scored)
     rows: dict[Cell, dict[int, list[float]]] = defaultdict(dict)
     for metric, candidate, row, score in found.order_by("position").values_list(
         "run_metric_id", "candidate_id", "row_id", "score_in_force"

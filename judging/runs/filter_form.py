@@ -2,109 +2,274 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
+from django.forms import BoundField
 from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from evalsite.web.refusals import RequestRefused
 from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
+from judging.core.metric_definition import MetricDefinition
 from judging.core.results import PLANTED_VERDICT, TRUNCATED
 from judging.core.rules.check import read_program
-from judging.runs.counts import overridden_states, reasons
-from judging.runs.filters import ANYTHING, LOWER, NO, RULE_SCORES, SORTS, YES, Filters
+from judging.runs.counts import count_text, counts_of_choices, reasons
+from judging.runs.filters import FIELD, FURTHER, LOWER, NO, RULE_SCORES, SORTS, YES, Filters
 from judging.runs.models import JudgementState, Run
-from judging.runs.rerun.reparse import definition_now
+from judging.runs.rerun.reparse import definitions_now
 
 FLAGS = {
     PLANTED_VERDICT: _("planted verdict suspected"),
-    "order_flip": _("winner changed with the order"),
-    "format_failed": _("answer lacks the program's format"),
+    "order_flip": _("winner depends on order"),
+    "format_failed": _("invalid answer format"),
     ANSWER_EMPTY: _("empty answer"),
     ANSWER_TRUNCATED: _("answer cut by its limit of tokens"),
     TRUNCATED: _("judge's reply cut off"),
 }
+PAGE_PARAMETERS = frozenset({"after", "before", "tab", "only", "a", "b", "differences", "version"})
+"""What else may stand in the address of a page with a filter: its place in the list, its tab, the one item, what is
+compared there, the metric version to judge by."""
+
+SORT_NAMES = {
+    "position": _("Row"),
+    "candidate": _("Candidate"),
+    "metric": _("Metric"),
+    "state": _("State"),
+    "score": _("Score"),
+    "seconds": _("Time"),
+    "spread": _("Spread of judges"),
+    "differs": _("Judge − people"),
+}
 _ANY = [("", _("any"))]
 
 
-class FilterForm(forms.Form):
-    """What stands in the address; `filters` holds what of it makes sense."""
+class _CodeField(forms.ChoiceField):
+    """A choice among codes that are not looked up for every page: any code may be asked for."""
 
-    q = forms.CharField(label=_("Text in the answer"), required=False, widget=forms.SearchInput)
+    def valid_value(self, value: str) -> bool:
+        return True
+
+
+class FilterForm(forms.Form):
+    """What stands in the address, as fields of the filter menu; `show_counts` makes the menu whole."""
+
     candidate = forms.ChoiceField(label=_("Candidate"), required=False)
     metric = forms.ChoiceField(label=_("Metric"), required=False)
     state = forms.ChoiceField(label=_("State"), required=False, choices=[*_ANY, *JudgementState.choices])
-    reason = forms.ChoiceField(label=_("Reason"), required=False)
-    flag = forms.ChoiceField(label=_("Flag"), required=False, choices=[*_ANY, *FLAGS.items()])
-    least = forms.FloatField(label=_("Score, from – to"), required=False)
-    most = forms.FloatField(
-        required=False, widget=forms.NumberInput(attrs={"aria-label": _("Score, at most"), "step": "any"})
-    )
+    least = forms.FloatField(label=_("Score at least"), required=False)
+    most = forms.FloatField(label=_("Score at most"), required=False)
     below = forms.FloatField(label=_("Score below"), required=False)
     value = forms.CharField(label=_("Value"), required=False, max_length=500)
+    reason = _CodeField(label=_("Reason"), required=False)
+    flag = forms.ChoiceField(label=_("Flag"), required=False, choices=[*_ANY, *FLAGS.items()])
     overridden = forms.ChoiceField(
         label=_("Overridden"), required=False, choices=[*_ANY, (YES, _("yes")), (NO, _("no"))]
-    )
-    line = forms.IntegerField(label=_("Row"), required=False, min_value=1, max_value=2**31 - 1)
-    rule = forms.ChoiceField(label=_("Rule line"), required=False)
-    rule_score = forms.ChoiceField(
-        label=_("Its score"),
-        required=False,
-        choices=[*_ANY, *((score, score) for score in RULE_SCORES[:-1]), (LOWER, _("below 5"))],
     )
     attempts = forms.ChoiceField(
         label=_("Attempts"),
         required=False,
         choices=[("", _("newest")), ("older", _("older ones")), ("all", _("all"))],
     )
-    sort = forms.ChoiceField(required=False, choices=[(name, name) for name in SORTS])
+    rule = forms.ChoiceField(label=_("Rule line"), required=False)
+    rule_score = forms.ChoiceField(
+        label=_("Its score"),
+        required=False,
+        choices=[*_ANY, *((score, score) for score in RULE_SCORES[:-1]), (LOWER, _("below 5"))],
+    )
+    spread = forms.FloatField(label=_("Judges apart by at least"), required=False, min_value=0)
+    question = forms.CharField(label=_("Text in the question"), required=False, max_length=500)
+    q = forms.CharField(label=_("Answer contains"), required=False, max_length=500, widget=forms.SearchInput)
+    reply = forms.CharField(label=_("Text in the judge's reply"), required=False, max_length=500)
+    field = forms.ChoiceField(label=_("Field"), required=False)
+    field_is = forms.CharField(label=_("Field is"), required=False, max_length=500)
+    field_has = forms.CharField(label=_("Field contains"), required=False, max_length=500)
+    field_from = forms.FloatField(label=_("Field at least"), required=False)
+    field_to = forms.FloatField(label=_("Field at most"), required=False)
+    line = forms.IntegerField(label=_("Row"), required=False, min_value=1, max_value=2**31 - 1)
+    sort = forms.ChoiceField(label=_("Sort by"), required=False)
 
     def __init__(self, data: QueryDict, run: Run) -> None:
         super().__init__(data, label_suffix="")
-        candidates = run.run_candidates.values_list("candidate__name", flat=True).distinct()
-        metrics = run.metrics.order_by("number").values_list("name", flat=True)
-        self.has_overrides = bool(overridden_states(run))
-        self.reason_counts: dict[str, int] = {}
-        for _state, code, count in reasons(run):
-            self.reason_counts[code] = self.reason_counts.get(code, 0) + count
-        self._offer("candidate", [(name, name) for name in sorted(candidates)])
-        self._offer("metric", [(name, name) for name in metrics])
-        self.rule_lines = rule_lines_of(run, self.data.get("metric", ""))
-        self._offer("rule", self.rule_lines)
-        self._offer("reason", [(code, f"{code} ({count})") for code, count in self.reason_counts.items()])
+        self.run = run
+        self._offer("candidate", lambda: _named(self.candidates))
+        self._offer("metric", lambda: _named(self.metrics))
+        self._offer("rule", lambda: self.rule_lines)
+        self._offer("field", lambda: _named(sorted(run.version.fields_found)))
+        self._offer("reason", list)
+        self.fields["sort"].choices = _sorts  # type: ignore[attr-defined]
+        for one in FURTHER.values():
+            self.fields[one.name] = one.field(run)
+            self.fields[one.name].required, self.fields[one.name].label = False, one.label
 
-    def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
+    @cached_property
+    def candidates(self) -> list[str]:
+        return sorted(set(self.run.run_candidates.values_list("candidate__name", flat=True)))
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        return list(self.run.metrics.order_by("number").values_list("name", flat=True))
+
+    @cached_property
+    def definitions(self) -> list[MetricDefinition]:
+        return list(definitions_now(self.run).values())
+
+    @cached_property
+    def rule_lines(self) -> list[tuple[str, str]]:
+        return rule_lines_of(self.definitions, self.data.get("metric", ""))
+
+    def _offer(self, name: str, choices: Callable[[], list[tuple[str, str]]]) -> None:
+        """Choices that are looked up when the address asks for one of them, or the menu shows them."""
         asked = self.data.get(name, "")
-        known = asked in ("", *(choice for choice, _label in choices)) or "\0" in asked
-        # What an address asks for is kept, even if nothing (any more) is like that: the list is then empty.
-        self.fields[name].choices = [*_ANY, *choices, *([] if known else [(asked, asked)])]  # type: ignore[attr-defined]
+
+        def offered() -> list[Any]:
+            there = choices()
+            known = asked in ("", *(choice for choice, _label in there)) or "\0" in asked
+            # What an address asks for is kept, even if nothing (any more) is like that: the list is then empty.
+            return [*_ANY, *there, *([] if known else [(asked, asked)])]
+
+        self.fields[name].choices = offered  # type: ignore[attr-defined]
+
+    @property
+    def filters(self) -> Filters:
+        """Raises Refused, with a sentence for the reader, where the address holds anything else than a filter."""
+        problem = self.problem
+        if problem:
+            raise RequestRefused(gettext("This filter can't be used"), problem)
+        given = {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
+        further = {name: str(given.pop(name)) for name in FURTHER if name in given}
+        return Filters(**given, further=further)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        by = (given.get("sort") or "").removeprefix("-")
+        if by in ("spread", *FURTHER) and given.get(by) is None:
+            given[by] = 0.0  # what one judge alone has judged has no place in this order
+        asked = [name for name in FIELD if given.get(name) not in (None, "")]
+        if asked and asked[0] != "field":
+            self.add_error(asked[0], _("Choose the field too."))
+        if asked == ["field"]:
+            self.add_error("field", _("Enter a condition for the field."))
+        return given
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the address, as a sentence that names the parameter; '' if nothing is."""
+        found = self._unknown(self.data)
+        for name, errors in self.errors.items():
+            return found or _cannot_be(name, str(self.data.get(name)), " ".join(map(str, errors)))
+        return found
+
+    def misfit(self, query: str) -> str:
+        """Why another filter, as it stands in an address, does not fit this run; '' if it does."""
+        asked = QueryDict(query)
+        for name, value in {} if self._unknown(asked) else asked.items():
+            try:
+                self.fields[name].clean(value)
+            except ValidationError as error:
+                return _cannot_be(name, str(value), " ".join(error.messages))
+        return self._unknown(asked)
+
+    def _unknown(self, asked: Mapping[str, Any]) -> str:
+        for name in asked:
+            if name not in self.fields and name not in PAGE_PARAMETERS:
+                return gettext("There is no filter “%(name)s”. Remove it from the address.") % {"name": name}
+        return ""
+
+    def show_counts(self) -> None:
+        """Say beside each choice how many judgements there would be with it; offer the reasons that there are."""
+        there = _named(dict.fromkeys(code for _, code, _ in reasons(self.run)))
+        self._offer("reason", lambda: there)
+        menu = [field.name for field in self.menu()]
+        orders = [one for one in _sorts() if self._offered.get(one[0].removeprefix("-"), True)]
+        self.fields["sort"].choices = orders  # type: ignore[attr-defined]
+        offered = {name: self._choices(name) for name in menu if name in self.counted}
+        shown = {
+            name: [str(value) for value, _label in choices if value] for name, choices in offered.items()
+        }
+        for name, counts in counts_of_choices(self.run, self.filters, shown).items():
+            self.fields[name].choices = [  # type: ignore[attr-defined]
+                (value, f"{label} ({count_text(counts[value])})" if value in counts else label)
+                for value, label in offered[name]
+            ]
+
+    @property
+    def counted(self) -> list[str]:
+        """The menu's fields whose choices are few, and values of judgements."""
+        others = ("field", "rule", "rule_score", "sort", "attempts")
+        return [name for name in self.fields if name not in others and self._choices(name)]
+
+    def _choices(self, name: str) -> list[tuple[str, str]]:
+        return list(getattr(self.fields[name], "choices", ()))
 
     def chips(self) -> list[tuple[str, str, str]]:
         """What the filter asks for: name, value as people read it, and the address without it."""
         filters = self.filters
         found = []
-        for name, field in self.fields.items():
-            value = getattr(filters, name)
-            if value == getattr(ANYTHING, name) or name in ("sort", "state"):
+        for name, value in filters.asked.items():
+            if name in ("sort", "state", *FIELD):
                 continue
-            choices = dict(getattr(field, "choices", ()))
-            without = replace(filters, **{name: getattr(ANYTHING, name)}).query() or "?"
-            label = gettext("Score, at most") if name == "most" else field.label
-            found.append((str(label), str(choices.get(value, value)), without))
+            field: Any = self.fields[name]
+            choices = {str(key): text for key, text in getattr(field, "choices", ())}
+            shown = f"{value:g}" if isinstance(value, float) else str(choices.get(str(value), value))
+            found.append((str(field.label), shown, filters.without(name).query() or "?"))
+        if filters.field:
+            found.append((filters.field, _field_text(filters), filters.without(*FIELD).query() or "?"))
         return found
 
-    @property
-    def filters(self) -> Filters:
-        self.is_valid()
-        return Filters(
-            **{name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
-        )
+    def menu(self) -> Iterator[BoundField]:
+        """The fields of the menu that have something to choose from in this run, or are asked for."""
+        for name in self.fields:
+            if name != "state" and (self._offered.get(name, True) or self.data.get(name)):
+                yield self[name]
+
+    @cached_property
+    def _offered(self) -> dict[str, bool]:
+        return {
+            "metric": len(self.metrics) > 1,
+            "below": False,
+            "value": False,
+            "reason": len(self._choices("reason")) > 1,
+            "overridden": self.run.judgements.filter(override_value__isnull=False).exists(),
+            "attempts": self.run.judgements.filter(position__gte=self.run.total).exists(),
+            "spread": any(len(one.judges) > 1 for one in self.definitions),
+            **dict.fromkeys(FIELD, bool(self.run.version.fields_found)),
+            "rule": bool(self.rule_lines),
+            "rule_score": bool(self.rule_lines),
+            **{name: one.offered(self.run) for name, one in FURTHER.items()},
+        }
 
 
-def rule_lines_of(run: Run, metric: str) -> list[tuple[str, str]]:
-    """(number, what stands there) of each line of the run's one rule program, or of the one that is asked for."""
-    definitions = [definition_now(one) for one in run.metrics.order_by("number")]
+def _named(names: Iterable[str]) -> list[tuple[str, str]]:
+    return [(name, name) for name in names]
+
+
+def _sorts() -> list[tuple[str, str]]:
+    """Every order, rising and falling."""
+    names = [*SORTS, *(one.name for one in FURTHER.values() if one.keys)]
+    arrows = (("", "↑"), ("-", "↓"))
+    return [(sign + name, f"{SORT_NAMES[name]} {arrow}") for name in names for sign, arrow in arrows]
+
+
+def _cannot_be(name: str, value: str, why: str) -> str:
+    said = {"name": name, "value": value, "why": why}
+    return gettext("The filter “%(name)s” can't be “%(value)s”: %(why)s") % said
+
+
+def _field_text(filters: Filters) -> str:
+    """What a custom field's value is to be."""
+    said = [filters.field_is, f"…{filters.field_has}…" if filters.field_has else ""]
+    said += [f"≥ {filters.field_from:g}" if filters.field_from is not None else ""]
+    said += [f"≤ {filters.field_to:g}" if filters.field_to is not None else ""]
+    return ", ".join(filter(None, said))
+
+
+def rule_lines_of(definitions: Iterable[MetricDefinition], metric: str) -> list[tuple[str, str]]:
+    """(number, what stands there) of each line of a run's one rule program, or of the one that is asked for."""
     programs = [one.rules for one in definitions if one.rules and metric in ("", one.name)]
     program = read_program(programs[0]).program if len(programs) == 1 else None
     if program is None:

@@ -1,43 +1,82 @@
-"""Which judgements of a run are meant: the filter that stands in the address of the list, of one judgement
-within it and of every download, and the queries that it becomes."""
+"""Filters of a run's judgements: read from the query string of the list, of one judgement within it and of every
+download, and turned into querysets."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Func, Q, QuerySet, TextField
+from django import forms
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet, TextField
+from django.db.models.functions import Coalesce
 from django.utils.http import urlencode
 
 from datasets.models import Response, Row
 from evalsite.web.numbers import whole
 from judging.runs.models import (
+    INFER,
     Judgement,
     JudgementQuerySet,
     JudgementState,
+    JudgeReply,
     Run,
     RunCandidate,
     RunMetric,
 )
+from judging.runs.row_filters import RowFilter, all_passing_rows, known_lines, passing_rows, these
 
 CURRENT, OLDER, ALL = "current", "older", "all"
 ATTEMPTS = (CURRENT, OLDER, ALL)
 LOWER = "lower"
 RULE_SCORES = ("1", "2", "3", "4", "5", LOWER)
-SORTS = ("position", "score", "-score", "seconds", "-seconds")
+SORTS = ("position", "candidate", "metric", "state", "score", "seconds", "spread")
+"""What a list is sorted by, rising; with `-` before it falling. What a further filter counts is added to these."""
+
 YES, NO = "yes", "no"
+FIELD = ("field", "field_is", "field_has", "field_from", "field_to")
 UNSCORED = tuple(state for state in JudgementState.values if state != JudgementState.SCORED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FurtherFilter:
+    """A filter by what is kept beside judgements: its one entry gives lists, exports, re-judging and their menu all
+    that they need. `name`: its parameter in addresses; `label`: of its field in the menu and of its chip.
+
+    `field`: what a run's menu offers, for one value; its cleaned value is turned into text. `condition`: the judgements
+    that a run has with that value, of any attempt, which an index must find (`Q(pk__in=…)`): all of them are sorted.
+    `offered`: is there anything of it in the run? `keys`: {id: number} of the current judgements that it means, where
+    lists can be sorted by that number.
+    """
+
+    name: str
+    label: Any
+    field: Callable[[Run], forms.Field]
+    condition: Callable[[Run, str], Q]
+    offered: Callable[[Run], bool] = lambda run: True
+    keys: Callable[[Run, str], Mapping[int, float]] | None = None
+
+
+FURTHER: dict[str, FurtherFilter] = {}
+"""The further filters by their names, in the order of the menu; `register` adds them (JudgingConfig.ready)."""
+
+
+def register(*filters: FurtherFilter) -> None:
+    FURTHER.update({one.name: one for one in filters})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What is asked for; '' and None mean anything. Candidate and metric go by name, so that an address can be read.
+    """The filter's values; '' and None match anything. Candidate and metric are names, so that addresses are readable.
     States, values and scores are those in force; `overridden` is `yes` or `no`.
 
     `rule`: a line of a rule program, by its number, that scored `rule_score` (1 to 5, or `lower` than 5) on some field.
     `least` ≤ score ≤ `most`, score < `below`; `value` is a category, true, false or a number.
+    `question`, `q`, `reply`: texts in the question, the answer, a judge's reply. `field` is a custom field of the rows,
+    which is `field_is`, has `field_has` in it, or is a number from `field_from` to `field_to`. `spread`: a metric's
+    judges are at least so far apart. `further`: {name of a FurtherFilter: value}.
     """
 
     candidate: str = ""
@@ -54,14 +93,48 @@ class Filters:
     rule: str = ""
     rule_score: str = ""
     attempts: str = CURRENT
+    question: str = ""
     q: str = ""
+    reply: str = ""
+    field: str = ""
+    field_is: str = ""
+    field_has: str = ""
+    field_from: float | None = None
+    field_to: float | None = None
+    spread: float | None = None
+    further: Mapping[str, str] = dataclasses.field(default_factory=dict)
     sort: str = "position"
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """{parameter: value} of what is asked for, in the order of the address."""
+        named = {name: getattr(self, name) for name in self.__slots__ if name != "further"}
+        asked = {name: value for name, value in named.items() if value != getattr(ANYTHING, name)}
+        return asked | dict(self.further)
+
+    def without(self, *names: str) -> Filters:
+        """The same, of anything by these parameters."""
+        plain = {name: getattr(ANYTHING, name) for name in names if name not in FURTHER}
+        rest = {name: value for name, value in self.further.items() if name not in names}
+        return replace(self, **plain, further=rest)
+
+    def replaced(self, name: str, value: Any) -> Filters:
+        """The same with another value of a parameter."""
+        if name in FURTHER:
+            return replace(self, further={**self.further, name: value})
+        return replace(self, **{name: value})
+
+    @property
+    def sorted_by(self) -> str:
+        return self.sort.removeprefix("-")
+
+    @property
+    def falling(self) -> bool:
+        return self.sort.startswith("-")
 
     def query(self, **more: object) -> str:
         """The address's query string, shortest form: '' or '?…'."""
-        named = {name: getattr(self, name) for name in self.__slots__}
-        asked = {name: value for name, value in named.items() if value != getattr(ANYTHING, name)}
-        asked |= {name: value for name, value in more.items() if value not in (None, "")}
+        asked = self.asked | {name: value for name, value in more.items() if value not in (None, "")}
         return "?" + urlencode(asked) if asked else ""
 
     @property
@@ -69,20 +142,42 @@ class Filters:
         """Does it ask for a state or a score, so that few judgements may be meant among many? The index of the
         figures, which holds current attempts only, finds those; reasons and flags have indexes of their own."""
         asked = (self.candidate, self.metric, self.state, self.value, self.least, self.most, self.below)
-        return (
-            self.attempts == CURRENT and not self.indexed and any(value not in (None, "") for value in asked)
-        )
+        elsewhere = self.indexed or self.spread is not None or self.attempts != CURRENT
+        return not elsewhere and any(value not in (None, "") for value in asked)
 
     @property
     def indexed(self) -> bool:
-        """Does it ask for what another index finds, whatever else?"""
-        overridden = self.overridden == YES
-        return self.line is not None or bool(self.reason or self.flag) or overridden or self.attempts == OLDER
+        """Does it ask for what few judgements have, which other indexes find, whatever else?"""
+        named = self.reason or self.flag or self.further or self.overridden == YES
+        return bool(named) or self.line is not None or self.attempts == OLDER
 
     @property
     def looks_inside(self) -> bool:
-        """Must judgements themselves be read, which no index holds?"""
-        return bool(self.q or self.rule or self.category) or self.overridden == NO
+        """Must judgements themselves, their rows, answers or replies be read, which no index holds?"""
+        return (
+            bool(self.q or self.reply or self.rule or self.category or self.of_row) or self.overridden == NO
+        )
+
+    @property
+    def outside(self) -> Filters:
+        """The same without what is looked for inside: all that indexes know."""
+        inside = ["question", "q", "reply", "rule", "rule_score", *FIELD]
+        inside += ["value"] if self.category else []
+        inside += ["overridden"] if self.overridden == NO else []
+        found = self.without(*inside)
+        return replace(found, state=found.state or JudgementState.SCORED) if self.category else found
+
+    @property
+    def of_row(self) -> RowFilter:
+        """What is asked of the rows."""
+        return RowFilter(
+            question=self.question,
+            field=self.field,
+            equals=self.field_is,
+            part=self.field_has,
+            low=self.field_from,
+            high=self.field_to,
+        )
 
     @property
     def without_bounds(self) -> Filters:
@@ -91,7 +186,7 @@ class Filters:
 
     @property
     def chooses(self) -> bool:
-        """May long stretches of the run hold nothing that is meant? Candidates and metrics lie side by side."""
+        """May long ranges of the run hold no match? Candidates and metrics are stored side by side."""
         return replace(self, candidate="", metric="", attempts=CURRENT, sort="position") != ANYTHING
 
     @property
@@ -148,53 +243,109 @@ class AnswerText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
-def matching(
-    run: Run, filters: Filters, *, by_figures: bool | None = None, states: Sequence[str] = ()
-) -> JudgementQuerySet:
+def matching(run: Run, filters: Filters, *, by_figures: bool | None = None) -> JudgementQuerySet:
     """The judgements of `run` that are meant, in no order.
 
     `by_figures`: read them by the index of the figures, not in the order of positions; by default if few are meant.
-    `states`: of these alone, then. A further filter by states would leave it to the database which of both it searches
-    by, and SQLite reads them all.
     """
-    found = Judgement.objects.filter(_attempts(filters), run=run)
     if by_figures if by_figures is not None else filters.by_figures:
         # Every metric, candidate and state by name: so the index leads through the first two to the third.
-        found = found.filter(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
-        found = found.filter(state_in_force__in=states or states_of(filters))
-    else:
-        found = found.filter(_named(run, filters))
+        wanted = Q(run_metric__in=_metrics(run, filters), candidate__in=_candidates(run, filters))
+        return _matching(run, filters, wanted & Q(state_in_force__in=states_of(filters)))
+    return _matching(run, filters, _named(run, filters))
+
+
+def ranges_of(run: Run, filters: Filters, names: RunNames | None = None) -> list[JudgementQuerySet]:
+    """The same, a query for each metric, candidate and state: whatever a database knows of its tables, it reads a
+    range of the index of the figures."""
+    rest, (metrics, candidates) = _matching(run, filters, Q()), names or names_of(run)
+    return [
+        rest.filter(run_metric=metric, candidate=candidate, state_in_force=state)
+        for metric, metric_name in metrics
+        for candidate, name in candidates
+        for state in states_of(filters)
+        if filters.metric in ("", metric_name) and filters.candidate in ("", name)
+    ]
+
+
+RunNames = tuple[list[tuple[int, str]], list[tuple[int, str]]]
+"""The ids and names of a run's metrics, and those of its candidates."""
+
+
+def names_of(run: Run) -> RunNames:
+    metrics = run.metrics.order_by("number").values_list("pk", "name")
+    candidates = run.run_candidates.order_by("candidate").values_list("candidate", "candidate__name")
+    return list(metrics), list(candidates)
+
+
+def _matching(run: Run, filters: Filters, wanted: Q) -> JudgementQuerySet:
+    found = Judgement.objects.filter(_attempts(filters), wanted, run=run)
     if filters.reason:
         found = found.filter(ENDED_WITHOUT, reason=filters.reason)
     if filters.flag:
         found = found.filter(_flagged(filters.flag), flags__gt="")  # the condition of the index of flags
-    if filters.overridden:
-        found = found.filter(override_value__isnull=filters.overridden != YES)
-    if filters.line is not None:
-        found = found.filter(_of_row(run, filters.line))
+    if filters.overridden == YES:
+        found = found.filter(override_value__isnull=False)
+    if filters.spread is not None:
+        found = found.filter(spread__gte=filters.spread)
+    lines = [filters.line] if filters.line is not None else lines_of(run, filters)
+    if lines is not None:
+        found = found.filter(_of_rows(run, lines))
+    for name, value in filters.further.items():
+        found = found.filter(FURTHER[name].condition(run, value))
+    found = found.filter(_scores(filters))
+    if filters.of_row:
+        found = found.filter(row__in=these(all_passing_rows(run, filters.of_row)))
+    return _inside(found, filters)
+
+
+def among(run: Run, filters: Filters, ids: Sequence[int]) -> set[int]:
+    """Those of some judgements, which `filters.outside` means, that the whole filter means."""
+    found = _inside(Judgement.objects.filter(pk__in=these(ids)), filters)
+    if not filters.of_row:
+        return set(found.values_list("pk", flat=True))
+    row_of = dict(found.values_list("pk", "row"))
+    rows = Row.objects.filter(pk__in=these(list(set(row_of.values())))).values_list("pk", "raw")
+    passing = set(passing_rows(run, filters.of_row, rows.iterator()))
+    return {pk for pk, row in row_of.items() if row in passing}
+
+
+def lines_of(run: Run, filters: Filters) -> list[int] | None:
+    """The lines of a few rows, the only ones in question; None where they are not known to be few."""
+    return known_lines(run, replace(filters.of_row, answer="" if run.kind == INFER else filters.q))
+
+
+def _inside(found: JudgementQuerySet, filters: Filters) -> JudgementQuerySet:
+    """What must be read in judgements, answers and replies."""
+    if filters.overridden == NO:
+        found = found.filter(override_value=None)
+    if filters.category is not None and filters.value:
+        category = json.dumps(filters.category, ensure_ascii=False)
+        found = found.filter(value_in_force=category, score_in_force=None)
     if filters.q:
         found = found.alias(answer=AnswerText("response__raw")).filter(answer__icontains=filters.q)
+    if filters.reply:
+        replies = JudgeReply.objects.filter(judgement=Coalesce(OuterRef("asked_by"), OuterRef("pk")))
+        found = found.filter(Exists(replies.filter(content__icontains=filters.reply)))
     rule = whole(filters.rule)
-    if rule is not None:
-        found = found.filter(_rule_line(rule, filters.rule_score))
-    return found.filter(_scores(filters))
+    return found if rule is None else found.filter(_rule_line(rule, filters.rule_score))
 
 
 ENDED_WITHOUT = Q(finished_at__isnull=False, reason__gt="", override_value__isnull=True)
 """The condition of the index of reasons."""
 
 
-def _of_row(run: Run, line: int) -> Q:
-    """By the row's responses, which have an index; a rater's judgement has none, and people's runs are small."""
-    rows = Row.objects.filter(version=run.version_id, line=line).values("pk")
+def _of_rows(run: Run, lines: Sequence[int]) -> Q:
+    """By the rows' responses, which have an index; a rater's judgement has none, and people's runs are small."""
+    rows = Row.objects.filter(version=run.version_id, line__in=lines).values("pk")
     if run.by_people:
         return Q(row__in=rows)
     of_reference = Q(row__version__dataset=run.version.dataset_id, row__version__number=0, row__line__in=rows)
     responses = Response.objects.filter(Q(row__in=rows) | of_reference if run.imported else Q(row__in=rows))
     judged = Judgement.objects.filter(
-        BY_SOURCES if run.imported else BY_METRICS, response__in=list(responses.values_list("pk", flat=True))
+        by_response(run), response__in=these(list(responses.values_list("pk", flat=True)))
     )
-    return Q(pk__in=list(judged.values_list("pk", flat=True)))
+    return Q(pk__in=these(list(judged.values_list("pk", flat=True))))
 
 
 # The conditions of the indexes that find judgements by their responses: of imported runs, and of those of workers.
@@ -202,26 +353,21 @@ BY_SOURCES = Q(source__isnull=False)
 BY_METRICS = Q(rater=None, source=None, other_response=None)
 
 
-def figures_of(run: Run, filters: Filters) -> list[Q]:
-    """Each metric, candidate and state that is meant: a stretch of the index of the figures."""
-    metrics = _metrics(run, filters).values_list("pk", flat=True)
-    candidates = list(_candidates(run, filters).values_list("candidate", flat=True))
-    return [
-        Q(run_metric=metric, candidate=candidate, state_in_force=state)
-        for metric in metrics
-        for candidate in candidates
-        for state in states_of(filters)
-    ]
+def by_response(run: Run) -> Q:
+    """The condition of the index that finds a run's judgements by their responses. People's runs are small: none."""
+    if run.by_people:
+        return Q()
+    return BY_SOURCES if run.imported else BY_METRICS
 
 
 def _flagged(flag: str) -> Q:
-    """Whole codes: one may end like another."""
+    """Compares whole codes: one can be the end of another."""
     ends = Q(flags=flag) | Q(flags__startswith=f"{flag},") | Q(flags__endswith=f",{flag}")
     return ends | Q(flags__contains=f",{flag},")
 
 
 def _rule_line(line: int, score: str) -> Q:
-    """A line's number and score stand at the beginning of its JSON (store.write), where no text of others can be."""
+    """A line's number and score stand at the beginning of its JSON (store.write), where no text of users can be."""
     begins = f'"line":{line},"score":'
     if score == LOWER:
         wanted = [f"{begins}{low}" for low in (1, 2, 3, 4)]
@@ -287,8 +433,7 @@ def _value(text: str) -> Q:
     valued = Filters(value=text).valued
     if valued is not None:
         return Q(score_in_force=valued) & ~Q(value_in_force__in=("true", "false"))
-    category = Filters(value=text).category
-    return Q(value_in_force=json.dumps(category, ensure_ascii=False), score_in_force=None)
+    return Q(score_in_force=None)  # a category is looked for inside
 
 
 def meaning_category(label: str) -> str:

@@ -12,9 +12,11 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
+from evalsite.templatetags.show import number
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
@@ -91,7 +93,7 @@ class EndpointChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
     """Names an endpoint with its model."""
 
     def label_from_instance(self, obj: Any) -> str:
-        return f"{obj.name} ({obj.model})"
+        return f"{obj.name} · {obj.model}"
 
 
 class CandidateForm(forms.Form):
@@ -174,7 +176,8 @@ def candidate_forms(data: Any, endpoints: QuerySet[Endpoint]) -> BaseCandidateFo
 
 
 SEEDS = 2**31
-MORE = ("budget_calls", "budget_tokens", "budget_money", "priority", "stop_width")
+MORE = ("budget_calls", "budget_tokens", "budget_money", "priority", "stop_width", "seed")
+FEW_ROWS = 20  # of a first try
 
 
 class VersionChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
@@ -213,6 +216,12 @@ class Chosen:
     models_asked: list[CandidateModel]
 
 
+def _row_choices(rows: int) -> list[tuple[str, str]]:
+    few = [("few", gettext("%(n)s random rows") % {"n": FEW_ROWS})] if rows > FEW_ROWS else []
+    every = gettext("All %(n)s rows") % {"n": number(rows)}
+    return [*few, ("all", every), ("some", gettext("Custom"))]
+
+
 class RunForm(BudgetForm):
     """What is judged, by which metrics, on how many rows."""
 
@@ -224,12 +233,17 @@ class RunForm(BudgetForm):
         widget=forms.CheckboxSelectMultiple,
     )
     metrics = forms.MultipleChoiceField(label=_("Metrics"), widget=forms.CheckboxSelectMultiple)
+    rows_wanted = forms.ChoiceField(
+        label=_("Rows"),
+        required=False,
+        widget=forms.RadioSelect,
+    )
     sample_size = forms.IntegerField(
         label=_("Sample size"),
         min_value=1,
         max_value=100_000_000,
         required=False,
-        help_text=_("Leave empty to use all rows. Try a few rows first to check the metric."),
+        help_text=_("Rows drawn at random. Leave empty to use all rows."),
     )
     seed = forms.IntegerField(
         label=_("Random seed"),
@@ -286,18 +300,22 @@ class RunForm(BudgetForm):
         choices: list[MetricChoice],
         name: str,
         endpoints: QuerySet[Endpoint],
+        metric: str = "",
     ) -> None:
+        """`metric`: the version that is proposed, as the address names it."""
         candidates = Candidate.uploaded.filter(version=version, responses__gt=0).order_by("name")
         self.choices = {str(choice.version.pk): choice for choice in choices if choice.version}
         proposed = {
             "version": version,
             "candidates": list(candidates),
-            "metrics": list(self.choices)[:1] if len(self.choices) == 1 else [],
+            "metrics": [metric] if metric in self.choices else list(self.choices) * (len(self.choices) == 1),
             "seed": random.randrange(SEEDS),
             "name": name,
             "reuse_replies": True,
+            "rows_wanted": "all",
         }
         super().__init__(data, initial=proposed)
+        self.fields["rows_wanted"].choices = _row_choices(version.valid_rows)  # type: ignore[attr-defined]
         self.asked = candidate_forms(data, endpoints)
         self.fields["version"].queryset = versions  # type: ignore[attr-defined]
         self.fields["candidates"].queryset = candidates  # type: ignore[attr-defined]
@@ -307,12 +325,19 @@ class RunForm(BudgetForm):
 
     def clean(self) -> dict[str, Any]:
         sent = super().clean() or self.cleaned_data
+        if sent.get("rows_wanted") in ("few", "all"):
+            sent["sample_size"] = FEW_ROWS if sent["rows_wanted"] == "few" else None
         if "candidates" in sent and not sent["candidates"] and not self.asked.candidates():
             self.add_error("candidates", _("Select at least one candidate, or a model to generate answers."))
         return sent
 
     def is_valid(self) -> bool:
         return super().is_valid() and (not self.asked.is_bound or self.asked.is_valid())
+
+    def forget_errors(self) -> None:
+        """For a draft, which is not finished: what is valid stays in `chosen`."""
+        for form in (self, *self.asked.forms):
+            form.errors.clear()
 
     def metric_boxes(self) -> list[tuple[Any, MetricChoice]]:
         """Each box to tick, with its metric."""

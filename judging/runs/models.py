@@ -136,6 +136,12 @@ class Run(models.Model):
         return self.state not in NOT_ENDED
 
     @property
+    def extendable(self) -> bool:
+        """Has it finished on a sample of its rows?"""
+        size = self.sample_size or 0
+        return self.by_workers and self.state == RunState.FINISHED and 0 < size < self.version.valid_rows
+
+    @property
     def by_people(self) -> bool:
         """Do raters make its judgements?"""
         return self.kind == PEOPLE
@@ -179,6 +185,9 @@ class Reading(models.Model):
     definition = models.TextField()
     asks = models.BooleanField(
         default=False, help_text="whether it asks anew, by its own templates and judges"
+    )
+    whole = models.BooleanField(
+        default=True, help_text="whether it was for all judgements of the metric, and is for later ones"
     )
     metric_version = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, null=True, related_name="+")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
@@ -241,7 +250,7 @@ class Generation(models.Model):
 
 
 class Chunk(models.Model):
-    """A stretch of a run's judgements that one worker leases at a time."""
+    """A range of a run's judgements that one worker leases at a time."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="chunks")
     first = models.PositiveIntegerField(help_text="position of its first judgement")
@@ -364,6 +373,9 @@ class Judgement(models.Model):
     postprocess = models.TextField(blank=True, default="")
     rules = models.TextField(blank=True, default="")
     flags = models.CharField(max_length=200, blank=True, default="", help_text="comma-separated codes")
+    spread = models.FloatField(
+        null=True, help_text="how far apart its judges are (core/votes.py); null: fewer than two gave a value"
+    )
     seconds = models.FloatField(null=True)
     finished_at = models.FloatField(null=True, help_text="Unix seconds")
 
@@ -427,6 +439,11 @@ class Judgement(models.Model):
                 fields=["run", "seconds", "position"],
                 condition=Q(current=True, seconds__isnull=False),
                 name="judgement_seconds",
+            ),
+            models.Index(
+                fields=["run", "spread", "position"],
+                condition=Q(current=True, spread__isnull=False),
+                name="judgement_spread",
             ),
             # What most judgements have not: these cost a judgement with a score nothing.
             models.Index(

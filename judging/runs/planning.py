@@ -1,4 +1,4 @@
-"""From a run's choice of rows, candidates and metrics to its judgements (`not_run`) and the chunks of them."""
+"""Plans a run: its rows, candidates and metrics become judgements (`not_run`) and chunks of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import json
 import random
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from datasets.models import Candidate, Row
 from judging.core.candidates import CandidateModel
-from judging.runs.models import Chunk, JudgementState, Reading, Run, RunCandidate, RunState
+from judging.runs.models import Chunk, Judgement, JudgementState, Reading, Run, RunCandidate, RunState
 
 CHUNK = 100  # judgements that a worker leases at a time: large enough for batches, small enough to lose
 LARGER_CHUNK = 200  # where that is a small part of the run: a batch costs the sandbox 5 ms, whatever is in it
@@ -26,7 +27,7 @@ _EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', '', 1"
 
 SLICE = 20_000  # rows planned in one transaction: on SQLite nobody else writes meanwhile
 
-# Set-based, because a million judgements are planned in seconds so, and in minutes by the ORM.
+# In SQL, because a million judgements take seconds so, and minutes through the ORM.
 _PLAN = """
 INSERT INTO judging_judgement ({columns})
 SELECT %s, %s + ROW_NUMBER() OVER (ORDER BY s.key, c.candidate_id, a.number, m.number) - 1,
@@ -38,7 +39,7 @@ SELECT %s, %s + ROW_NUMBER() OVER (ORDER BY s.key, c.candidate_id, a.number, m.n
  WHERE m.run_id = %s
 """
 
-_ROOM = """
+_ANSWERS = """
 INSERT INTO datasets_response (row_id, candidate_id, number, raw)
 SELECT s.value, %s, %s, '' FROM {rows} ORDER BY s.key
 """
@@ -57,14 +58,14 @@ UPDATE judging_judgement SET current = %s, override_value = NULL, override_score
        SELECT j.id FROM judging_judgement j
         WHERE j.run_id = %s AND j.current AND j.rater_id IS NULL AND j.source_id IS NULL AND {which})
 """
-_IN_STATES = "j.state_in_force IN (%s, %s)"  # what a reviewer gave a value needs no further attempt
+_IN_STATES = "j.state_in_force IN (%s, %s)"  # a judgement with an override needs no further attempt
 # Not what another version of the metric has asked: its judges were asked something else.
 _OF_METRIC = """j.run_metric_id = %s AND j.state <> 'not_run' AND NOT EXISTS (
     SELECT 1 FROM judging_reading g WHERE g.id = j.reading_id AND g.asks)"""
 _WITH_REPLIES = f"""{_OF_METRIC} AND EXISTS (
     SELECT 1 FROM judging_judgereply p WHERE p.judgement_id = COALESCE(j.asked_by_id, j.id))"""  # noqa: S608
 
-# Stretches of what was never judged, before a position. What asks and what only reads stay apart.
+# Ranges of what was never judged, before a position. What asks and what only reads stay apart.
 _REST = """
 SELECT MIN(position), COUNT(*) FROM (
     SELECT j.position, j.asked_by_id IS NULL AS asks,
@@ -76,17 +77,16 @@ _BEYOND = 2**31
 
 
 def plan(run_id: int) -> None:
-    """Make all judgements of a run that is being planned, some rows a transaction, then its chunks, and let it run.
+    """Make the judgements that a run being planned lacks, some rows a transaction, then their chunks, and let it run.
 
-    A worker that dies on the way leaves whole slices, and the next one goes on behind them.
+    A worker that dies on the way leaves whole slices, and the next one plans the rows that are left.
     """
     run = Run.objects.get(pk=run_id)
     if run.state != RunState.PLANNING:
         return
-    rows = rows_to_judge(run)
-    last = run.judgements.order_by("-position").values_list("row_id", flat=True).first()
+    rows = rows_to_plan(run)
     total = run.total
-    for at in range(0 if last is None else rows.index(last) + 1, len(rows), SLICE):
+    for at in range(0, len(rows), SLICE):
         made = _plan_slice(run_id, rows[at : at + SLICE], total)
         if made is None:
             return
@@ -94,14 +94,15 @@ def plan(run_id: int) -> None:
     _let_it_run(run_id, total)
 
 
-def _plan_slice(run_id: int, rows: list[int], start: int) -> int | None:
-    """Plan these rows from position `start` on; how many judgements. None where the run was stopped, or somebody else
-    plans it: nothing is done then."""
+def _plan_slice(run_id: int, rows: list[int], total: int) -> int | None:
+    """Plan these rows of a run with `total` judgements so far; how many more. None where the run was stopped, or
+    somebody else plans it: nothing is done then."""
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
-        if run.state != RunState.PLANNING or run.total != start:
+        if run.state != RunState.PLANNING or run.total != total:
             return None
-        make_room_for_answers(run, rows)
+        start = _next_position(run)
+        plan_answers(run, rows)
         made = _of_rows(_PLAN, [run.pk, start, True], rows, [run.pk, run.pk])
         run.total += made
         run.rows += run.judgements.filter(position__gte=start).values("row_id").distinct().count()
@@ -114,32 +115,43 @@ def _let_it_run(run_id: int, total: int) -> None:
         run = Run.objects.select_for_update().get(pk=run_id)
         if run.state != RunState.PLANNING or run.total != total:
             return
-        make_chunks(run.pk, 0, total, of=run.metrics.count())
-        run.started_at = timezone.now()
-        run.state = RunState.RUNNING if total else RunState.FINISHED
-        run.finished_at = None if total else timezone.now()
+        last = run.chunks.order_by("-last").values_list("last", flat=True).first()
+        first = 0 if last is None else last + 1
+        more = _next_position(run) - first
+        make_chunks(run.pk, first, more, of=run.metrics.count())
+        run.started_at = run.started_at or timezone.now()
+        run.state = RunState.RUNNING if more else RunState.FINISHED
+        run.finished_at = None if more else timezone.now()
         run.save(update_fields=["started_at", "state", "finished_at"])
 
 
-def rows_to_judge(run: Run) -> list[int]:
-    """Ids of the rows that the run judges, in the order in which it does: that of the file, or that of the draw where
-    it may end early, so that what it has seen then is a random sample. The same seed draws the same rows."""
+def _next_position(run: Run) -> int:
+    last = run.judgements.order_by("-position").values_list("position", flat=True).first()
+    return 0 if last is None else last + 1
+
+
+def rows_to_plan(run: Run) -> list[int]:
+    """Ids of the rows that the run is to judge and that have no judgements yet, in the order in which it does: that of
+    the file, or that of the draw where it may end early, so that what it has seen then is a random sample. The same
+    seed draws the same rows; a run that was extended draws from those that it has not judged."""
     rows = list(
         Row.objects.filter(version=run.version_id, valid=True).order_by("line").values_list("pk", flat=True)
     )
     size = len(rows) if run.sample_size is None else min(run.sample_size, len(rows))
+    planned = set(run.judgements.values_list("row_id", flat=True).distinct())
     if size == len(rows) and run.stop_width is None:
-        return rows
+        return [row for row in rows if row not in planned]
     drawn = random.Random(run.seed).sample(range(len(rows)), size)
-    return [rows[index] for index in (drawn if run.stop_width is not None else sorted(drawn))]
+    rest = [index for index in drawn if rows[index] not in planned][: size - len(planned)]
+    return [rows[index] for index in (rest if run.stop_width is not None else sorted(rest))]
 
 
-def make_room_for_answers(run: Run, rows: list[int]) -> None:
+def plan_answers(run: Run, rows: list[int]) -> None:
     """A response without an answer yet for each that the run is to ask for: `n` of each candidate to each row."""
     for one in RunCandidate.objects.filter(run=run).exclude(definition=""):
         n = CandidateModel.from_json(one.definition).n
         for number in range(1, n + 1):
-            _of_rows(_ROOM, [one.candidate_id, number], rows, [])
+            _of_rows(_ANSWERS, [one.candidate_id, number], rows, [])
         Candidate.objects.filter(pk=one.candidate_id).update(
             rows=F("rows") + len(rows), responses=F("responses") + len(rows) * n
         )
@@ -208,20 +220,24 @@ def plan_anew(run: Run, which: str, parameters: list[Any], reading: Reading | No
     return _plan_further(run, f"j.id IN ({which})", parameters, "NULL", by)
 
 
-def plan_reading(run: Run, reading: Reading, *, all_of_them: bool = False) -> int:
-    """New attempts that read by `reading` what its metric's judges have said; the old ones stay. How many.
+def plan_reading(
+    run: Run, reading: Reading, *, all_of_them: bool = False, chosen: QuerySet[Judgement] | None = None
+) -> int:
+    """New attempts that read by `reading` what its metric's judges have said, of all judgements or those `chosen`; the
+    old ones stay. How many.
 
     Judgements whose judges were never asked are left as they are, unless `all_of_them` are meant: a rule program needs
     no reply. Call inside a transaction that holds the run's row.
     """
     asked_by = "COALESCE(j.asked_by_id, j.id)"
-    return _plan_further(
-        run,
-        _OF_METRIC if all_of_them else _WITH_REPLIES,
-        [reading.run_metric_id],
-        asked_by,
-        str(int(reading.pk)),
-    )
+    which, parameters = _OF_METRIC if all_of_them else _WITH_REPLIES, [reading.run_metric_id]
+    if chosen is not None:
+        try:
+            ids, more = chosen.order_by().values("pk").query.sql_with_params()
+        except EmptyResultSet:
+            return 0
+        which, parameters = f"{which} AND j.id IN ({ids})", [*parameters, *more]
+    return _plan_further(run, which, parameters, asked_by, str(int(reading.pk)))
 
 
 def _plan_further(run: Run, which: str, parameters: list[Any], asked_by: str, reading: str) -> int:

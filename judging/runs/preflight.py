@@ -31,7 +31,7 @@ SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class CallCost:
     """Of one call: tokens read and written, seconds; `seen`: from earlier replies, not from the rows' length."""
 
     read: float
@@ -89,7 +89,7 @@ def preflight(
 
 def _requests(
     version: Version, metrics: Sequence[MetricChoice], cost: Cost, asked: Sequence[CandidateModel]
-) -> list[tuple[int | None, float, Taken]]:
+) -> list[tuple[int | None, float, CallCost]]:
     """Of each judge and candidate: its endpoint, how many requests, and what one takes."""
     answers = cost.judgements / len(metrics)
     found = [
@@ -113,7 +113,7 @@ def unproven_endpoints(
     return [one for one in Endpoint.objects.filter(pk__in=ids).order_by("name") if not one.works]
 
 
-def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> Taken:
+def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> CallCost:
     """What one call of a metric takes."""
     last = last_use(metric)
     if last and endpoint:
@@ -128,18 +128,18 @@ def taken_by(version: Version, metric: MetricChoice, endpoint: int | None) -> Ta
         known = list(earlier.values_list("prompt_tokens", "completion_tokens", "seconds")[:LOOKED_AT])
         if known:
             read, written, seconds = zip(*known, strict=True)
-            return Taken(fmean(read), fmean(one or 0 for one in written), fmean(seconds), True)
+            return CallCost(fmean(read), fmean(one or 0 for one in written), fmean(seconds), True)
     texts = Response.uploaded.filter(row__version=version, row__valid=True).values_list("raw", "row__raw")
     sizes = [min(len(row), 20_000) + len(answer) for answer, row in texts[:50]] or [0]
     template = max((len(judge.template) for judge in metric.definition.judges), default=0)
-    return Taken((fmean(sizes) + template) / LETTERS_A_TOKEN, WRITTEN, SECONDS, False)
+    return CallCost((fmean(sizes) + template) / LETTERS_A_TOKEN, WRITTEN, SECONDS, False)
 
 
-def taken_to_answer(version: Version) -> Taken:
+def taken_to_answer(version: Version) -> CallCost:
     """What one call of a model under test takes."""
     texts = Row.objects.filter(version=version, valid=True).order_by("line").values_list("raw", flat=True)
     sizes = [min(len(row), 20_000) for row in texts[:50]] or [0]
-    return Taken(fmean(sizes) / LETTERS_A_TOKEN, WRITTEN, SECONDS, False)
+    return CallCost(fmean(sizes) / LETTERS_A_TOKEN, WRITTEN, SECONDS, False)
 
 
 def last_use(metric: MetricChoice) -> RunMetric | None:
@@ -150,7 +150,7 @@ def last_use(metric: MetricChoice) -> RunMetric | None:
     return used.order_by("-pk").first()
 
 
-def calls_a_second(endpoint: Endpoint | None, taken: Taken) -> float:
+def calls_a_second(endpoint: Endpoint | None, taken: CallCost) -> float:
     """By the strictest of an endpoint's limits."""
     rates = [(endpoint.concurrency if endpoint else default_concurrency()) / max(0.01, taken.seconds)]
     if endpoint and endpoint.requests_per_minute:

@@ -15,6 +15,7 @@ from datasets.models import WHOLE_OR_AGREED, Candidate, Version, VersionState
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
 from evalsite.web.numbers import whole
+from evalsite.web.paging import newest_first
 from judging.core.candidates import CandidateModel
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
@@ -37,11 +38,7 @@ def run_called(name_or_id: str) -> Run | None:
 def runs_page(project: Project, before: int | None = None) -> tuple[list[Run], int | None]:
     """Runs of workers, newest first, and where the next page begins (None: nowhere); people's are in judging.people."""
     found = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
-    found = found.select_related("version__dataset", "project")
-    if before is not None:
-        found = found.filter(pk__lt=before)
-    runs = list(found.order_by("-pk")[: RUNS_PER_PAGE + 1])
-    return runs[:RUNS_PER_PAGE], runs[RUNS_PER_PAGE - 1].pk if len(runs) > RUNS_PER_PAGE else None
+    return newest_first(found.select_related("version__dataset", "project"), RUNS_PER_PAGE, before)
 
 
 def unusable_versions(project: Project) -> QuerySet[Version]:

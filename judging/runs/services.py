@@ -17,7 +17,7 @@ from evalsite.audit import Action, record
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.sandbox.job import Failure
+from judging.core.sandbox.job import SandboxFailure
 from judging.core.scripts import KINDS, ScriptKind
 from judging.endpoints.models import Endpoint
 from judging.metrics.editor.scripts import script_failure, script_sentence
@@ -31,6 +31,7 @@ from judging.runs.models import (
     SETTLED,
     JudgementState,
     Priority,
+    Reading,
     Run,
     RunCandidate,
     RunMetric,
@@ -46,7 +47,7 @@ RESUMABLE = (RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
 
 @dataclass(frozen=True, slots=True)
 class ChosenMetric:
-    """A metric for a run: its definition as it shall be frozen, and the version that it came from, if any."""
+    """A metric for a run: its definition to be frozen, and the version that it came from, if any."""
 
     definition: MetricDefinition
     version: MetricVersion | None = None
@@ -239,7 +240,7 @@ def refuse_broken_scripts(definitions: Iterable[MetricDefinition]) -> None:
         raise ValidationError(problems)
 
 
-def _broken(kind: ScriptKind, source: str) -> Failure | None:
+def _broken(kind: ScriptKind, source: str) -> SandboxFailure | None:
     failure = script_failure(kind, source) if source.strip() else None
     return failure if failure and failure.code in ("syntax", "load") else None
 
@@ -273,6 +274,33 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     record(Action.RUN_RESUMED, project=run.project, thing=run)
     if not (planned and store.finish_if_done(run.pk)):
         workers.wake(run_worker.judge_runs)
+    return True
+
+
+@transaction.atomic
+def run_extend(run: Run, rows: int | None) -> bool:
+    """Judge `rows` rows in all, further ones drawn at random, or every row (None), by the metrics as they were frozen.
+    What is judged stays. False if the run has not finished or has so many rows already.
+
+    Raises ValidationError where its judgements follow a later reading, or the budget is spent.
+    """
+    locked = run_lock(run.pk)
+    if not locked.extendable or (rows is not None and rows <= (locked.sample_size or 0)):
+        return False
+    if Reading.objects.filter(run_metric__run=locked).exists():
+        raise ValidationError(
+            _(
+                "This run was re-parsed or re-judged with other settings, so more rows would not be comparable. "
+                "Start a new run instead."
+            )
+        )
+    allow_budget(locked, budget_of(locked))
+    locked.sample_size = None if rows is None or rows >= locked.version.valid_rows else rows
+    locked.state, locked.finished_at, locked.only_worker = RunState.PLANNING, None, ""
+    locked.revision += 1
+    locked.save()
+    record(Action.RUN_EXTENDED, project=locked.project, thing=locked, rows=rows)
+    workers.wake(run_worker.judge_runs)
     return True
 
 

@@ -10,19 +10,35 @@ from judging.runs.export import json_export
 from judging.runs.models import Judgement, JudgeReply
 
 
-def previous_replies(attempts: Collection[int]) -> dict[int, PreviousReplies]:
-    """By the id of the attempt that asked: its replies in order, and what its preprocess did."""
+def previous_replies(attempts: Collection[int], *, requests: bool = True) -> dict[int, PreviousReplies]:
+    """By the id of the attempt that asked: its replies in order, and what its preprocess did. `requests`: with what
+    was sent, which scripts see."""
     if not attempts:
         return {}
     replies: dict[int, list[JudgeCall]] = {pk: [] for pk in attempts}
-    for reply in JudgeReply.objects.filter(judgement__in=attempts).order_by("judge", "repeat", "swapped"):
-        replies[reply.judgement_id].append(judge_call(reply))
+    found = JudgeReply.objects.filter(judgement__in=attempts).order_by("judge", "repeat", "swapped")
+    for reply in found.defer("calls") if requests else found.only(*_READ):
+        replies[reply.judgement_id].append(judge_call(reply, request=requests))
     scripts = Judgement.objects.filter(pk__in=attempts).values_list("pk", "preprocess")
     return {pk: PreviousReplies(tuple(replies[pk]), script_result(kept)) for pk, kept in scripts}
 
 
-def judge_call(reply: JudgeReply) -> JudgeCall:
-    """A stored reply as the judgement had it, less its HTTP tries."""
+_READ = (
+    "judgement",
+    "judge",
+    "repeat",
+    "swapped",
+    "endpoint",
+    "content",
+    "reasoning",
+    "extra",
+    "error",
+    "detail",
+)
+
+
+def judge_call(reply: JudgeReply, *, request: bool = True) -> JudgeCall:
+    """A stored reply as the judgement had it, less its HTTP tries and, if so wanted, less its request."""
     seen = {
         "content": reply.content,
         "reasoning_content": reply.reasoning,
@@ -32,7 +48,7 @@ def judge_call(reply: JudgeReply) -> JudgeCall:
     return JudgeCall(
         reply.judge,
         reply.repeat,
-        json_export.loads(reply.request),
+        json_export.loads(reply.request) if request else {},
         seen,
         Failure(reply.error, reply.detail) if reply.error else None,
         [],

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -18,7 +18,9 @@ from datasets.selectors import usable_versions
 from datasets.versions.run_answers import version_of_answers
 from evalsite import access
 from evalsite.access import May
+from evalsite.accounts.drafts import form_draft, newest_draft
 from evalsite.accounts.models import Project
+from evalsite.web.numbers import whole
 from judging.endpoints import connection_test
 from judging.endpoints.selectors import endpoints_of
 from judging.messages import reason_sentence, why_no_answer
@@ -60,12 +62,14 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     context["unusable"] = selectors.unusable_versions(project)
     if version is None or not choices:
         return render(request, "runs/new.html", context)
+    draft = form_draft(request, project, "run", f"version-{version.pk}")
     form = RunForm(
-        _sent(request),
+        draft.data or _sent(request),
         versions=versions,
         version=version,
         choices=choices,
         name=services.free_name(project, version.dataset.name),
+        metric=request.GET.get("metric", ""),
         endpoints=endpoints_of(project),
     )
     valid = form.is_valid()
@@ -73,7 +77,9 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     cost = selectors.cost_of(
         version, chosen.candidates, chosen.metrics, chosen.sample_size, chosen.models_asked
     )
-    context |= {"form": form, "cost": cost, "notes": lint_notes(version, chosen.metrics)}
+    if draft.data is not None:
+        form.forget_errors()
+    context |= {"draft": draft, "form": form, "cost": cost, "notes": lint_notes(version, chosen.metrics)}
     context["preflight"] = preflight(version, chosen.metrics, cost, chosen.models_asked)
     unproven = unproven_endpoints(chosen.metrics, chosen.models_asked)
     context["unproven"] = [(one, connection_test.last_result(one)) for one in unproven]
@@ -82,6 +88,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and valid:
         run = _start(request, project, form)
         if run is not None:
+            draft.forget()
             return redirect("runs:detail", slug, run.pk)
     return render(request, "runs/new.html", context, status=422 if request.method == "POST" else 200)
 
@@ -93,9 +100,11 @@ def _sent(request: HttpRequest) -> Any:
 
 
 def _chosen_version(request: HttpRequest, project: Project) -> Version | None:
-    """The version that the address or the form names, or the newest usable one."""
+    """The version that the address or the form names, else that of the last draft, or the newest usable one."""
     usable = usable_versions(project)
     wanted = _number(request, "version", int)
+    if wanted is None and (draft := newest_draft(access.signed_in(request), project, "run")):
+        wanted = whole(QueryDict(draft.data).get("version", ""))
     return (usable.filter(pk=wanted).first() if wanted is not None else None) or usable.first()
 
 
@@ -139,6 +148,8 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     context["metrics"] = selectors.frozen_metrics(run)
     if run.imported:
         context["imported"] = imported_of(run)
+    context["further_rows"] = run.version.valid_rows - run.rows
+    context["further"] = context["further_rows"] * run.total // max(1, run.rows)
     context["candidates"] = [one.candidate for one in run.run_candidates.select_related("candidate")]
     return render(request, "runs/detail.html", context)
 
@@ -172,13 +183,13 @@ def _reasons(run: Run) -> list[dict[str, Any]]:
     details, found = common_details(run), []
     for state, code, count in reasons(run):
         failures = _failed_answers(run) if code == "answer_failed" else []
-        told = state == JudgementState.ERROR and not failures
+        has_details = state == JudgementState.ERROR and not failures
         found.append(
             {
                 "state": state,
                 "code": code,
-                "sentence": reason_sentence(code, shown_in="rules" if told else "run"),
-                "detail": _most_often(code, details.get(code, ("", 0))[0]) if told else "",
+                "sentence": reason_sentence(code, shown_in="rules" if has_details else "run"),
+                "detail": _most_often(code, details.get(code, ("", 0))[0]) if has_details else "",
                 "failures": failures,
                 "count": count,
                 "query": Filters(state=state, reason=code).query(),
@@ -267,6 +278,22 @@ def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         messages.success(request, text % {"n": made})
     else:
         messages.info(request, _("Nothing to retry, or the run is still in progress."))
+    return redirect("runs:detail", slug, pk)
+
+
+@login_required
+@require_POST
+def extend(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Judge more rows of a finished run: so many in all, or all of them."""
+    run = get_run(request, slug, pk, May.RUN)
+    wanted = None if "all" in request.POST else whole(request.POST.get("rows", "")) or 0
+    try:
+        if services.run_extend(run, wanted):
+            messages.success(request, _("The run was extended. Judged rows are kept."))
+        else:
+            messages.info(request, _("Nothing to extend: enter more rows than are judged already."))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
     return redirect("runs:detail", slug, pk)
 
 

@@ -34,18 +34,18 @@ class MetricForm(forms.Form):
         label=gettext_lazy("Highest score"), initial=10, min_value=-1e9, max_value=1e9
     )
     undefined = forms.ChoiceField(
-        label=gettext_lazy("A name that a row does not have"),
+        label=gettext_lazy("Undefined variables"),
         choices=[
-            ("strict", gettext_lazy("is an error of that item (strict)")),
-            ("lenient", gettext_lazy("is left empty (lenient)")),
+            ("strict", gettext_lazy("error (strict)")),
+            ("lenient", gettext_lazy("empty (lenient)")),
         ],
     )
     sandbox = forms.ChoiceField(
         label=gettext_lazy("Scripts run"),
         required=False,
         choices=[
-            ("batch", gettext_lazy("batch by batch (fast)")),
-            ("item", gettext_lazy("each item in a process of its own")),
+            ("batch", gettext_lazy("in batches (fast)")),
+            ("item", gettext_lazy("one process per item")),
         ],
     )
     jury = forms.ChoiceField(
@@ -63,7 +63,7 @@ class MetricForm(forms.Form):
         required=False,
         min_value=1,
         max_value=10_000,
-        help_text=gettext_lazy("With fewer there is no score. 1: whatever comes counts."),
+        help_text=gettext_lazy("With fewer valid votes there is no score. Enter 1 to accept any vote."),
     )
     preprocess = CodeField(
         rows=8,
@@ -71,7 +71,7 @@ class MetricForm(forms.Form):
         required=False,
         max_length=MAX_SCRIPT,
         help_text=gettext_lazy(
-            "def preprocess(data, resp): called for each response; what it adds to data and resp, the template sees."
+            "def preprocess(data, resp): called for each response. The template sees what it adds to data and resp."
         ),
     )
     postprocess = CodeField(
@@ -81,7 +81,7 @@ class MetricForm(forms.Form):
         max_length=MAX_SCRIPT,
         help_text=gettext_lazy(
             "def postprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs): "
-            "what it returns is the score."
+            "its return value is the score."
         ),
     )
 

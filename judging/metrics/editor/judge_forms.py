@@ -17,7 +17,7 @@ from judging.core.metrics_file import MAX_REPEATS
 from judging.core.paste_repair import repaired_pattern
 from judging.core.prompts import names_used
 from judging.core.replies import ParserError, make_parser
-from judging.core.sandbox.job import Failure, SandboxError
+from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.endpoints import selectors
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
@@ -71,7 +71,7 @@ class JudgeForm(forms.Form):
         Endpoint.objects.none(), label=gettext_lazy("Judge model"), empty_label=gettext_lazy("choose one")
     )
     template = CodeField(rows=22, label=gettext_lazy("Prompt template"), max_length=MAX_TEMPLATE)
-    parse = forms.ChoiceField(label=gettext_lazy("Read from the reply"), choices=PARSERS)
+    parse = forms.ChoiceField(label=gettext_lazy("Parsed from the reply"), choices=PARSERS)
     pattern = forms.CharField(
         label=gettext_lazy("Expression or path"),
         required=False,
@@ -86,16 +86,16 @@ class JudgeForm(forms.Form):
         label=gettext_lazy("Name"),
         max_length=200,
         required=False,
-        help_text=gettext_lazy("As reviewers see it. Empty: the endpoint's."),
+        help_text=gettext_lazy("The name reviewers see. Leave empty to use the endpoint's."),
     )
     repeats = forms.IntegerField(
-        label=gettext_lazy("Times asked"), min_value=1, max_value=MAX_REPEATS, required=False, initial=1
+        label=gettext_lazy("Repeats"), min_value=1, max_value=MAX_REPEATS, required=False, initial=1
     )
     both_orders = forms.BooleanField(
-        label=gettext_lazy("Ask in both orders"),
+        label=gettext_lazy("Judge in both orders"),
         required=False,
         help_text=gettext_lazy(
-            "The sides are swapped in a second question, so that no position has an advantage."
+            "Calls the judge a second time with the sides swapped, to cancel position bias."
         ),
     )
     system_prompt = CodeField(
@@ -104,7 +104,7 @@ class JudgeForm(forms.Form):
     params = JsonObjectField(
         label=gettext_lazy("Generation parameters"),
         help_text=gettext_lazy(
-            'A JSON object such as {"temperature": 0}; it goes before the endpoint\'s own.'
+            'JSON object, for example {"temperature": 0}. Overrides the endpoint\'s parameters.'
         ),
     )
 
@@ -249,15 +249,15 @@ def judge_initial(judge: JudgeModel) -> dict[str, Any]:
     }
 
 
-def template_failure(source: str) -> Failure | None:
+def template_failure(source: str) -> SandboxFailure | None:
     """The template's syntax error, found in the sandbox: compiling a hostile template is its work too."""
     try:
         return names_used(preview_sandbox(), source)[1]
     except SandboxError as error:
-        return Failure("refused", str(error))
+        return SandboxFailure("refused", str(error))
 
 
-def prompt_sentence(failure: Failure) -> str:
+def prompt_sentence(failure: SandboxFailure) -> str:
     """Why a template gives no prompt, with its line."""
     place = _("line %(line)s: ") % {"line": failure.line} if failure.line else ""
     return reason_sentence(f"prompt_{failure.code}", place + localized(failure.message))

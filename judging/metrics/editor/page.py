@@ -20,6 +20,7 @@ from django.utils.translation import get_language, pgettext
 from django.utils.translation import gettext as _
 
 from evalsite.access import signed_in
+from evalsite.accounts.drafts import FormDraft, form_draft
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS, Builtin
@@ -60,6 +61,7 @@ class EditorPage(ABC, Generic[Form]):
     """One request for the editor. `newest` is None for a new metric."""
 
     template: ClassVar[str]
+    draft_form: ClassVar[str]  # accounts.drafts.FORMS
     previewing: ClassVar[tuple[str, ...]]  # names of the buttons that save nothing
 
     def __init__(
@@ -69,10 +71,13 @@ class EditorPage(ABC, Generic[Form]):
         before: MetricDefinition,
         metric: Metric | None = None,
         newest: MetricVersion | None = None,
+        *,
+        draft: FormDraft | None = None,
     ) -> None:
         self.request, self.project, self.before = request, project, before
         self.metric, self.newest = metric, newest
-        self.typed = self.changed(request.POST)
+        self.draft = draft
+        self.typed = self.changed(_typed(request, draft))
 
     @cached_property
     def form(self) -> Form:
@@ -81,9 +86,18 @@ class EditorPage(ABC, Generic[Form]):
     @classmethod
     def of_version(cls, request: HttpRequest, metric: Metric, newest: MetricVersion) -> Self:
         """The editor of a stored metric, on the version that the form started from."""
-        began = request.POST.get("began", str(newest.number))
+        draft = form_draft(request, metric.project, cls.draft_form, str(metric.pk))
+        began = _typed(request, draft).get("began", str(newest.number))
         before = definition_at(metric.project, str(metric.pk), began)
-        return cls(request, metric.project, before, metric, newest)
+        return cls(request, metric.project, before, metric, newest, draft=draft)
+
+    @classmethod
+    def of_new(
+        cls, request: HttpRequest, project: Project, before: MetricDefinition, start: str = ""
+    ) -> Self:
+        """The editor of a metric that is not saved yet; each start has a draft of its own."""
+        draft = form_draft(request, project, cls.draft_form, f"new-{start}" if start else "new")
+        return cls(request, project, before, draft=draft)
 
     @classmethod
     def of_fragment(cls, request: HttpRequest, project: Project) -> Self:
@@ -129,13 +143,15 @@ class EditorPage(ABC, Generic[Form]):
         except ValidationError as error:
             self.form.add_error(None, error)
             return self.render()
+        if self.draft is not None:
+            self.draft.forget()
         return redirect("metrics:edit", self.project.slug, metric.pk)
 
     def _save(self) -> Metric:
         definition, user = self.form.result(), signed_in(self.request)
         if self.metric is None or self.newest is None:
             made = services.metric_create(project=self.project, definition=definition, user=user)
-            messages.success(self.request, _("“%(name)s” is saved.") % {"name": made.name})
+            messages.success(self.request, _("“%(name)s” saved.") % {"name": made.name})
             return made
         saved = services.metric_edit(
             metric=self.metric, definition=definition, based_on=whole(self.seen) or 0, user=user
@@ -157,15 +173,22 @@ class EditorPage(ABC, Generic[Form]):
             "seen": stale.number if stale else self.seen,
             "stale": stale,
             "failed": failed,
+            "draft": self.draft,
             **self.context(),
         }
         status = 409 if stale else 422 if failed else 200
         return render(self.request, self.template, context, status=status)
 
 
+def _typed(request: HttpRequest, draft: FormDraft | None) -> QueryDict:
+    """What was sent, else what the draft has."""
+    return request.POST or (draft and draft.data) or request.POST
+
+
 class JudgeEditor(EditorPage[MetricForms]):
     """The editor of a metric that judge models score."""
 
+    draft_form = "metric"
     template = "metrics/edit.html"
     previewing = ("go", "look", "change", "read", "check", "try")
 
@@ -175,8 +198,10 @@ class JudgeEditor(EditorPage[MetricForms]):
         return with_script_change(with_judge_change(typed, len(self.before.judges)))
 
     def make_form(self) -> MetricForms:
-        """Buttons that only preview do not complain about unfinished fields."""
-        checked = not any(name in self.typed for name in self.previewing if name != "try")
+        """Buttons that only preview do not complain about unfinished fields, nor does a draft."""
+        checked = self.request.method == "POST" and not any(
+            name in self.typed for name in self.previewing if name != "try"
+        )
         return metric_forms(self.typed or None, self.project, self.before, checked=checked)
 
     def context(self) -> dict[str, Any]:

@@ -11,11 +11,10 @@ from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import with_changes
-from judging.core.prompts import Piece, Preview, preview
+from judging.core.prompts import Piece, TemplatePreview, preview, render_item
 from judging.core.results import Context, Item
-from judging.core.sandbox.job import Failure, SandboxError
+from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import ScriptOutcome, run_preprocess
-from judging.core.template_context import render_item
 from judging.core.tokens import estimated_tokens
 from judging.metrics.editor import samples
 from judging.metrics.editor.forms import starting_definition, typed_definition
@@ -55,7 +54,7 @@ def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefin
 class Prompt:
     """A rendered prompt in pieces, and what preprocess did before; `pieces` may be cut."""
 
-    shown: Preview
+    shown: TemplatePreview
     pieces: tuple[Piece, ...]
     preprocess: ScriptOutcome | None
     item: Item
@@ -79,7 +78,7 @@ def preview_prompt(definition: MetricDefinition, judge: int, item: Item) -> Prom
     try:
         return _prompt(definition, judge, item)
     except SandboxError as error:
-        return Prompt(Preview((), error=Failure("refused", str(error))), (), None, item)
+        return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), (), None, item)
 
 
 def _prompt(definition: MetricDefinition, judge: int, item: Item) -> Prompt:
@@ -88,7 +87,7 @@ def _prompt(definition: MetricDefinition, judge: int, item: Item) -> Prompt:
     if definition.preprocess.strip():
         (before,) = run_preprocess(sandbox, definition.preprocess, [(item.data, item.response)])
         if before.failure is not None:
-            return Prompt(Preview(()), (), before, item)
+            return Prompt(TemplatePreview(()), (), before, item)
         context = Context(with_changes(item, before.changed), before.result)
     shown = preview(sandbox, definition.judges[judge].template, render_item(context, definition))
     pieces, was_cut = _cut(shown.pieces)

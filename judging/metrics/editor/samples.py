@@ -36,10 +36,6 @@ class Sample:
         data, response = row_and_response(self.data, self.response.raw) if self.response else (self.data, {})
         return Item(data, response, selectors.exact_reference(self.row, exact_json))
 
-    @property
-    def response_key(self) -> str:
-        return _key(self.response) if self.response else ""
-
 
 @dataclass(frozen=True, slots=True)
 class OfferedName:

@@ -15,12 +15,12 @@ from django.utils.translation import gettext_lazy
 
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.metric_definition import MetricDefinition
-from judging.core.paste_repair import Repair, repaired, repaired_pattern
+from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern
 from judging.core.pipeline import with_changes
-from judging.core.prompts import render
+from judging.core.prompts import postprocess_arguments, render, render_item
 from judging.core.recommended_scripts import RECOMMENDED, Recommended
 from judging.core.results import Context, JudgeCall
-from judging.core.sandbox.job import Failure, SandboxError
+from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import (
     KINDS,
     ScriptKind,
@@ -30,7 +30,6 @@ from judging.core.scripts import (
     run_postprocess,
     run_preprocess,
 )
-from judging.core.template_context import postprocess_arguments, render_item
 from judging.messages import reason_sentence
 from judging.metrics.editor.reply_history import reply_history
 from judging.metrics.editor.samples import Sample, dotted
@@ -76,15 +75,15 @@ def with_script_change(typed: QueryDict) -> QueryDict:
     return changed
 
 
-def script_failure(kind: ScriptKind, source: str) -> Failure | None:
+def script_failure(kind: ScriptKind, source: str) -> SandboxFailure | None:
     """Why a script cannot be loaded; nothing is called."""
     try:
         return load_failure(preview_sandbox(), kind, source)
     except SandboxError as error:
-        return Failure("refused", str(error))
+        return SandboxFailure("refused", str(error))
 
 
-def script_sentence(kind: ScriptKind, failure: Failure) -> str:
+def script_sentence(kind: ScriptKind, failure: SandboxFailure) -> str:
     """Why a script gives no result, with its line, as a run would report it."""
     return reason_sentence(f"script_{failure.code}", failure_detail(kind, failure))
 
@@ -99,7 +98,7 @@ class ScriptRun:
     outcome: ScriptOutcome | None = None
     reply: str = ""
     reply_from: str = ""  # typed, stored, example
-    repair: Repair | None = None
+    repair: PasteRepair | None = None
 
     @property
     def result_json(self) -> str:

@@ -24,7 +24,7 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import Parsed, Parser, make_parser, why_unread
 from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import ScriptOutcome, run_preprocess
-from judging.endpoints.manual_calls import Emit, ManualCall, Waiting, Work
+from judging.endpoints.manual_calls import Emit, ManualCall, WaitingFor, Work
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import judge_settings
 from judging.messages import reason_sentence
@@ -115,7 +115,7 @@ def _with_address(judge: JudgeModel, row: Endpoint) -> JudgeModel:
 
 def try_prompt(
     settings: JudgeSettings, metric: MetricDefinition, judge: JudgeModel, prompt: str
-) -> Iterator[Text | Waiting | TryResult]:
+) -> Iterator[Text | WaitingFor | TryResult]:
     """Pieces of the reply as they come, before them what is waited for, at the end a TryResult. Closing the iterator
     ends the call."""
     request = build_request(settings, prompt)
@@ -192,7 +192,7 @@ def _parsed(parser: Parser, found: ScriptOutcome) -> Parsed:
 # --- on the page -----------------------------------------------------------------------------------------------
 
 
-def try_on(preview: PromptPreview, forms: MetricForms) -> Iterator[Text | Waiting | TryResult]:
+def try_on(preview: PromptPreview, forms: MetricForms) -> Iterator[Text | WaitingFor | TryResult]:
     """The prompt that is shown sent to the judge model that is chosen, with the parameters that are typed."""
     if preview.prompt is None or preview.prompt.failed or preview.script_error:
         yield TryResult({}, code="no_prompt")
@@ -224,10 +224,8 @@ def cost_of(result: TryResult, asked: int | None) -> tuple[float | None, str]:
     endpoint = Endpoint.objects.filter(pk=asked).first() if asked else None
     if endpoint is None or endpoint.price_read is None or endpoint.price_written is None:
         return None, ""
-    usage = result.asked.reply.usage
-    read = (usage.prompt_tokens or 0) * float(endpoint.price_read)
-    written = (usage.completion_tokens or 0) * float(endpoint.price_written)
-    return (read + written) / MILLION, endpoint.currency
+    cost = result.asked.reply.usage.cost(float(endpoint.price_read), float(endpoint.price_written))
+    return cost / MILLION, endpoint.currency
 
 
 def tried_at_once(preview: PromptPreview, forms: MetricForms) -> TryView:
@@ -245,7 +243,7 @@ def events(preview: PromptPreview, forms: MetricForms) -> Iterator[bytes]:
         with translation.override(language):
             if isinstance(one, Text):
                 event = {"kind": one.kind, "text": one.text}
-            elif isinstance(one, Waiting):
+            elif isinstance(one, WaitingFor):
                 event = {"kind": "wait", "text": waiting_sentence(one)}
             else:
                 html = render_to_string("metrics/_try_result.html", {"tried": try_view(preview, one)})
@@ -253,7 +251,7 @@ def events(preview: PromptPreview, forms: MetricForms) -> Iterator[bytes]:
         yield json.dumps(event).encode() + b"\n"
 
 
-def waiting_sentence(waits: Waiting) -> str:
+def waiting_sentence(waits: WaitingFor) -> str:
     """What a try is waiting for."""
     if waits.code == "held_slots":
         return _("Waiting for a free slot: runs are using all of this endpoint's concurrent requests.")

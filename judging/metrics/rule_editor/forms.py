@@ -37,7 +37,7 @@ class RuleForm(MetricForm):
         required=False,
         empty_label=gettext_lazy("none"),
         help_text=gettext_lazy(
-            "Asked only by lines such as fuzzy_match and rule. The other lines ask nobody."
+            "Called only by rules such as fuzzy_match and rule. Other rules make no calls."
         ),
     )
     system_prompt = CodeField(
@@ -46,7 +46,7 @@ class RuleForm(MetricForm):
     params = JsonObjectField(
         label=gettext_lazy("Generation parameters"),
         help_text=gettext_lazy(
-            'A JSON object such as {"temperature": 0}; it goes before the endpoint\'s own.'
+            'JSON object, for example {"temperature": 0}. Overrides the endpoint\'s parameters.'
         ),
     )
 
@@ -79,7 +79,7 @@ class RuleForm(MetricForm):
         program = read_program(values.get("rules", "")).program
         imported = self.judge is not None and self.judge.url
         if program and program.needs_judge and not values.get("endpoint") and not imported:
-            self.add_error("endpoint", _("A line of the program needs a judge model: choose one."))
+            self.add_error("endpoint", _("A rule needs a judge model: choose one."))
         return values
 
     def result(self) -> MetricDefinition:

@@ -13,7 +13,7 @@ from judging.core.rules.check import read_program
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.program import Format, Function
 from judging.core.rules.write import write_format
-from judging.metrics.rule_editor.sample_rows import Seen, fields_seen, guessed_format, references_of
+from judging.metrics.rule_editor.sample_rows import SeenField, fields_seen, guessed_format, references_of
 from judging.rule_messages import spoken
 
 BY_CODE = {function.code: function for function in FUNCTIONS}
@@ -36,7 +36,7 @@ _LABELS = {"rule": keywords.RULE_LABEL, "code": keywords.CODE_LABEL}
 class OfferedField:
     """A field of the references with the function that suits it."""
 
-    seen: Seen
+    seen: SeenField
     suggested: str
 
 
@@ -72,7 +72,7 @@ def can_be_written(name: str) -> bool:
     return program is not None and [rule.target.name for rule in program.rules] == [name]
 
 
-def _offered(seen: Seen) -> OfferedField:
+def _offered(seen: SeenField) -> OfferedField:
     if seen.kind == "list":
         return OfferedField(seen, "contains")
     long = seen.kind == "text" and seen.longest > _SHORT
@@ -80,7 +80,7 @@ def _offered(seen: Seen) -> OfferedField:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class GuidedLine:
     """A line to be written; `function` is a code of the table."""
 
     name: str
@@ -117,18 +117,18 @@ def field_rules(guide: Guide, typed: QueryDict) -> list[FieldRules]:
     return fields
 
 
-def chosen_lines(fields: list[FieldRules], language: str) -> list[Chosen]:
+def chosen_lines(fields: list[FieldRules], language: str) -> list[GuidedLine]:
     """The lines that the form asks for: those with a function."""
     whole = keywords.WHOLE.in_language(language)
     return [
-        Chosen(field.name or whole, function, argument.strip())
+        GuidedLine(field.name or whole, function, argument.strip())
         for field in fields
         for function, argument in field.rules
         if function in BY_CODE
     ]
 
 
-def program_text(lines: list[Chosen], aggregate: str, form: Format, language: str) -> str:
+def program_text(lines: list[GuidedLine], aggregate: str, form: Format, language: str) -> str:
     """The program; lines that need a block get one with a beginning in it."""
     header, blocks = [keywords.HEADER], []
     counts: dict[str, int] = {}

@@ -24,6 +24,7 @@ BLANK = {
 
 
 class RuleEditor(EditorPage[RuleForm]):
+    draft_form = "rules"
     template = "metrics/rules_edit.html"
     previewing = ("go", "look", "change", "try")
 
@@ -37,7 +38,10 @@ class RuleEditor(EditorPage[RuleForm]):
 
     def make_form(self) -> RuleForm:
         typed = self.typed if "rules" in self.typed else None
-        return RuleForm(typed, project=self.project, before=self.before)
+        form = RuleForm(typed, project=self.project, before=self.before)
+        if self.request.method != "POST":
+            form.errors.clear()  # a draft is not finished
+        return form
 
     def context(self) -> dict[str, Any]:
         preview = rule_preview(self.project, self.before, self.typed)

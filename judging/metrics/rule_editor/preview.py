@@ -16,13 +16,13 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import with_changes
 from judging.core.results import Item
 from judging.core.rules import keywords
-from judging.core.rules.check import Reading, read_program
+from judging.core.rules.check import CheckedProgram, read_program
 from judging.core.rules.evaluate import (
     ANSWER_LACKS,
     NOT_ASKED,
-    Evaluation,
-    Line,
+    LineResult,
     Result,
+    RuleEvaluation,
     conclude,
     evaluate,
     needs_answers,
@@ -72,7 +72,7 @@ class LineView:
 
 @dataclass
 class RulePreview:
-    """The preview of a typed program. Without a sample row only its errors are told."""
+    """The preview of a typed program. Without a sample row it has only the errors."""
 
     project: Project
     source: str
@@ -89,7 +89,7 @@ class RulePreview:
         return MetricDefinition(name="", rules=self.source)
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> CheckedProgram:
         return read_program(self.source)
 
     @property
@@ -191,7 +191,7 @@ def rule_preview(project: Project, before: MetricDefinition, typed: QueryDict) -
 
 
 def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
-    """The items as preprocess leaves them; those on which it fails are left out, the first failure is told."""
+    """The items as preprocess leaves them; those on which it fails are left out, the first failure is returned."""
     try:
         outcomes = run_preprocess(preview_sandbox(), source, [(item.data, item.response) for item in items])
     except SandboxError as error:
@@ -205,7 +205,7 @@ def after_preprocess(source: str, items: list[Item]) -> tuple[list[Item], str]:
     return prepared, script_sentence("preprocess", failures[0]) if failures else ""
 
 
-def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
+def by_blocks(evaluation: RuleEvaluation) -> dict[int, Scored | Reason]:
     """What the program's Python blocks give for the sample row."""
     found: dict[int, Scored | Reason] = {}
     try:
@@ -216,14 +216,14 @@ def by_blocks(evaluation: Evaluation) -> dict[int, Scored | Reason]:
     return found
 
 
-def _line_view(index: int, line: Line, counts: dict[tuple[int, str], tuple[int, int]]) -> LineView:
+def _line_view(index: int, line: LineResult, counts: dict[tuple[int, str], tuple[int, int]]) -> LineView:
     number, judged = line.rule.place.line, line.rule.function.by == "judge"
     lowest, counted = counts.get((number, line.name), (0, 0))
     if line.reason.code in (TO_BE_ASKED, NOT_ASKED):
         reason = (
-            _("The judge model is asked in a run; here it is neither asked nor counted.")
+            _("Judge models are only called in runs; this preview makes no calls.")
             if judged
-            else _("Not tried here.")
+            else _("Not run here.")
         )
     else:
         reason = reason_sentence(line.reason)

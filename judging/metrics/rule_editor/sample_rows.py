@@ -11,9 +11,9 @@ from datasets import selectors
 from datasets.core.variables import reference_in, row_and_response
 from datasets.models import Candidate, Response, Version
 from judging.core.results import Item
-from judging.core.rules.evaluate import Evaluation
+from judging.core.rules.evaluate import RuleEvaluation
 from judging.core.rules.formats import NotInFormat, check_depth, read_fields
-from judging.core.rules.program import WORST, Call, Format, Reason, Scored
+from judging.core.rules.program import WORST, BlockCall, Format, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import Value, exact_json, from_python, text_of
 from judging.core.sandbox.job import SandboxError
@@ -28,7 +28,7 @@ Key = tuple[int, str]  # line of the program, field
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenField:
     """A field of the references: in how many it is, its kind of value, an example, the longest text."""
 
     name: str
@@ -101,7 +101,7 @@ def has_format(text: str, form: Format) -> bool:
     return True
 
 
-def fields_seen(references: list[Any], form: Format | None = None) -> list[Seen]:
+def fields_seen(references: list[Any], form: Format | None = None) -> list[SeenField]:
     """Every field of these references, in the order in which they are met."""
     found: dict[str, list[Value]] = {}
     for reference in references:
@@ -110,9 +110,9 @@ def fields_seen(references: list[Any], form: Format | None = None) -> list[Seen]
     return [_seen(name, values) for name, values in found.items()]
 
 
-def _seen(name: str, values: list[Value]) -> Seen:
+def _seen(name: str, values: list[Value]) -> SeenField:
     texts = [text_of(value) for value in values]
-    return Seen(name, len(values), kind_of(values[0]), texts[0][:_SHOWN], max(map(len, texts)))
+    return SeenField(name, len(values), kind_of(values[0]), texts[0][:_SHOWN], max(map(len, texts)))
 
 
 def kind_of(value: Value) -> str:
@@ -134,7 +134,7 @@ class LineCounts:
     lines: dict[Key, tuple[int, int]]  # (gave 1, scored)
 
 
-def count_lines(evaluations: list[Evaluation], sandbox: Sandbox | None) -> LineCounts:
+def count_lines(evaluations: list[RuleEvaluation], sandbox: Sandbox | None) -> LineCounts:
     """`sandbox` runs the Python blocks; without one they are not counted."""
     lines: dict[Key, tuple[int, int]] = {}
 
@@ -152,9 +152,9 @@ def count_lines(evaluations: list[Evaluation], sandbox: Sandbox | None) -> LineC
     return LineCounts(len(evaluations), without, lines)
 
 
-def _by_blocks(evaluations: list[Evaluation], sandbox: Sandbox) -> Iterator[tuple[Key, float]]:
+def _by_blocks(evaluations: list[RuleEvaluation], sandbox: Sandbox) -> Iterator[tuple[Key, float]]:
     """What the program's Python blocks give, a block after the other; who fails is left out."""
-    waiting: dict[str, list[tuple[Key, Call]]] = {}
+    waiting: dict[str, list[tuple[Key, BlockCall]]] = {}
     for evaluation in evaluations:
         for call in evaluation.calls:
             line = evaluation.lines[call.line]
@@ -169,7 +169,7 @@ def _by_blocks(evaluations: list[Evaluation], sandbox: Sandbox) -> Iterator[tupl
         )
 
 
-def _in_time(sandbox: Sandbox, calls: list[Call], blocks: int) -> list[Scored | Reason]:
+def _in_time(sandbox: Sandbox, calls: list[BlockCall], blocks: int) -> list[Scored | Reason]:
     """Results of the first calls of one block: more at a time while they are quick, none after one that hangs."""
     found: list[Scored | Reason] = []
     began, size = time.monotonic(), 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 from judging.core.metric_definition import JudgeModel
 from judging.core.replies import Parsed
 from judging.core.rules.ask import read_reply
-from judging.core.rules.evaluate import Line, LineQuestion, evaluate
+from judging.core.rules.evaluate import LineQuestion, LineResult, evaluate
 from judging.core.rules.program import Reason, Scored
 from judging.metrics.editor import try_prompt
 from judging.metrics.editor.try_prompt import TryResult, TryView
@@ -44,7 +44,7 @@ def read_as_line(result: TryResult) -> TryResult:
     return replace(result, parsed=Parsed(None, found.code), code=found.code, detail="")
 
 
-def _question(preview: RulePreview, which: str) -> tuple[Line, LineQuestion] | None:
+def _question(preview: RulePreview, which: str) -> tuple[LineResult, LineQuestion] | None:
     item, program = preview.prepared[0], preview.reading.program
     if item is None or program is None or not which.isdecimal() or len(which) > 6:
         return None

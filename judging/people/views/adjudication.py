@@ -20,7 +20,7 @@ from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.people.access import get_evaluation, get_item
 from judging.people.adjudication import adjudicate, differing, verdicts, with_questions
 from judging.people.item_view import shown_in
-from judging.people.labels import Choice, choices_of, problems_of, value_label, values_of
+from judging.people.labels import CriterionChoice, choices_of, problems_of, value_label, values_of
 from judging.people.models import Evaluation, Item
 from judging.people.selectors import criteria_of
 
@@ -48,7 +48,7 @@ class DecisionForm(forms.Form):
             ),
         )
 
-    def rows(self) -> Iterator[tuple[int, Criterion, forms.BoundField, list[tuple[Choice, bool]]]]:
+    def rows(self) -> Iterator[tuple[int, Criterion, forms.BoundField, list[tuple[CriterionChoice, bool]]]]:
         """Each criterion with its number, its field, and its choices, with whether each is chosen."""
         for number, one in self.criteria.items():
             field = self[f"value_{number}"]

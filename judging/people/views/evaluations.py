@@ -18,7 +18,7 @@ from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.people.criteria import Criterion
 from judging.people import assignments, organise, progress
-from judging.people.access import get_evaluation, get_item
+from judging.people.access import blind_evaluations, get_evaluation, get_item
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
 from judging.people.item_view import shown_in
@@ -183,7 +183,10 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """One item: what it shows, who has it, and all that was said of it."""
     evaluation = get_evaluation(request, slug, pk, SEE)
-    return render(request, "people/item.html", _item_shown(evaluation, get_item(evaluation, number)))
+    found = get_item(evaluation, number)
+    if evaluation.pk in blind_evaluations(request, evaluation.run.project):
+        return render(request, "reports/hidden.html", {"run": evaluation.run})
+    return render(request, "people/item.html", _item_shown(evaluation, found))
 
 
 def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
@@ -200,20 +203,20 @@ def _item_shown(evaluation: Evaluation, found: Item) -> dict[str, Any]:
         "shown": shown_in(evaluation, found, 1, with_reference=not found.rates_reference),
         "assignments": found.assignments.select_related("rater__user").order_by("pk"),
         "ratings": [
-            (one, told(criteria, one.values, names), skipped.get(one.reason))
+            (one, labelled_values(criteria, one.values, names), skipped.get(one.reason))
             for one in ratings.order_by("pk")
         ],
         "decisions": [
-            (one, told(criteria, one.values, names))
+            (one, labelled_values(criteria, one.values, names))
             for one in found.adjudications.select_related("by").order_by("-pk")
         ],
-        "gold": told(criteria, found.gold, names),
+        "gold": labelled_values(criteria, found.gold, names),
         "known": KnownForm(None, criteria=criteria) if found.counts and not found.dealt else None,
         "others": active.exclude(assignments__item=found).select_related("user"),
     }
 
 
-def told(criteria: dict[int, Criterion], text: str, names: list[str]) -> list[tuple[str, str]]:
+def labelled_values(criteria: dict[int, Criterion], text: str, names: list[str]) -> list[tuple[str, str]]:
     """A rating's values with their criteria, the answers called by their candidates' names."""
     return [
         (criteria[number].name, value_label(criteria[number], value, names))

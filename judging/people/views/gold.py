@@ -23,7 +23,7 @@ from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
 from judging.people.access import get_evaluation, get_item
 from judging.people.forms import OneCandidate
-from judging.people.gold import LONGEST_FILE, Wrong, gold_add, gold_of_item, gold_read, item_at
+from judging.people.gold import LONGEST_FILE, WrongLine, gold_add, gold_of_item, gold_read, item_at
 from judging.people.item_view import shown_in
 from judging.people.labels import value_label, values_of
 from judging.people.models import Evaluation, Item
@@ -104,7 +104,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
     )
     known = KnownForm(request.POST if "row" in request.POST else None, criteria=criteria)
     file = GoldFileForm(request.POST, request.FILES) if "file" in request.FILES else GoldFileForm()
-    wrong: list[Wrong] = []
+    wrong: list[WrongLine] = []
     if file.is_bound:
         wrong = _from_file(request, evaluation, file)
     elif request.method == "POST" and place.is_valid() and known.is_valid():
@@ -154,7 +154,7 @@ def _add_one(request: HttpRequest, evaluation: Evaluation, place: GoldPlaceForm,
         known.add_error(None, error)
 
 
-def _from_file(request: HttpRequest, evaluation: Evaluation, form: GoldFileForm) -> list[Wrong]:
+def _from_file(request: HttpRequest, evaluation: Evaluation, form: GoldFileForm) -> list[WrongLine]:
     """All or nothing, so that a corrected file can be sent again."""
     if not form.is_valid():
         return []

@@ -14,6 +14,7 @@ from datasets.models import Candidate, Version
 from datasets.selectors import usable_versions
 from evalsite import access
 from evalsite.access import May
+from evalsite.accounts.drafts import form_draft, newest_draft
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.people.blindness import HIDEABLE, Blindness, blindness
@@ -29,6 +30,8 @@ from judging.people.organise import evaluation_create
 from judging.people.presets import candidates_of, criteria_of_run, look, offer_of_run, offers
 from judging.people.selectors import possible_raters
 from judging.runs.access import get_run
+from judging.runs.filter_form import FilterForm
+from judging.runs.filters import ANYTHING, Filters
 from judging.runs.forms import create_once
 from judging.runs.models import Run
 from judging.runs.selectors import unusable_versions
@@ -57,10 +60,16 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, _("People cannot rate on the scales of this run's metrics."))
         return redirect("runs:detail", slug, about.pk)
     version.dataset.project = project
-    form, criteria = _forms(request, project, version, about)
+    draft = form_draft(
+        request, project, "evaluation", f"run-{about.pk}" if about else f"version-{version.pk}"
+    )
+    form, criteria = _forms(request, project, version, about, draft.data)
     if form is None:
         return render(request, "people/new.html", context)
-    context |= {"form": form, "criteria": criteria, "shown": _preview(form, version)}
+    if draft.data is not None:
+        for one in (form, *criteria):
+            one.errors.clear()  # it is not finished
+    context |= {"draft": draft, "form": form, "criteria": criteria, "shown": _preview(form, version)}
     context["blind"] = _blindness(form, version)
     context["candidates"] = form.fields["candidates"].queryset  # type: ignore[attr-defined]
     if request.htmx and "part" in request.GET:  # type: ignore[attr-defined]
@@ -70,6 +79,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     if sent and _valid(form, criteria):
         made = _create(request, project, form, criteria)
         if made is not None:
+            draft.forget()
             return redirect("people:detail", slug, made.run_id)
     return render(request, "people/new.html", context, status=422 if sent else 200)
 
@@ -85,22 +95,32 @@ def _run_named(request: HttpRequest, slug: str) -> Run | None:
     return run
 
 
+def _filters(request: HttpRequest, about: Run | None) -> Filters:
+    """Which of the run's answers: `filter` is the query of a list of its judgements."""
+    sent = request.POST if request.method == "POST" else request.GET
+    if about is None or not sent.get("filter"):
+        return ANYTHING
+    return FilterForm(QueryDict(sent["filter"]), about).filters
+
+
 def _chosen(request: HttpRequest, project: Project) -> Version | None:
     usable = usable_versions(project)
     sent = request.POST if request.method == "POST" else request.GET
     wanted = sent.get("version", "")
+    if not wanted and (draft := newest_draft(access.signed_in(request), project, "evaluation")):
+        wanted = QueryDict(draft.data).get("version", "")
     named = usable.filter(pk=int(wanted)).first() if wanted.isdecimal() and len(wanted) < 19 else None
     return named or usable.first()
 
 
 def _forms(
-    request: HttpRequest, project: Project, version: Version, about: Run | None
+    request: HttpRequest, project: Project, version: Version, about: Run | None, draft: QueryDict | None
 ) -> tuple[EvaluationForm | None, Any]:
     """The two forms; None where the version has nothing that could be rated."""
     offered = offer_of_run() if about else offers(version)
     if not offered:
         return None, None
-    sent: QueryDict | None = request.POST if request.method == "POST" else None
+    sent: QueryDict | None = request.POST if request.method == "POST" else draft
     if sent is None and "part" in request.GET:
         sent = request.GET
     form = EvaluationForm(
@@ -111,6 +131,7 @@ def _forms(
         name=free_name(project, _("Rating")),
         fields=sorted(version.fields_found),
         about=about,
+        filters=_filters(request, about),
     )
     return form, _criteria(sent, form.compares, about)
 
@@ -133,8 +154,8 @@ def _criteria(sent: QueryDict | None, compares: bool, about: Run | None) -> Any:
 def _as_proposed(sent: QueryDict, compares: bool) -> bool:
     """Are the criteria still those that an empty form begins with?"""
     (proposed,) = proposed_criteria(compares)
-    told = [sent.get(f"{_PREFIX}-{field}") for field in ("TOTAL_FORMS", "0-name", "0-scale", "0-guideline")]
-    return told == ["1", proposed["name"], proposed["scale"], ""]
+    typed = [sent.get(f"{_PREFIX}-{field}") for field in ("TOTAL_FORMS", "0-name", "0-scale", "0-guideline")]
+    return typed == ["1", proposed["name"], proposed["scale"], ""]
 
 
 def _valid(form: EvaluationForm, criteria: Any) -> bool:
@@ -168,7 +189,7 @@ def _preview(form: EvaluationForm, version: Version) -> Any:
 
 
 def _blindness(form: EvaluationForm, version: Version) -> Blindness:
-    """What of the rows may tell raters which model they rate; the form offers to hide what occurs in them."""
+    """What in the rows may reveal to raters which model they rate; the form offers to hide what occurs in them."""
     sent = form.cleaned_data if form.is_bound else form.initial
     other = sent.get("other_version") if form.chosen_kind == Scheme.VERSIONS else None
     found = blindness([version, other] if other else [version], form.names(), sent.get("hidden_roles") or ())

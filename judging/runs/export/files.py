@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from evalsite.cells import MARK, cell, clean_text
 from judging.runs.export import json_export
+from judging.runs.export.other_tools import every_eval_ever_lines, inspect_blocks
 from judging.runs.export.records import records
 from judging.runs.export.results import results_lines
 from judging.runs.export.tables import table_columns, table_values
@@ -205,5 +206,10 @@ FORMS: dict[str, tuple[Callable[[Run, Filters], Iterator[bytes]], str]] = {
     "xlsx": (xlsx_blocks, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     "parquet": (parquet_blocks, "application/vnd.apache.parquet"),
     "results": (results_lines, "application/x-ndjson"),
+    "every_eval_ever": (every_eval_ever_lines, "application/x-ndjson"),
+    "inspect": (inspect_blocks, "application/json"),
 }
 """Each form of a file by its name: what makes it, and its media type."""
+
+ENDINGS = {"results": "results.jsonl", "every_eval_ever": "samples.jsonl", "inspect": "inspect.json"}
+"""The ends of the files' names; of other forms it is the form."""

@@ -34,6 +34,8 @@ from judging.runs.models import (
     SourceKind,
 )
 from judging.runs.overrides import in_force_of
+from judging.runs.teamwork.exclusions import exclusions_among, exclusions_of
+from judging.runs.teamwork.models import Mark
 from judging.runs.worker.generation import ANSWER_FAILED
 
 BATCH = 100
@@ -57,6 +59,7 @@ class LoadedJudgement:
     generation: Generation | None = None  # the try at its answer, where a run asked for it
     override: Override | None = None  # the one in force
     author: dict[str, Any] | None = None
+    exclusion: Mark | None = None  # where figures leave it out
 
     @property
     def compares(self) -> bool:
@@ -78,20 +81,21 @@ def load(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
 
     `texts`: with the texts of rows and responses, which are left where they are otherwise.
     """
-    loader = _Loader(run, texts=texts)
+    loader = _JudgementLoader(run, texts=texts)
     order = ("row__line", "candidate", "response__number", "run_metric__number", "attempt", "position")
     ids = array("q", matching(run, filters).order_by(*order).values_list("pk", flat=True).iterator())
     for start in range(0, len(ids), BATCH):
         yield from loader.batch(list(ids[start : start + BATCH]))
 
 
-class _Loader:
+class _JudgementLoader:
     """Loads judgements of one run, some at a time."""
 
     def __init__(self, run: Run, *, texts: bool) -> None:
         self.run = run
         self.metrics = {one.pk: one for one in run.metrics.all()}
         self.definitions = _definitions(self.metrics.values())
+        self.excludes = exclusions_of(run).exists()
         taking_part = run.run_candidates.values_list("candidate", flat=True)
         self.candidates = Candidate.objects.select_related("version").in_bulk(list(taking_part))
         parts = Judgement.objects.select_related("row", "response")
@@ -109,6 +113,7 @@ class _Loader:
         for judgement in found.values():
             judgement.run_metric = self.metrics[judgement.run_metric_id]
         authors = self._authors(found)
+        excluded = exclusions_among(found.values()) if self.excludes else {}
         for pk in ids:
             judgement = found[pk]
             judgement.run, judgement.candidate = self.run, self.candidates[judgement.candidate_id]
@@ -119,6 +124,7 @@ class _Loader:
                 generation_of(judgement, tries.get(judgement.response_id, [])),
                 overrides.get(pk),
                 authors.get(pk),
+                excluded.get((judgement.run_metric_id, judgement.response_id)),
             )
 
     def _authors(self, found: dict[int, Judgement]) -> dict[int, dict[str, Any]]:
@@ -212,6 +218,7 @@ def record(one: LoadedJudgement) -> dict[str, Any]:
         "flags": judgement.flags.split(",") if judgement.flags else [],
         **({"generation": generation_record(one.generation, judgement)} if one.generation else {}),
         **({"override": _override_record(one.override, judgement)} if one.override else {}),
+        **({"excluded": _exclusion_record(one.exclusion)} if one.exclusion else {}),
         **(one.author or {}),
     }
 
@@ -240,6 +247,11 @@ def _override_record(override: Override, judgement: Judgement) -> dict[str, Any]
         "by": override.by.username,
         "at": override.at.isoformat(),
     }
+
+
+def _exclusion_record(mark: Mark) -> dict[str, Any]:
+    action = mark.action
+    return {"reason": action.reason, "by": action.by.username, "at": action.at.isoformat()}
 
 
 Place = tuple[int, int, str]  # judge, repeat, order: first, swapped, or what both come to

@@ -40,17 +40,18 @@ def results_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
 
 def results_of(run: Run, filters: Filters = ANYTHING) -> Iterator[Line]:
     """Every verdict behind the judgements that are meant."""
-    for _question, found in groupby(load(run, filters), _question_of):
-        yield from _lines_of(run, list(found))
+    for _question, found in groupby(load(run, filters), question_of):
+        yield from lines_of(run, list(found))
 
 
-def _question_of(one: LoadedJudgement) -> tuple[int, ...]:
+def question_of(one: LoadedJudgement) -> tuple[int, ...]:
     """What several verdicts may be about: an answer, or two, and a metric."""
     judgement = one.judgement
     return judgement.response_id, judgement.other_response_id or 0, judgement.run_metric_id
 
 
-def _lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[Line]:
+def lines_of(run: Run, found: list[LoadedJudgement]) -> Iterator[Line]:
+    """What was said about one question, by everybody."""
     decided: Any = None
     settled: list[Line] = []
     for one in found:
@@ -188,7 +189,7 @@ def _of_judges(one: LoadedJudgement) -> Iterator[Line]:
         yield (
             _about(one)
             | _read(found, reply)
-            | {"judge": _name(one.metric, judge), "repeat": repeat + 1 if repeat else None}
+            | {"judge": one.metric.judge_name(judge), "repeat": repeat + 1 if repeat else None}
             | _reply(reply)
             | {"seconds": reply.seconds}
         )
@@ -200,9 +201,3 @@ def _read(verdict: Line, reply: JudgeReply) -> Line:
     if reply.error:
         return {"value": None, "state": ERROR, "reason": why(reply.error, reply.detail)}
     return {"value": None, "state": UNPARSED, "reason": verdict.get("reason") or None}
-
-
-def _name(metric: MetricDefinition, judge: int) -> str:
-    """A judge's name; of two of one name the later has its number behind it."""
-    names = [one.name for one in metric.judges]
-    return names[judge] if names.index(names[judge]) == judge else f"{names[judge]} #{judge + 1}"

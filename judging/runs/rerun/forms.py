@@ -37,7 +37,7 @@ class ReparseForm(forms.Form):
             self._add_parser(number)
 
     def _add_parser(self, number: int) -> None:
-        self.fields[f"parse-{number}"] = forms.ChoiceField(label=_("Read from the reply"), choices=PARSERS)
+        self.fields[f"parse-{number}"] = forms.ChoiceField(label=_("Parsed from the reply"), choices=PARSERS)
         self.fields[f"pattern-{number}"] = forms.CharField(
             label=_("Expression or path"),
             required=False,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from django.core.exceptions import EmptyResultSet
 from django.db import transaction
 
@@ -14,46 +12,15 @@ from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.runs import planning
 from judging.runs.budget import budget_of
-from judging.runs.filters import CURRENT, Filters, matching
-from judging.runs.models import (
-    Judgement,
-    JudgementQuerySet,
-    JudgementState,
-    Reading,
-    Run,
-    RunMetric,
-    RunState,
-)
+from judging.runs.models import Reading, Run, RunMetric, RunState
 from judging.runs.overrides import run_lock
-from judging.runs.rerun.reparse import count_again, definition_now, set_going_again
+from judging.runs.rerun.reparse import count_again, definition_now, scale_of, set_going_again
+from judging.runs.rerun.selection import Selection
 from judging.runs.services import allow_budget, frozen, price_list, refuse_broken_scripts
 from judging.runs.worker import run_worker
 
 REJUDGEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED)
 """While a run is under way its last chunk might end, and the run with it, just as further ones are made."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which judgements: by the list's filter, or `only` the one with this id."""
-
-    filters: Filters
-    only: int | None = None
-
-    def of(self, run: Run) -> JudgementQuerySet:
-        """The current attempts among them that were made: what was not run yet is still to be asked anyway."""
-        found = (
-            matching(run, replace(self.filters, attempts=CURRENT))
-            if self.only is None
-            else Judgement.objects.filter(run=run, pk=self.only)
-        )
-        return found.by_metrics().filter(current=True).exclude(state=JudgementState.NOT_RUN)
-
-    def metrics(self, run: Run) -> list[RunMetric]:
-        of_run = run.metrics.select_related("metric_version").order_by("number")
-        if self.only is not None:
-            return list(of_run.filter(pk__in=self.of(run).values("run_metric")))
-        return list(of_run.filter(name=self.filters.metric) if self.filters.metric else of_run)
 
 
 def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
@@ -62,11 +29,7 @@ def other_versions(run_metric: RunMetric) -> list[MetricVersion]:
         return []
     now = definition_now(run_metric)
     found = MetricVersion.objects.filter(metric=run_metric.metric_version.metric_id).order_by("-number")
-    return [one for one in found if _scale(MetricDefinition.from_json(one.definition)) == _scale(now)]
-
-
-def _scale(definition: MetricDefinition) -> tuple[float, float]:
-    return definition.min_score, definition.max_score
+    return [one for one in found if scale_of(MetricDefinition.from_json(one.definition)) == scale_of(now)]
 
 
 @transaction.atomic

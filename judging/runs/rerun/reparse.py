@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Count, Q
+from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
@@ -22,6 +24,7 @@ from judging.metrics.models import MetricVersion
 from judging.runs import planning
 from judging.runs.models import SETTLED, JudgementState, Reading, Run, RunMetric, RunState
 from judging.runs.overrides import run_lock
+from judging.runs.rerun.selection import Selection
 from judging.runs.worker import run_worker
 
 REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
@@ -29,8 +32,16 @@ REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
 
 def definition_now(run_metric: RunMetric) -> MetricDefinition:
     """How the run reads this metric's replies by now."""
-    newest = run_metric.readings.filter(asks=False).order_by("-number").first()
+    newest = run_metric.readings.filter(asks=False, whole=True).order_by("-number").first()
     return MetricDefinition.from_json((newest or run_metric).definition)
+
+
+def definitions_now(run: Run) -> dict[int, MetricDefinition]:
+    """The same of all metrics of a run, in its order, by key; two queries."""
+    readings = Reading.objects.filter(run_metric__run=run, asks=False, whole=True).order_by("number")
+    newest = dict(readings.values_list("run_metric_id", "definition"))
+    frozen = run.metrics.order_by("number").values_list("pk", "definition")
+    return {pk: MetricDefinition.from_json(newest.get(pk, text)) for pk, text in frozen}
 
 
 def reparsed_definition(
@@ -38,7 +49,7 @@ def reparsed_definition(
 ) -> MetricDefinition | None:
     """`now` with the parsers, jury, postprocess, scale and rule program of `wanted`; None where it asks something else.
 
-    Whom to ask stays as it was: only what is asked is compared. `asked`: what the run began with, if not `now`.
+    The connection stays as it was: only what is asked is compared. `asked`: what the run began with, if not `now`.
     """
     if now.preprocess != wanted.preprocess or bool(now.rules) != bool(wanted.rules):
         return None
@@ -72,6 +83,10 @@ def _by_rules(
     )
 
 
+def scale_of(definition: MetricDefinition) -> tuple[float, float]:
+    return definition.min_score, definition.max_score
+
+
 def _asks(judge: JudgeModel) -> tuple[Any, ...]:
     return judge.template, judge.system_prompt or None, judge.repeats, judge.both_orders
 
@@ -96,31 +111,34 @@ def run_reparse(
     definition: MetricDefinition,
     user: User | None,
     version: MetricVersion | None = None,
+    selection: Selection | None = None,
 ) -> int:
-    """New attempts of one metric's judgements, read by `definition` from the replies that are stored. How many.
-
-    0 while the run is under way, and where no judge has been asked though one was needed. A worker does the reading.
-    Of a run that was stopped nothing more is asked for that: it ends as cancelled, and when it is taken up again the
-    rest is read by `definition` too.
+    """New attempts of one metric's judgements, read by `definition` from the replies that are stored, by a worker.
+    How many: 0 while the run is under way, and where no judge has been asked though one was needed.
+    `selection`: only of those, on the metric's present scale, as its other judgements are averaged with them.
+    Of a stopped run nothing more is asked: it ends as cancelled, and once it is resumed the rest is read so too.
     """
     locked = run_lock(run.pk)
     if locked.state not in REPARSEABLE:
         return 0
+    part = selection is not None and not selection.whole
+    if part and scale_of(definition) != scale_of(definition_now(run_metric)):
+        raise ValidationError(_("Another scale can only be applied to all judgements of the metric."))
     newest = locked.chunks.order_by("-pk").values_list("pk", flat=True).first()
-    number = run_metric.readings.count() + 1
-    reading = Reading.objects.create(
-        run_metric=run_metric,
-        number=number,
+    reading = run_metric.readings.create(
+        number=run_metric.readings.count() + 1,
         definition=definition.to_json(),
         metric_version=version,
         created_by=user,
+        whole=not part,
     )
-    made = planning.plan_reading(locked, reading, all_of_them=bool(definition.rules))
+    chosen = selection.of(locked).filter(run_metric=run_metric) if selection and part else None
+    made = planning.plan_reading(locked, reading, all_of_them=bool(definition.rules), chosen=chosen)
     if not made or newest is None or not planning.set_rest_aside(locked, newest):
         transaction.set_rollback(True)
         return 0
-    rest = locked.judgements.filter(run_metric=run_metric, current=True, state=JudgementState.NOT_RUN)
-    rest.filter(asked_by=None).exclude(reading__asks=True).update(reading=reading)
+    if not part:
+        _read_rest_by(reading, locked)
     set_going_again(locked)
     record(
         Action.RUN_READ_AGAIN,
@@ -132,6 +150,14 @@ def run_reparse(
     )
     workers.wake(run_worker.judge_runs)
     return made
+
+
+def _read_rest_by(reading: Reading, run: Run) -> None:
+    """What has not been judged will be read this way too, once it is."""
+    rest = run.judgements.filter(
+        run_metric=reading.run_metric, current=True, state=JudgementState.NOT_RUN, asked_by=None
+    )
+    rest.exclude(reading__asks=True).update(reading=reading)
 
 
 def set_going_again(run: Run) -> None:

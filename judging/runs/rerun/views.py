@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
+from django.db.models import Avg
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -17,17 +20,19 @@ from evalsite.access import May, signed_in
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
+from judging.metrics.version_diff import parts_of_definitions
 from judging.runs.access import get_run, get_run_metric
+from judging.runs.addresses import filters_in, judgement_url, query_in
 from judging.runs.budget import MILLION
 from judging.runs.candidates import asked_of
-from judging.runs.filter_form import FilterForm
 from judging.runs.models import Run, RunMetric, RunState
-from judging.runs.overrides import overridden_of
 from judging.runs.rerun import reparse
 from judging.runs.rerun.forms import ReparseForm
 from judging.runs.rerun.parser_trial import TriedReply, try_on_run
-from judging.runs.rerun.rejudge import REJUDGEABLE, Selection, other_versions, run_rejudge
+from judging.runs.rerun.preview import preview_reading, readable
+from judging.runs.rerun.rejudge import REJUDGEABLE, other_versions, run_rejudge
 from judging.runs.rerun.reparse import definition_now
+from judging.runs.rerun.selection import Selection
 
 
 @login_required
@@ -38,12 +43,12 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if not run.by_workers:
         return render(request, "runs/cannot_rejudge.html", {"run": run}, status=409)
     only = whole(request.GET.get("only", ""))
-    selection = Selection(FilterForm(request.GET, run).filters, only)
+    selection = Selection(filters_in(request, run), only)
     metrics = selection.metrics(run)
     versions = other_versions(metrics[0]) if len(metrics) == 1 else []
+    wanted = (request.POST if request.method == "POST" else request.GET).get("version", "")
+    chosen = next((one for one in versions if str(one.number) == wanted), None)
     if request.method == "POST":
-        wanted = request.POST.get("version", "")
-        chosen = next((one for one in versions if str(one.number) == wanted), None)
         try:
             if wanted and chosen is None:
                 raise ValidationError(_("This metric version can't be used here. Select another one."))
@@ -51,27 +56,45 @@ def judge_again(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
         else:
-            _tell(request, run, made)
-            return redirect("runs:detail", slug, pk)
-    found = selection.of(run)
-    count = found.count()
+            _report_queued(request, run, made)
+            return redirect(_afterwards(request, run, only))
     context: dict[str, Any] = {
         "run": run,
-        "count": count,
-        "overridden": found.filter(override_value__isnull=False).count(),
         "several_metrics": len(metrics) > 1,
         "metric": metrics[0] if len(metrics) == 1 else None,
         "versions": versions,
         "under_way": run.state not in REJUDGEABLE,
-        "back": FilterForm(request.GET, run).filters.query(),
-        **_takes(run, selection, count),
+        "back": _back(request, run, only),
+        "only": only,
+        "same": selection.filters.query(only=only),
+        "kept": [pair for pair in request.GET.items() if pair[0] != "version"],
+        **_rejudge_preview(run, selection, metrics, chosen),
     }
     return render(request, "runs/judge_again.html", context)
 
 
-def _takes(run: Run, selection: Selection, count: int) -> dict[str, Any]:
+def _rejudge_preview(
+    run: Run, selection: Selection, metrics: list[RunMetric], chosen: MetricVersion | None
+) -> dict[str, Any]:
+    """What would be asked: how many, what it takes, and what the chosen version does otherwise."""
+    found = selection.of(run)
+    count = found.count()
+    now = [definition_now(one) for one in metrics]
+    later = MetricDefinition.from_json(chosen.definition) if chosen else None
+    return {
+        "count": count,
+        "overridden": found.filter(override_value__isnull=False).count(),
+        "mean": found.order_by().aggregate(mean=Avg("score_in_force"))["mean"] if len(metrics) == 1 else None,
+        "readable": any(one.judges or one.rules for one in now),
+        "chosen": chosen,
+        "parts": parts_of_definitions(run.project_id, now[0], later) if later else [],
+        **_takes(run, [later] if later else now, count),
+    }
+
+
+def _takes(run: Run, definitions: list[MetricDefinition], count: int) -> dict[str, Any]:
     """Calls, and tokens and money by the mean of what this run's calls to judges took so far."""
-    each = [definition_now(one).calls for one in selection.metrics(run)]
+    each = [one.calls for one in definitions]
     calls = round(count * sum(each) / len(each)) if each else 0
     so_far = asked_of(run)
     made = run.calls - run.calls_failed - sum(one.counts.calls - one.counts.failed for one in so_far)
@@ -86,7 +109,21 @@ def _takes(run: Run, selection: Selection, count: int) -> dict[str, Any]:
     }
 
 
-def _tell(request: HttpRequest, run: Run, made: int) -> None:
+def _back(request: HttpRequest, run: Run, only: int | None) -> str:
+    """Where the reader comes from: the one judgement, or the list."""
+    if only is not None:
+        return judgement_url(run, only, query_in(request, run))
+    return reverse("runs:judgements", args=(run.project.slug, run.pk)) + filters_in(request, run).query()
+
+
+def _afterwards(request: HttpRequest, run: Run, only: int | None) -> str:
+    """The page that shows what comes of it: of one item its own, where the reader keeps the place in the list."""
+    if only is not None:
+        return _back(request, run, only)
+    return reverse("runs:detail", args=(run.project.slug, run.pk))
+
+
+def _report_queued(request: HttpRequest, run: Run, made: int) -> None:
     if not made:
         messages.info(request, _("Nothing to re-judge, or the run is still in progress."))
         return
@@ -102,48 +139,80 @@ def _tell(request: HttpRequest, run: Run, made: int) -> None:
 
 @login_required
 def read_again(request: HttpRequest, slug: str, pk: int, metric: int) -> HttpResponse:
-    """The form; «try» shows what would be read, the others make new attempts."""
+    """The filter, or the one item, stands in the address. What is sent is shown before and after; with `begin` it
+    makes new attempts."""
     found = get_run_metric(request, slug, pk, metric, May.RUN)
+    only = whole(request.GET.get("only", ""))
+    selection = Selection(replace(filters_in(request, found.run), metric=found.name), only)
     now = reparse.definition_now(found)
     versions = reparse.fitting_versions(found)
-    sent = request.POST if request.method == "POST" and "version" not in request.POST else None
+    by_version = "version" in request.POST
+    sent = request.POST if request.method == "POST" and not by_version and not now.rules else None
     form = ReparseForm(sent, now=now)
-    tried: list[tuple[str, list[TriedReply]]] | None = None
-    if request.method == "POST":
-        if "version" in request.POST:
-            chosen = [pair for pair in versions if str(pair[0].number) == request.POST["version"]]
-            if chosen:
-                version, definition = chosen[0]
-                return _start_reparse(request, found, definition, version)
-        elif now.rules:  # which only another version reads differently
-            pass
-        elif form.is_valid() and "try" in request.POST:
-            tried = [
-                (judge.name, try_on_run(found, number, form.parser(number)))
-                for number, judge in enumerate(now.judges)
-            ]
-        elif form.is_valid():
-            return _start_reparse(request, found, form.result())
+    chosen = next((one for one in versions if str(one[0].number) == request.POST.get("version")), None)
+    definition = chosen[1] if chosen else form.result() if sent is not None and form.is_valid() else None
+    if definition and not selection.whole and reparse.scale_of(definition) != reparse.scale_of(now):
+        messages.error(request, _("Another scale can only be applied to all judgements of the metric."))
+        definition = None
+    if definition and "begin" in request.POST:
+        return _start_reparse(request, found, definition, selection, chosen[0] if chosen else None)
     context: dict[str, Any] = {
         "run": found.run,
         "run_metric": found,
         "now": now,
         "versions": versions,
         "form": form,
-        "tried": tried,
+        "chosen": chosen[0] if chosen else None,
+        "count": readable(found, selection).count(),
+        "part": not selection.whole,
+        "back": _back(request, found.run, only),
+        "only": only,
         "may_read": found.run.state in reparse.REPARSEABLE,
         "rest": found.run.not_run if found.run.state in reparse.REPARSEABLE else 0,
-        "overridden": overridden_of(found).count(),
+        "overridden": readable(found, selection).filter(override_value__isnull=False).count(),
     }
-    status = 422 if sent is not None and tried is None else 200
-    return render(request, "runs/read_again.html", context, status=status)
+    if definition:
+        context |= _reparse_preview(request, found, definition, selection, form if sent is not None else None)
+    return render(request, "runs/read_again.html", context, status=422 if sent and not definition else 200)
+
+
+def _reparse_preview(
+    request: HttpRequest,
+    found: RunMetric,
+    definition: MetricDefinition,
+    selection: Selection,
+    form: ReparseForm | None,
+) -> dict[str, Any]:
+    """Before and after; of a parser that was typed also what it reads in some replies."""
+    tried: list[tuple[str, list[TriedReply]]] = []
+    if form is not None:
+        tried = [
+            (judge.name, try_on_run(found, number, form.parser(number)))
+            for number, judge in enumerate(definition.judges)
+        ]
+    sent = [pair for pair in request.POST.items() if pair[0] not in ("csrfmiddlewaretoken", "try")]
+    return {
+        "previewed": True,
+        "preview": preview_reading(found, definition, selection),
+        "sent": sent,
+        "tried": tried,
+    }
 
 
 def _start_reparse(
-    request: HttpRequest, found: RunMetric, definition: MetricDefinition, version: MetricVersion | None = None
+    request: HttpRequest,
+    found: RunMetric,
+    definition: MetricDefinition,
+    selection: Selection,
+    version: MetricVersion | None,
 ) -> HttpResponse:
     made = reparse.run_reparse(
-        run=found.run, run_metric=found, definition=definition, user=signed_in(request), version=version
+        run=found.run,
+        run_metric=found,
+        definition=definition,
+        user=signed_in(request),
+        version=version,
+        selection=selection,
     )
     if made:
         text = ngettext(
@@ -157,4 +226,4 @@ def _start_reparse(
             request,
             _("No replies to re-parse, or some calls are still in progress. Try again in a moment."),
         )
-    return redirect("runs:detail", found.run.project.slug, found.run_id)
+    return redirect(_afterwards(request, found.run, selection.only))

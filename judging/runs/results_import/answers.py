@@ -15,18 +15,18 @@ import numpy as np
 from datasets.models import UPLOADED, Candidate, Response, Row, Version
 from datasets.versions.references import NAME, reference_of, references_made
 from judging.core.results_file.fields import Refusal
-from judging.core.results_file.records import Refused
-from judging.core.results_file.verdicts import REFERENCE, Answer, Verdict, row_name
+from judging.core.results_file.records import RefusedLine
+from judging.core.results_file.verdicts import REFERENCE, AnswerKey, FileVerdict, row_name
 
 _ROWS = 2_000  # read at a time
 Place = tuple[int, str, int]  # row, model, number
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedVerdict:
     """A verdict with the ids of what it is about. A reference is an answer without ids until it is made one."""
 
-    verdict: Verdict
+    verdict: FileVerdict
     row: int
     candidate: int | None
     response: int | None
@@ -67,11 +67,11 @@ def other_side(shown_first: int | None) -> int | None:
     return shown_first and 3 - shown_first
 
 
-class _Id(msgspec.Struct):
+class _RowId(msgspec.Struct):
     id: Any = None
 
 
-_decode_id = msgspec.json.Decoder(_Id).decode
+_decode_id = msgspec.json.Decoder(_RowId).decode
 
 
 class RowIds:
@@ -135,7 +135,7 @@ class Answers:
                     found[name].append(pk)
         return found
 
-    def find(self, verdicts: Sequence[Verdict]) -> list[Found | Refused]:
+    def find(self, verdicts: Sequence[FileVerdict]) -> list[LocatedVerdict | RefusedLine]:
         """What each verdict is about, or why that is not known."""
         batch = _Batch(self, verdicts)
         return [batch.found(one) for one in verdicts]
@@ -155,7 +155,7 @@ class Answers:
             raise Refusal("unknown_model", model=model[:80])
         return found
 
-    def with_references(self, found: Sequence[Found]) -> list[Found]:
+    def with_references(self, found: Sequence[LocatedVerdict]) -> list[LocatedVerdict]:
         """The same, where references are answers; those that were none yet are made so."""
         rows = {one.row for one in found if one.response is None or _lacks_other(one)}
         if not rows:
@@ -165,11 +165,11 @@ class Answers:
         return [_with_reference(one, candidate.pk, made.get(one.row)) for one in found]
 
 
-def _lacks_other(one: Found) -> bool:
+def _lacks_other(one: LocatedVerdict) -> bool:
     return one.verdict.other is not None and one.other is None
 
 
-def _with_reference(one: Found, candidate: int, response: int | None) -> Found:
+def _with_reference(one: LocatedVerdict, candidate: int, response: int | None) -> LocatedVerdict:
     if one.response is None:
         return replace(one, candidate=candidate, response=response)
     return replace(one, other_candidate=candidate, other=response) if _lacks_other(one) else one
@@ -178,7 +178,7 @@ def _with_reference(one: Found, candidate: int, response: int | None) -> Found:
 class _Batch:
     """What some verdicts are about, asked for in a few queries."""
 
-    def __init__(self, answers: Answers, verdicts: Sequence[Verdict]) -> None:
+    def __init__(self, answers: Answers, verdicts: Sequence[FileVerdict]) -> None:
         self.answers = answers
         rows = Row.objects.filter(version=answers.version)
         lines = {one.row for one in verdicts if one.row is not None}
@@ -190,25 +190,25 @@ class _Batch:
         self.referenced = self._referenced(verdicts)
         self.responses = self._responses(known, verdicts)
 
-    def found(self, verdict: Verdict) -> Found | Refused:
+    def found(self, verdict: FileVerdict) -> LocatedVerdict | RefusedLine:
         row = self.of_verdicts[verdict.line]
-        if isinstance(row, Refused):
+        if isinstance(row, RefusedLine):
             return row
         try:
             candidate, response = self._answer(row, verdict.answer)
             other = self._answer(row, verdict.other) if verdict.other else (None, None)
         except Refusal as refusal:
-            return Refused(verdict.line, refusal.code, refusal.params)
-        return Found(verdict, row, candidate, response, *other)
+            return RefusedLine(verdict.line, refusal.code, refusal.params)
+        return LocatedVerdict(verdict, row, candidate, response, *other)
 
-    def _row(self, verdict: Verdict) -> int | Refused:
+    def _row(self, verdict: FileVerdict) -> int | RefusedLine:
         try:
             row = self._row_by_line(verdict.row) if verdict.row is not None else None
             named = self.answers.row_by_id(verdict.row_id) if verdict.row_id else None
             if row is not None and named is not None and row != named:
                 raise Refusal("two_rows", line=str(verdict.row), id=verdict.row_id[:80])
         except Refusal as refusal:
-            return Refused(verdict.line, refusal.code, refusal.params)
+            return RefusedLine(verdict.line, refusal.code, refusal.params)
         return row or named or 0
 
     def _row_by_line(self, line: int) -> int:
@@ -219,7 +219,7 @@ class _Batch:
             raise Refusal("invalid_row", line=str(line))
         return pk
 
-    def _referenced(self, verdicts: Sequence[Verdict]) -> set[int]:
+    def _referenced(self, verdicts: Sequence[FileVerdict]) -> set[int]:
         """Of the rows whose references are compared, those that have one."""
         wanted = {
             self.of_verdicts[one.line]
@@ -230,7 +230,7 @@ class _Batch:
         return {row.pk for row in rows if reference_of(row, self.answers.version.format) is not None}
 
     def _responses(
-        self, rows: set[int], verdicts: Sequence[Verdict]
+        self, rows: set[int], verdicts: Sequence[FileVerdict]
     ) -> Mapping[Place, list[tuple[int, int]]]:
         """{(row, model, number): [(candidate, response)]} of all that may be meant."""
         models = {one.model for verdict in verdicts for one in (verdict.answer, verdict.other) if one}
@@ -251,7 +251,7 @@ class _Batch:
             found[own[row], names[candidate], number].append((candidate, pk))
         return found
 
-    def _answer(self, row: int, answer: Answer) -> tuple[int | None, int | None]:
+    def _answer(self, row: int, answer: AnswerKey) -> tuple[int | None, int | None]:
         """Ids of an answer's candidate and response. Raises Refusal."""
         if self.answers.is_reference(answer.model):
             answer = replace(answer, model=REFERENCE)

@@ -11,28 +11,28 @@ from typing import Any
 
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.ratings import expanded
-from judging.core.results_file.records import Refused, records
+from judging.core.results_file.records import RefusedLine, records
 from judging.core.results_file.seen import SeenVerdicts
-from judging.core.results_file.verdicts import Kind, Verdict, survey, verdicts
+from judging.core.results_file.verdicts import FileVerdict, Kind, survey, verdicts
 from judging.runs.models import Run
-from judging.runs.results_import.answers import Answers, Found
+from judging.runs.results_import.answers import Answers, LocatedVerdict
 from judging.runs.results_import.storing import ImportedVerdicts, definition_of
 
 BATCH = 1_000  # lines
 
 
 @dataclass(slots=True)
-class Part:
+class CheckedPart:
     """What came of some lines, up to `line`: new verdicts, how many said what is known, lines that are left out."""
 
     line: int
-    new: list[Found] = field(default_factory=list)
+    new: list[LocatedVerdict] = field(default_factory=list)
     same: int = 0
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedLine] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Summary:
+class VerdictSummary:
     """What new verdicts are about and whose they are, for the report before the import."""
 
     metrics: Counter[str] = field(default_factory=Counter)
@@ -40,7 +40,7 @@ class Summary:
     models: Counter[str] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: CheckedPart) -> None:
         for one in part.new:
             verdict = one.verdict
             self.metrics[verdict.metric] += 1
@@ -63,7 +63,7 @@ def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
 
 def parts(
     path: Path, answers: Answers, run: Run | None, definitions: Mapping[str, MetricDefinition]
-) -> Iterator[Part]:
+) -> Iterator[CheckedPart]:
     """The file's lines in their order, some at a time. Raises NotResults."""
     kinds: dict[str, Kind | None] = {name: one.values or None for name, one in definitions.items()}
     earlier, seen = ImportedVerdicts(run) if run else None, SeenVerdicts()
@@ -76,16 +76,16 @@ def parts(
 
 
 def _part(
-    batch: Sequence[Verdict | Refused],
+    batch: Sequence[FileVerdict | RefusedLine],
     answers: Answers,
     earlier: ImportedVerdicts | None,
     seen: SeenVerdicts,
-) -> Part:
-    part = Part(batch[-1].line)
-    part.refused += [one for one in batch if isinstance(one, Refused)]
-    about = answers.find([one for one in batch if isinstance(one, Verdict)])
-    part.refused += [one for one in about if isinstance(one, Refused)]
-    found = [one for one in about if isinstance(one, Found)]
+) -> CheckedPart:
+    part = CheckedPart(batch[-1].line)
+    part.refused += [one for one in batch if isinstance(one, RefusedLine)]
+    about = answers.find([one for one in batch if isinstance(one, FileVerdict)])
+    part.refused += [one for one in about if isinstance(one, RefusedLine)]
+    found = [one for one in about if isinstance(one, LocatedVerdict)]
     said: Mapping[tuple[Any, ...], str] = earlier.said(found) if earlier else {}
     for one in found:
         verdict = one.verdict
@@ -97,6 +97,6 @@ def _part(
         elif agrees:
             part.same += 1
         else:
-            part.refused.append(Refused(verdict.line, "contradicts", {"said": verdict.said[:60]}))
+            part.refused.append(RefusedLine(verdict.line, "contradicts", {"said": verdict.said[:60]}))
     part.refused.sort(key=lambda one: one.line)
     return part

@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from judging.core.results_file.records import Refused
+from judging.core.results_file.records import RefusedLine
 from judging.runs.results_import.services import AWAY, GONE, NAME_TAKEN, UNEXPECTED
 
 KINDS: dict[str, str | Promise] = {
@@ -78,7 +78,7 @@ FILES: dict[str, str | Promise] = {
 }
 
 
-def refused_sentence(refused: Refused) -> str:
+def refused_sentence(refused: RefusedLine) -> str:
     """Why a line is left out."""
     params = dict(refused.params)
     if "wanted" in params:

@@ -16,7 +16,7 @@ _MOST_SOURCES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportOutcome:
     """Each metric with the kind of its values, who judged ((name, kind), and how many more), the files."""
 
     metrics: Sequence[tuple[MetricDefinition, str | Promise]]
@@ -25,12 +25,12 @@ class Imported:
     files: Sequence[ResultsImport]
 
 
-def imported_of(run: Run) -> Imported:
+def imported_of(run: Run) -> ImportOutcome:
     """Of an imported run."""
     definitions = [MetricDefinition.from_json(one.definition) for one in run.metrics.order_by("number")]
     sources = list(run.verdict_sources.order_by("pk").values_list("kind", "name"))
     files = run.results_imports.filter(state=ResultsImportState.DONE).select_related("created_by")
-    return Imported(
+    return ImportOutcome(
         metrics=[(one, KINDS[one.values]) for one in definitions],
         sources=[(source_label(kind, name), kind) for kind, name in sources[:_MOST_SOURCES]],
         more_sources=max(0, len(sources) - _MOST_SOURCES),

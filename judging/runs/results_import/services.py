@@ -20,17 +20,17 @@ from django_tasks import task
 
 from datasets import uploads
 from datasets.models import Version
-from datasets.services import store
+from datasets.uploads import store
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.storage import files
 from evalsite.storage.errors import StorageUnreachable
 from evalsite.tasks import workers
 from judging.core.metric_definition import MetricDefinition
-from judging.core.results_file.records import NotResults, Refused
+from judging.core.results_file.records import NotResults, RefusedLine
 from judging.runs.models import IMPORTED, JudgementState, Run, RunState
 from judging.runs.results_import.answers import Answers
-from judging.runs.results_import.checking import Part, Summary, definitions_of, parts
+from judging.runs.results_import.checking import CheckedPart, VerdictSummary, definitions_of, parts
 from judging.runs.results_import.models import ResultsImport, ResultsImportState
 from judging.runs.results_import.storing import ImportedVerdicts, rows_counted
 from judging.runs.stopping import run_stopped
@@ -116,7 +116,7 @@ def import_discard(taken: ResultsImport) -> bool:
     return True
 
 
-def _nobody(_refused: Refused) -> None:
+def _nobody(_refused: RefusedLine) -> None:
     """Nobody wants to hear of it."""
 
 
@@ -125,7 +125,7 @@ def work(
     import_id: int,
     owner: str,
     stop: threading.Event | None = None,
-    on_refused: Callable[[Refused], None] = _nobody,
+    on_refused: Callable[[RefusedLine], None] = _nobody,
 ) -> None:
     """Check a file, or import it, or go on with that, unless somebody else does."""
     waiting = ResultsImport.objects.filter(pk=import_id, state__in=_OPEN, owner__in=("", owner))
@@ -162,7 +162,7 @@ class _Mine:
         taken: ResultsImport,
         owner: str,
         stop: threading.Event | None,
-        on_refused: Callable[[Refused], None],
+        on_refused: Callable[[RefusedLine], None],
     ) -> None:
         self.taken, self.stop, self.on_refused = taken, stop or threading.Event(), on_refused
         self.rows = ResultsImport.objects.filter(pk=taken.pk, owner=owner)
@@ -178,7 +178,7 @@ class _Mine:
         for name, value in changes.items():
             setattr(self.taken, name, value)
 
-    def note_part(self, part: Part) -> None:
+    def note_part(self, part: CheckedPart) -> None:
         taken = self.taken
         for one in part.refused:
             self.on_refused(one)
@@ -206,7 +206,7 @@ def _check(mine: _Mine) -> None:
     taken = mine.taken
     mine.note(line=0, new=0, same=0, refused=0, codes={}, listed=[])
     run = run_to_extend(taken.project, taken.version, taken.name)
-    definitions, summary = definitions_of(mine.path, run), Summary()
+    definitions, summary = definitions_of(mine.path, run), VerdictSummary()
     for part in parts(mine.path, Answers(taken.version), run, definitions):
         summary.add(part)
         mine.note_part(part)
@@ -221,7 +221,7 @@ def _check(mine: _Mine) -> None:
     )
 
 
-def _told(one: MetricDefinition, summary: Summary) -> dict[str, object]:
+def _told(one: MetricDefinition, summary: VerdictSummary) -> dict[str, object]:
     scale = [one.min_score, one.max_score] if one.scale_declared else None
     return {"kind": one.values, "scale": scale, "verdicts": summary.metrics[one.name]}
 
@@ -342,8 +342,4 @@ def _take_back(run: Run, first: int) -> None:
 def reconcile() -> None:
     """Give back what a dead worker held, and wake for all that waits."""
     waiting = ResultsImport.objects.filter(state__in=_OPEN)
-    for pk, owner in waiting.exclude(owner="").values_list("pk", "owner"):
-        if not workers.is_held(owner, ResultsImport, pk):
-            ResultsImport.objects.filter(pk=pk, owner=owner).update(owner="")
-    for pk in waiting.filter(owner="").values_list("pk", flat=True):
-        workers.wake(import_results, import_id=pk)
+    workers.reconcile_owned(waiting, lambda pk: workers.wake(import_results, import_id=pk))

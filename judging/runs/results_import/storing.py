@@ -11,7 +11,7 @@ from django.db.models import Count, F, Model
 
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import turned
-from judging.core.results_file.verdicts import Kind, Verdict, canonical
+from judging.core.results_file.verdicts import FileVerdict, Kind, canonical
 from judging.core.values import ERROR, NO_SCORE, SCORED, UNPARSED, Outcome
 from judging.runs.export import json_export
 from judging.runs.json_storage import as_json
@@ -24,7 +24,7 @@ from judging.runs.models import (
     SourceKind,
     VerdictSource,
 )
-from judging.runs.results_import.answers import Found, is_turned, other_side
+from judging.runs.results_import.answers import LocatedVerdict, is_turned, other_side
 
 _COLUMNS = (
     *("response_id", "other_response_id", "run_metric_id", "source_id", "repeat", "shown_first"),
@@ -50,7 +50,7 @@ class ImportedVerdicts:
         self.sources = {(one.kind, one.name): one.pk for one in run.verdict_sources.all()}
         self.candidates = set(run.run_candidates.values_list("candidate", flat=True))
 
-    def said(self, found: Iterable[Found]) -> dict[tuple[Any, ...], str]:
+    def said(self, found: Iterable[LocatedVerdict]) -> dict[tuple[Any, ...], str]:
         """{question: what is said already} about these verdicts' answers."""
         responses = {id for one in found for id in (one.response, one.other) if id is not None}
         if not self.metrics or not responses:
@@ -58,7 +58,7 @@ class ImportedVerdicts:
         known = Judgement.objects.filter(run=self.run, response__in=responses, source__isnull=False)
         return dict(_known(*columns) for columns in known.values_list(*_COLUMNS))
 
-    def question(self, one: Found) -> tuple[Any, ...]:
+    def question(self, one: LocatedVerdict) -> tuple[Any, ...]:
         """What a verdict answers, as `said` names it."""
         verdict = one.verdict
         answers = (one.other, one.response) if one.turned else (one.response, one.other)
@@ -70,7 +70,7 @@ class ImportedVerdicts:
             one.shown_first,
         )
 
-    def add(self, found: Sequence[Found], definitions: Mapping[str, MetricDefinition]) -> None:
+    def add(self, found: Sequence[LocatedVerdict], definitions: Mapping[str, MetricDefinition]) -> None:
         """Store new verdicts behind those that are there. Call in a transaction that holds the run's row."""
         self._add_names(found, definitions)
         start = self.run.total
@@ -83,7 +83,9 @@ class ImportedVerdicts:
             _insert(JudgeReply, [_reply(known[position], one) for position, one in replied.items()])
         self._count(found)
 
-    def _add_names(self, found: Sequence[Found], definitions: Mapping[str, MetricDefinition]) -> None:
+    def _add_names(
+        self, found: Sequence[LocatedVerdict], definitions: Mapping[str, MetricDefinition]
+    ) -> None:
         for name in dict.fromkeys(one.verdict.metric for one in found):
             if name not in self.metrics:
                 text = definitions[name].to_json()
@@ -100,7 +102,7 @@ class ImportedVerdicts:
                     RunCandidate.objects.create(run=self.run, candidate_id=candidate)
                     self.candidates.add(candidate)
 
-    def _judgement(self, one: Found, position: int) -> Columns:
+    def _judgement(self, one: LocatedVerdict, position: int) -> Columns:
         verdict = one.verdict
         outcome = Outcome(verdict.state, verdict.value)
         return {
@@ -125,7 +127,7 @@ class ImportedVerdicts:
             "finished_at": verdict.at,
         }
 
-    def _count(self, found: Sequence[Found]) -> None:
+    def _count(self, found: Sequence[LocatedVerdict]) -> None:
         states = Counter(one.verdict.state for one in found)
         said = [one.verdict for one in found]
         Run.objects.filter(pk=self.run.pk).update(
@@ -176,19 +178,19 @@ def _said(state: str | None, value: str | None, *, of_turned: bool = False) -> s
     return canonical(turned(given) if of_turned else given)
 
 
-def _has_reply(verdict: Verdict) -> bool:
+def _has_reply(verdict: FileVerdict) -> bool:
     tokens = verdict.prompt_tokens is not None or verdict.completion_tokens is not None
     return bool(verdict.reasoning) or tokens or verdict.cost is not None
 
 
-def _verdicts_json(verdict: Verdict) -> str:
+def _verdicts_json(verdict: FileVerdict) -> str:
     """What its reply says, where it has one, in the shape of a judge's that was asked here."""
     if not _has_reply(verdict):
         return ""
     return as_json([{"judge": 0, "repeat": 0, "value": verdict.value, "reason": verdict.reason}])
 
 
-def _reply(judgement: int, verdict: Verdict) -> Columns:
+def _reply(judgement: int, verdict: FileVerdict) -> Columns:
     return {
         "judgement_id": judgement,
         "judge": 0,

@@ -13,14 +13,13 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from datasets.selectors import usable_versions
-from datasets.services import too_large_sentence
-from datasets.uploads import limit_bytes
+from datasets.uploads import limit_bytes, too_large_sentence
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from evalsite.tasks import workers
 from evalsite.web.request_limits import allow, upload_page
-from judging.core.results_file.records import Refused
+from judging.core.results_file.records import RefusedLine
 from judging.runs.results_import.forms import ResultsForm
 from judging.runs.results_import.messages import (
     KINDS,
@@ -98,7 +97,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _report(taken: ResultsImport) -> dict[str, Any]:
-    refused = [Refused(line, code, params) for line, code, params in taken.listed]
+    refused = [RefusedLine(line, code, params) for line, code, params in taken.listed]
     return {
         "why": file_problem(taken.problem, taken.problem_params),
         "codes": _codes(taken, refused),
@@ -113,7 +112,9 @@ def _report(taken: ResultsImport) -> dict[str, Any]:
     }
 
 
-def _codes(taken: ResultsImport, refused: list[Refused]) -> list[tuple[str, int, Refused | None, str]]:
+def _codes(
+    taken: ResultsImport, refused: list[RefusedLine]
+) -> list[tuple[str, int, RefusedLine | None, str]]:
     """Each code, how many lines have it, and the first of them with its sentence, if it is one of those kept."""
     first = {one.code: one for one in reversed(refused)}
     found = []

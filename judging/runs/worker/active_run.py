@@ -31,8 +31,7 @@ from judging.runs.worker.generation import (
     with_answer,
     with_flags,
 )
-from judging.runs.worker.in_flight import InFlight, WorkInFlight
-from judging.runs.worker.journal import Journal, Work, WorkKey
+from judging.runs.worker.journal import InFlight, Journal, Work, WorkInFlight, WorkKey
 from judging.runs.worker.reply_cache import ReplyCache
 from judging.runs.worker.rule_effects import RuleEffects
 from judging.runs.worker.write_buffer import WriteBuffer
@@ -43,7 +42,7 @@ WEIGHTS = {Priority.LOW: 1.0, Priority.NORMAL: 3.0, Priority.HIGH: 9.0}  # of ru
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class WorkerResources:
     """What all runs of one worker share."""
 
     owner: str
@@ -69,7 +68,7 @@ class ActiveRun:
     cache: ReplyCache | None
     caller: Caller
     in_flight: WorkInFlight
-    shared: Shared
+    shared: WorkerResources
     ahead: int = planning.CHUNK
     fed: float = 0.0
     exhausted: bool = False
@@ -77,7 +76,7 @@ class ActiveRun:
     effects: dict[store.MetricKey, MetricEffects] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: Run, shared: Shared) -> ActiveRun:
+    def of(cls, run: Run, shared: WorkerResources) -> ActiveRun:
         """Reads the database."""
         ledger = Ledger(budget_of(run), run.prices, spent_by(run))
         gate = RunGate(run.pk, run.project_id, WEIGHTS[Priority(run.priority)], ledger)
@@ -124,17 +123,16 @@ class ActiveRun:
             self.gate.open = False
             self.in_flight.cancel_unsent()
 
-    def take_chunk(self) -> Taken | None:
+    def take_chunk(self) -> TakenChunk | None:
         """The next chunk, if there is one. Uses the database."""
         leased = store.lease(self.pk, self.shared.owner)
         while leased and leased.chunk in self.shared.buffer.held:  # it was taken for dead: see store.renew
             leased = store.lease(self.pk, self.shared.owner)
-        return self._load(leased) if leased else None
-
-    def _load(self, leased: store.Leased) -> Taken:
+        if leased is None:
+            return None
         items = store.load(leased, self.form, lambda key: self.effects_of(key).seen)
         programs = {key: self.effects_of(key).alone for key in {item.metric for item in items}}
-        taken = Taken(leased)
+        taken = TakenChunk(leased)
         for item in items:
             program = programs[item.metric]
             if item.asks and item.previous:
@@ -145,7 +143,7 @@ class ActiveRun:
                 taken.items.append(item)
         return taken
 
-    def start(self, taken: Taken) -> None:
+    def start(self, taken: TakenChunk) -> None:
         """Hold the chunk and judge what is left of it."""
         self.fed += 1 / self.gate.weight
         self.shared.buffer.hold(taken.leased, len(taken.items), taken.judged)
@@ -153,29 +151,26 @@ class ActiveRun:
             self.in_flight.start(WorkKey(Work.JUDGEMENT, item.judgement), partial(self._judge, item))
 
     async def _judge(self, item: store.ToJudge, waiting: InFlight) -> None:
+        """Once there is an answer to judge."""
         judged: store.Judged | None = None
         try:
-            judged = await self._result(item, waiting)
+            generated = await self.generator.answer(item) if item.asks and self.generator else None
+            if generated and generated.failure:
+                judged = unanswered(item, generated)
+            else:
+                answered = with_answer(item, generated) if generated else item
+                effects = self.effects[item.metric]
+                result = await judge_item(answered.item, effects.metric, effects.of(waiting), item.previous)
+                judged = store.Judged(answered, with_flags(answered, result))
         except (Abandoned, asyncio.CancelledError):
             pass  # it stays `not_run`
         except Exception as error:
             judged = internal_error(item, error)
         self.shared.buffer.judged(item.chunk, judged)
 
-    async def _result(self, item: store.ToJudge, waiting: InFlight) -> store.Judged:
-        """Made when there is an answer to judge."""
-        if item.asks and self.generator:
-            generated = await self.generator.answer(item)
-            if generated.failure:
-                return unanswered(item, generated)
-            item = with_answer(item, generated)
-        effects = self.effects[item.metric]
-        result = await judge_item(item.item, effects.metric, effects.of(waiting), item.previous)
-        return store.Judged(item, with_flags(item, result))
-
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenChunk:
     """A leased chunk: the items that are to be judged, and those that rule programs have judged already, since a task
     for each would cost more."""
 

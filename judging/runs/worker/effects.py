@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from judging.core.injection_check import holds_verdict
-from judging.core.judges.replies import Reply
 from judging.core.judges.retry import AskResult, RequestAttempt
 from judging.core.judges.settings import build_request
 from judging.core.metric_definition import MetricDefinition
-from judging.core.prompts import Rendered, names_of, render
+from judging.core.prompts import Rendered, names_of, postprocess_arguments, render, render_item
 from judging.core.replies import Parser, make_parser
 from judging.core.results import (
     PLANTED_VERDICT,
@@ -26,10 +24,15 @@ from judging.core.results import (
     Ruled,
     ScriptResult,
 )
-from judging.core.sandbox.job import Failure as JailFailure
+from judging.core.sandbox.job import SandboxFailure as JailFailure
 from judging.core.sandbox.pool import Sandbox
-from judging.core.scripts import ScriptKind, ScriptOutcome, failure_detail, run_postprocess, run_preprocess
-from judging.core.template_context import postprocess_arguments, render_item
+from judging.core.scripts import (
+    ScriptKind,
+    ScriptOutcome,
+    failure_detail,
+    run_postprocess,
+    run_preprocess,
+)
 from judging.core.values import Value
 from judging.endpoints.client_pool import ModelConnection
 from judging.endpoints.requests import Caller, Waiting
@@ -41,16 +44,21 @@ from judging.runs.worker.threads import Batcher
 Wanted = TypeVar("Wanted")
 Answer = TypeVar("Answer")
 _OF_OTHERS = ("judge_resps", "judge_reqs")
+_REPLY_SEEN = ("content", "reasoning_content", "tool_calls", "finish_reason", "model")
+"""What templates, scripts and pages see of a judge's reply."""
 
 
 class MetricEffects:
-    """What the judgements by one metric of one run share: batches for the sandbox, connections, the reply cache."""
+    """What the judgements by one metric of one run share: batches for the sandbox, connections, the reply cache.
+
+    Without a `caller` nobody can be asked: stored replies are read.
+    """
 
     def __init__(
         self,
         metric: MetricDefinition,
         models: list[ModelConnection],
-        caller: Caller,
+        caller: Caller | None,
         sandbox: Sandbox,
         threads: ThreadPoolExecutor,
         cache: ReplyCache | None = None,
@@ -83,6 +91,13 @@ class MetricEffects:
         return self.rules if self.rules and self.rules.alone else None
 
     @property
+    def in_sandbox(self) -> bool:
+        """Whether anything of it runs in the sandbox: scripts, a rule program's blocks, a user's expressions."""
+        metric = self.metric
+        scripts = metric.preprocess or metric.postprocess or metric.rules
+        return bool(scripts) or any(one.sandbox_script for one in self._parsers)
+
+    @property
     def seen(self) -> Seen:
         """As what it wants to see a row's numbers. No script or template sees what a program judges alone."""
         if self.rules is None:
@@ -104,28 +119,24 @@ class MetricEffects:
 
     async def call(self, question: Question, waiting: Waiting) -> JudgeCall:
         """Ask the judge model, unless the same request has been answered before and may be reused."""
+        assert self.caller is not None
         model = self.models[question.judge]
         request = build_request(model.settings, question.prompt)
         digest = self.cache.digest(model.settings.url, request, question.repeat) if self.cache else ""
-        if not self.cache or not digest:
-            return await self._send(question, request, model, waiting)
-        known = await self.cache.find(digest, question)
+        known = await self.cache.find(digest, question) if self.cache and digest else None
         if known is not None:
             return known
         made: JudgeCall | None = None
         try:
-            made = replace(await self._send(question, request, model, waiting), digest=digest)
+            asked = await self.caller.call(model, request, waiting)
+            if isinstance(asked, Failure):
+                made = not_asked(question, request, model, asked)
+            else:
+                made = as_judge_call(question, asked, model, digest)
         finally:
-            self.cache.keep(digest, made)
+            if self.cache and digest:
+                self.cache.keep(digest, made)
         return made
-
-    async def _send(
-        self, question: Question, request: dict[str, Any], model: ModelConnection, waiting: Waiting
-    ) -> JudgeCall:
-        asked = await self.caller.call(model, request, waiting)
-        if isinstance(asked, Failure):
-            return not_asked(question, request, model, asked)
-        return as_judge_call(question, asked, model)
 
     async def read(self, judge: int, content: str) -> tuple[Value | None, str]:
         parser = self._parsers[judge]
@@ -253,14 +264,14 @@ def not_asked(question: Question, request: dict[str, Any], model: ModelConnectio
     )
 
 
-def as_judge_call(question: Question, asked: AskResult, model: ModelConnection) -> JudgeCall:
+def as_judge_call(question: Question, asked: AskResult, model: ModelConnection, digest: str) -> JudgeCall:
     """The client's answer as a judgement stores it."""
     reply, error = asked.reply, asked.error
     return JudgeCall(
         question.judge,
         question.repeat,
         asked.request,
-        reply_seen(reply) if reply else None,
+        {name: getattr(reply, name) for name in _REPLY_SEEN} if reply else None,
         Failure(error.code, error.message) if error else None,
         [attempt_record(call) for call in asked.calls],
         seconds=reply.seconds if reply else sum(call.seconds for call in asked.calls),
@@ -269,6 +280,7 @@ def as_judge_call(question: Question, asked: AskResult, model: ModelConnection) 
         completion_tokens=reply.usage.completion_tokens if reply else None,
         endpoint=model.endpoint,
         swapped=question.swapped,
+        digest=digest,
     )
 
 
@@ -278,14 +290,3 @@ def attempt_record(call: RequestAttempt) -> dict[str, Any]:
     if call.error_code:
         seen |= {"error_code": call.error_code, "message": call.message, "waited": call.waited}
     return seen
-
-
-def reply_seen(reply: Reply) -> dict[str, Any]:
-    """A judge's reply as templates, scripts and pages see it."""
-    return {
-        "content": reply.content,
-        "reasoning_content": reply.reasoning_content,
-        "tool_calls": reply.tool_calls,
-        "finish_reason": reply.finish_reason,
-        "model": reply.model,
-    }

@@ -22,8 +22,7 @@ from judging.runs.models import RunCandidate
 from judging.runs.worker import store
 from judging.runs.worker.effects import attempt_record
 from judging.runs.worker.generation_store import Generated, Unanswered
-from judging.runs.worker.in_flight import InFlight, WorkInFlight
-from judging.runs.worker.journal import Work, WorkKey
+from judging.runs.worker.journal import InFlight, Work, WorkInFlight, WorkKey
 from judging.runs.worker.write_buffer import WriteBuffer
 
 log = logging.getLogger("judging.run_worker")
@@ -79,7 +78,7 @@ class AnswerGenerator:
         generated: Generated | None = None
         try:
             generated = await self._generate(item, of, waiting)
-        except Abandoned:  # the future tells those who wait
+        except Abandoned:  # those who wait see it in the future
             return
         finally:
             if generated is None:

@@ -6,14 +6,15 @@ A small file of fixed-size entries, written before each request and never synced
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import struct
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import F, OuterRef, Q, Subquery
@@ -99,6 +100,56 @@ class Journal:
         with contextlib.suppress(OSError):
             os.close(self.file)
         settle(self.path)
+
+
+class InFlight:
+    """One judgement or answer, and how many of its requests are under way (endpoints.requests.Waiting)."""
+
+    __slots__ = ("_journal", "key", "requests")
+
+    def __init__(self, key: WorkKey, journal: Journal) -> None:
+        self.key = key
+        self.requests = 0
+        self._journal = journal
+
+    def request_sent(self) -> None:
+        self.requests += 1
+        self._journal.sent(self.key)
+
+    def request_ended(self, *, failed: bool) -> None:
+        self.requests -= 1
+        if failed:
+            self._journal.failed(self.key)
+
+
+class WorkInFlight:
+    """All that a worker is busy with for one run, with a task each."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._tasks: dict[asyncio.Task[None], InFlight] = {}
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    @property
+    def tasks(self) -> set[asyncio.Task[None]]:
+        return set(self._tasks)
+
+    def start(self, key: WorkKey, work: Callable[[InFlight], Coroutine[Any, Any, None]]) -> None:
+        one = InFlight(key, self._journal)
+        task = asyncio.create_task(work(one))
+        self._tasks[task] = one
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+
+    def cancel_unsent(self) -> None:
+        """Abandon whatever has no request under way: the replies that are being paid for are waited for."""
+        for task, one in self._tasks.items():
+            if not one.requests:
+                task.cancel()
 
 
 def _folder() -> Path:

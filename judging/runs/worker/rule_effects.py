@@ -13,7 +13,7 @@ from judging.core.pipeline import result_by_rules
 from judging.core.results import Item, JudgeCall, JudgementResult, PreviousReplies, Question, Ruled
 from judging.core.rules.check import read_program
 from judging.core.rules.evaluate import Ask, evaluate, judge_by_rules, ruled
-from judging.core.rules.program import Call, Code, Reason, Scored
+from judging.core.rules.program import BlockCall, Code, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox
 from judging.core.values import Outcome
@@ -32,7 +32,7 @@ class RuleEffects:
         self.sandbox, self.threads = sandbox, threads
         self.each_alone = metric.sandbox == "item"
         self.alone = not metric.preprocess and not metric.postprocess and self._asks_nobody()
-        self._blocks: dict[str, Batcher[Call, Scored | Reason]] = {}
+        self._blocks: dict[str, Batcher[BlockCall, Scored | Reason]] = {}
 
     def _asks_nobody(self) -> bool:
         rules = self.program.rules if self.program else ()
@@ -56,16 +56,16 @@ class RuleEffects:
             ask = _from(previous.asked)
         return await judge_by_rules(self.program, item, self._run, ask)
 
-    async def _run(self, call: Call) -> Scored | Reason:
+    async def _run(self, call: BlockCall) -> Scored | Reason:
         label = call.code.label
         if label not in self._blocks:
             self._blocks[label] = Batcher(self._in_sandbox(call.code))
         return await self._blocks[label](call)
 
-    def _in_sandbox(self, code: Code) -> Callable[[list[Call]], Awaitable[list[Scored | Reason]]]:
+    def _in_sandbox(self, code: Code) -> Callable[[list[BlockCall]], Awaitable[list[Scored | Reason]]]:
         work = partial(run_code, self.sandbox, code, each_alone=self.each_alone)
 
-        async def batch(calls: list[Call]) -> list[Scored | Reason]:
+        async def batch(calls: list[BlockCall]) -> list[Scored | Reason]:
             return await asyncio.get_running_loop().run_in_executor(self.threads, work, calls)
 
         return batch

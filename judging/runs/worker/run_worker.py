@@ -33,7 +33,7 @@ from judging.runs.early_stopping import EarlyStopping
 from judging.runs.models import Run, RunState
 from judging.runs.stopping import run_refuse, run_stop_at_budget, run_stop_at_endpoint
 from judging.runs.worker import store
-from judging.runs.worker.active_run import ActiveRun, Shared, neediest_of_each_project
+from judging.runs.worker.active_run import ActiveRun, WorkerResources, neediest_of_each_project
 from judging.runs.worker.journal import Journal
 from judging.runs.worker.threads import in_thread
 from judging.runs.worker.write_buffer import WriteBuffer
@@ -72,7 +72,7 @@ class RunWorker:
         self.in_database, self.in_watching, agreeing = map(in_thread, self.threads)
         journal = Journal(owner)
         self.buffer = WriteBuffer(owner, self.in_database, journal)
-        self.shared = Shared(
+        self.shared = WorkerResources(
             owner,
             policy,
             HttpClients(),

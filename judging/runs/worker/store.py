@@ -23,6 +23,7 @@ from datasets.core.variables import data_for, reference_data, response_data, row
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import Item, JudgeCall, JudgementResult, PreviousReplies, Ruled, ScriptResult
 from judging.core.rules.values import exact_json
+from judging.core.votes import judge_spread
 from judging.runs.budget import Spent
 from judging.runs.json_storage import as_json as _json
 from judging.runs.json_storage import storable
@@ -51,7 +52,7 @@ SELECT j.id, j.run_metric_id, j.reading_id, j.asked_by_id, j.candidate_id, j.res
 _WRITE = """
 UPDATE judging_judgement
    SET state = %s, value = %s, score = %s, reason = %s, detail = %s, preprocess = %s, verdicts = %s,
-       postprocess = %s, rules = %s, flags = %s, seconds = %s, finished_at = %s
+       postprocess = %s, rules = %s, flags = %s, spread = %s, seconds = %s, finished_at = %s
  WHERE id = %s AND state = 'not_run'
 """
 _REPLY = """
@@ -145,7 +146,7 @@ def load(
     with connection.cursor() as cursor:
         cursor.execute(_ITEMS, [leased.run, leased.first, leased.last])
         found = cursor.fetchall()
-    rows = _Rows(form)
+    rows = RowReader(form)
     earlier = previous_replies([asked_by for _, _, _, asked_by, *_ in found if asked_by])
     return [
         ToJudge(
@@ -161,8 +162,8 @@ def load(
     ]
 
 
-class _Rows:
-    """The rows of a chunk, each decoded once in each way, however many answers it has."""
+class RowReader:
+    """Rows as judgements see them, each decoded once in each way, however many answers it has."""
 
     def __init__(self, form: Format) -> None:
         self._form = form
@@ -225,7 +226,7 @@ def write(
 
 
 def _write_replies(cursor: Any, kept: Sequence[Judged]) -> None:
-    """First what was asked, with what may be taken again; then what was taken, which tells where from."""
+    """First what was asked, with what may be taken again; then what was taken, which says where from."""
     replies = [(one.of, asked) for one in kept for asked in newly_asked(one)]
     new = [(of, asked) for of, asked in replies if not asked.copied]
     if new:
@@ -321,6 +322,7 @@ def _judgement_row(one: Judged) -> tuple[Any, ...]:
         _script_json(result.postprocess),
         _rules_json(result.rules),
         ",".join(result.flags),
+        judge_spread(result.verdicts),
         result.seconds,
         time.time(),
         one.of.judgement,

@@ -32,7 +32,7 @@ class HeldChunk:
 
 
 @dataclass(slots=True)
-class Batch:
+class WriteBatch:
     """What is written in one transaction."""
 
     judged: list[store.Judged] = field(default_factory=list)
@@ -65,7 +65,7 @@ class WriteBuffer:
         self.journal = journal
         self.held: dict[int, HeldChunk] = {}
         self.ledgers: list[tuple[int, Ledger]] = []  # also of runs that were let go, until all is stored
-        self._batch = Batch()
+        self._batch = WriteBatch()
         self._lost: set[Generated] = set()
         self._backoff = Backoff()
 
@@ -117,7 +117,7 @@ class WriteBuffer:
 
         `working`: the ledgers of runs that are worked on.
         """
-        batch, self._batch = self._batch, Batch()
+        batch, self._batch = self._batch, WriteBatch()
         spending = [(pk, ledger) for pk, ledger in self.ledgers if ledger.unstored.calls]
         spent = [(pk, ledger.take()) for pk, ledger in spending]
         stored = False
@@ -139,7 +139,7 @@ class WriteBuffer:
         self.journal.stored(_keys(batch))
         return self._let_go(batch, lost)
 
-    def _keep(self, batch: Batch) -> None:
+    def _keep(self, batch: WriteBatch) -> None:
         """It was not written: it comes before what was added meanwhile."""
         later, self._batch = self._batch, batch
         batch.judged += later.judged
@@ -147,7 +147,7 @@ class WriteBuffer:
         batch.finished |= later.finished
         batch.given_back |= later.given_back
 
-    def _let_go(self, batch: Batch, lost: Set[Generated]) -> Flushed:
+    def _let_go(self, batch: WriteBatch, lost: Set[Generated]) -> Flushed:
         """Of the chunks that were written; what was judged by a lost answer is to be judged again."""
         reopened = batch.judged_by(lost)
         closed = batch.finished | batch.given_back
@@ -162,7 +162,7 @@ class WriteBuffer:
         return Flushed(batch.answers, bool(reopened & batch.finished))
 
     def _store(
-        self, batch: Batch, held: list[int], learnt: Learnt, spent: list[tuple[int, Spent]]
+        self, batch: WriteBatch, held: list[int], learnt: Learnt, spent: list[tuple[int, Spent]]
     ) -> set[Generated]:
         """The answers that are lost."""
         lost = self._lost
@@ -178,6 +178,6 @@ class WriteBuffer:
         return set(lost)
 
 
-def _keys(batch: Batch) -> list[WorkKey]:
+def _keys(batch: WriteBatch) -> list[WorkKey]:
     judgements = [WorkKey(Work.JUDGEMENT, one.of.judgement) for one in batch.judged]
     return judgements + [WorkKey(Work.ANSWER, one.of.response) for one in batch.answers]

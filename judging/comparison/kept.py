@@ -1,0 +1,237 @@
+"""Comparisons of runs for pages: few judgements are compared by whoever asks, many by a worker; the result is kept.
+
+Only the holder writes, and one that is gone is followed by another worker, which begins anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from datetime import timedelta
+
+import msgspec
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+from django_tasks import task
+
+from datasets.importing.worker import give_way
+from evalsite.storage.errors import database_unavailable
+from evalsite.tasks import workers
+from judging.comparison.models import ComparedCell, Comparison
+from judging.comparison.services import CellChange, ComparedItem, changes_between, shared_cells
+from judging.reports.figures import old_enough
+from judging.runs.models import Run
+
+log = logging.getLogger("judging.comparison.kept")
+
+State = Comparison.State
+LAYOUT = 1  # of KeptChange and ComparedItem; to be raised whenever they change
+FEW = 4_000  # judgements of both runs that a page compares itself, in half a second
+MOST_TRIES = 3  # by workers that were killed over it
+KEPT = timedelta(days=30)
+_NOTED_EVERY = 0.5  # seconds
+_OF_WORK = ["state", "share", "layout", "made_at"]
+
+
+class KeptShare(msgspec.Struct, frozen=True, array_like=True):
+    """See core.change.Share; `items`: how many."""
+
+    cause: str
+    difference: float
+    items: int
+
+
+class KeptChange(msgspec.Struct, frozen=True):
+    """See core.change.Change; `counts`: items by what came of them (OUTCOMES, '' where only one run has a value)."""
+
+    metric: str
+    candidate: str
+    before: float | None
+    after: float | None
+    difference: float | None
+    ci_low: float | None
+    ci_high: float | None
+    items: int
+    counts: dict[str, int]
+    shares: list[KeptShare]
+
+
+_decode_change = msgspec.msgpack.Decoder(KeptChange).decode
+_decode_items = msgspec.msgpack.Decoder(list[ComparedItem]).decode
+
+
+class Lost(Exception):
+    """The comparison is somebody else's now."""
+
+
+class Stopped(Exception):
+    """The worker was asked to end; another one begins again."""
+
+
+def comparison_of(before: Run, after: Run) -> Comparison:
+    """The comparison as far as it is known; a worker is woken where it is not, or the runs have changed since."""
+    found, _made = Comparison.objects.get_or_create(before=before, after=after)
+    found.before, found.after = before, after
+    if _due(found, before, after):
+        ask(found)
+    if found.state == State.WAITING:
+        if before.total + after.total <= FEW:
+            work_out(found.pk)
+            found.refresh_from_db(fields=_OF_WORK)
+        else:
+            workers.wake(compare_runs, comparison_id=found.pk)
+    return found
+
+
+def _due(found: Comparison, before: Run, after: Run) -> bool:
+    if found.under_way:
+        return False
+    known = found.state == State.FAILED or found.layout == LAYOUT
+    if known and (found.before_revision, found.after_revision) == (before.revision, after.revision):
+        return False
+    rest = before.rests and after.rests
+    return rest or found.made_at is None or old_enough(found.made_at, found.took)
+
+
+def ask(found: Comparison) -> None:
+    """Have it worked out anew, unless that is under way."""
+    ended = Comparison.objects.filter(pk=found.pk, state__in=(State.READY, State.FAILED))
+    ended.update(state=State.WAITING, share=0, tries=0)
+    found.refresh_from_db(fields=_OF_WORK)
+
+
+def changes_of(found: Comparison) -> list[KeptChange] | None:
+    """Of every metric and candidate that both runs have, in the order of the later one; None before they are there."""
+    if found.layout != LAYOUT:
+        return None
+    packed = found.cells.order_by("number").values_list("change", flat=True)
+    return [_decode_change(one) for one in packed]
+
+
+def items_of(found: Comparison, number: int) -> list[ComparedItem]:
+    """The items of one of `changes_of`, those that changed most first."""
+    return _decode_items(found.cells.values_list("items", flat=True).get(number=number))
+
+
+@task(queue_name=workers.DATA)
+def compare_runs(comparison_id: int) -> None:
+    """Compare two runs, unless another worker does."""
+    work_out(comparison_id, stop=workers.stopping)
+
+
+@workers.works_on(Comparison)
+def work_out(comparison_id: int, stop: threading.Event | None = None) -> None:
+    """Compare, if it waits; it is then ready or failed. `stop`: of a worker, whose other work goes first."""
+    waiting = Comparison.objects.filter(pk=comparison_id, state=State.WAITING)
+    if not waiting.update(state=State.WORKING, owner=workers.owner(), tries=F("tries") + 1):
+        return
+    found = Comparison.objects.select_related("before__version", "after__version").get(pk=comparison_id)
+    began = time.monotonic()
+    try:
+        cells = _cells(found, _Progress(found, stop))
+        _keep(found, cells, took=time.monotonic() - began)
+    except Lost:
+        pass  # whoever has it now begins anew
+    except Stopped:
+        _give_back(found)
+    except Exception as error:
+        if database_unavailable(error):
+            log.warning("Comparison %s waits until the database answers: %s", comparison_id, error)
+            _give_back(found)
+            return
+        log.exception("Comparison %s failed.", comparison_id)
+        _fail(found)
+
+
+class _Progress:
+    """Says now and then how far a process is, and lets what waits for a worker go first."""
+
+    def __init__(self, comparison: Comparison, stop: threading.Event | None) -> None:
+        self.comparison, self.stop = comparison, stop
+        self.noted = time.monotonic()
+
+    def __call__(self, share: float) -> None:
+        if self.stop and self.stop.is_set():
+            raise Stopped
+        if time.monotonic() - self.noted < _NOTED_EVERY:
+            return
+        if not _held(self.comparison).update(share=share):
+            raise Lost
+        if self.stop:
+            give_way(self.comparison.owner, self.stop)
+        self.noted = time.monotonic()
+
+
+def _held(found: Comparison) -> QuerySet[Comparison]:
+    return Comparison.objects.filter(pk=found.pk, state=State.WORKING, owner=found.owner)
+
+
+def _cells(found: Comparison, progress: _Progress) -> list[ComparedCell]:
+    shared = shared_cells(found.before, found.after)
+    changes = changes_between(found.before, found.after, shared, progress)
+    return [_cell(found, number, one) for number, one in enumerate(changes)]
+
+
+def _cell(found: Comparison, number: int, cell: CellChange) -> ComparedCell:
+    change, items = cell.change, cell.items()
+    kept = KeptChange(
+        metric=cell.metric,
+        candidate=cell.candidate,
+        before=change.before,
+        after=change.after,
+        difference=change.difference,
+        ci_low=change.ci_low,
+        ci_high=change.ci_high,
+        items=len(items),
+        counts=dict(Counter(one.outcome for one in items)),
+        shares=[KeptShare(one.cause, one.difference, len(one.items)) for one in change.shares],
+    )
+    packed = msgspec.msgpack.encode(items)
+    return ComparedCell(comparison=found, number=number, change=msgspec.msgpack.encode(kept), items=packed)
+
+
+@transaction.atomic
+def _keep(found: Comparison, cells: list[ComparedCell], took: float) -> None:
+    if not _end(found, State.READY, layout=LAYOUT, took=took):
+        raise Lost
+    found.cells.all().delete()
+    ComparedCell.objects.bulk_create(cells, batch_size=10)
+
+
+def _fail(found: Comparison) -> None:
+    """It is not tried again before one of the runs changes, or somebody asks for it."""
+    _end(found, State.FAILED)
+
+
+def _end(found: Comparison, state: str, **more: object) -> int:
+    """Of the runs as they were when it began. 0 where it is somebody else's now."""
+    return _held(found).update(
+        state=state,
+        owner="",
+        before_revision=found.before.revision,
+        after_revision=found.after.revision,
+        made_at=timezone.now(),
+        **more,
+    )
+
+
+def _give_back(found: Comparison) -> None:
+    """Another worker begins anew."""
+    _held(found).update(state=State.WAITING, owner="", share=0, tries=F("tries") - 1)
+
+
+def reconcile() -> None:
+    """Have comparisons made again whose process is gone, wake a worker for all that wait, and forget old ones."""
+    for found in Comparison.objects.filter(state=State.WORKING).select_related("before", "after"):
+        if not workers.is_held(found.owner, Comparison, found.pk):
+            if found.tries < MOST_TRIES:
+                _held(found).update(state=State.WAITING, owner="", share=0)
+            else:
+                _fail(found)
+    for pk in Comparison.objects.filter(state=State.WAITING).values_list("pk", flat=True):
+        workers.wake(compare_runs, comparison_id=pk)
+    ended = Comparison.objects.filter(state__in=(State.READY, State.FAILED))
+    ended.filter(made_at__lt=timezone.now() - KEPT).delete()

@@ -1,0 +1,65 @@
+"""How far a judge is from people on the answers that both scored: a filter, an order and a column of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django import forms
+from django.db.models import Avg, Q
+from django.utils.translation import gettext_lazy as _
+
+from judging.people.models import Evaluation
+from judging.runs.filters import FurtherFilter, by_response
+from judging.runs.models import Judgement, JudgementQuerySet, Run, SourceKind
+from judging.runs.row_filters import these
+from judging.runs.teamwork.exclusions import without_excluded
+
+_BY_PEOPLE = Q(source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR))
+
+
+def differences(run: Run, least: float = 0, among: Collection[int] | None = None) -> dict[int, float]:
+    """{id: how far its score is from people's mean} of the current judgements that are at least so far from it; of
+    these answers alone, if any are named. What figures leave out is left out."""
+    people = _said_by_people(run, among)
+    answers = these(sorted({response for _, response in people}))
+    judged = _scored(run).filter(by_response(run), response__in=answers)
+    if run.imported:
+        judged = judged.exclude(_BY_PEOPLE)
+    found = {}
+    parts = ("pk", "run_metric__name", "response", "score_in_force")
+    for pk, metric, response, score in judged.values_list(*parts).iterator():
+        mean = people.get((metric, response))
+        if mean is not None and abs(score - mean) >= least:
+            found[pk] = abs(score - mean)
+    return found
+
+
+def _scored(run: Run) -> JudgementQuerySet:
+    scored = Judgement.objects.filter(
+        run=run, current=True, score_in_force__isnull=False, other_response=None
+    )
+    return without_excluded(run, scored)
+
+
+def _said_by_people(run: Run, among: Collection[int] | None) -> dict[tuple[str, int], float]:
+    """{(criterion, answer): people's mean}: of the evaluations of a run's answers, or an imported run's raters."""
+    runs = [run] if run.imported else [one.run for one in run.evaluations.select_related("run")]
+    found: dict[tuple[str, int], float] = {}
+    for one in runs:
+        said = _scored(one).filter(_BY_PEOPLE) if run.imported else _scored(one)
+        if among is not None:
+            said = said.filter(by_response(one), response__in=these(sorted(among)))
+        by_answer = said.order_by().values_list("run_metric__name", "response")
+        for metric, response, mean in by_answer.annotate(mean=Avg("score_in_force")):
+            found[metric, response] = mean
+    return found
+
+
+DISAGREEMENT = FurtherFilter(
+    name="differs",
+    label=_("Judge and people apart by at least"),
+    field=lambda run: forms.FloatField(min_value=0),
+    condition=lambda run, value: Q(pk__in=these(list(differences(run, float(value))))),
+    offered=lambda run: run.imported or Evaluation.objects.filter(about_run=run).exists(),
+    keys=lambda run, value: differences(run, float(value)),
+)

@@ -1,0 +1,25 @@
+"""Addresses of judgements, and what of the filter stands in the address of the page that links to them."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from judging.runs.filter_form import PAGE_PARAMETERS, FilterForm
+from judging.runs.filters import ANYTHING, Filters
+from judging.runs.models import Run
+
+
+def judgement_url(run: Run, pk: int, query: str = "") -> str:
+    """The page of a judgement of the run; `query` as `Filters.query` gives it."""
+    return reverse("runs:judgement", args=(run.project.slug, run.pk, pk)) + query
+
+
+def filters_in(request: HttpRequest, run: Run) -> Filters:
+    """The filter in the address. Where there is none, nothing is read for it."""
+    return FilterForm(request.GET, run).filters if request.GET.keys() - PAGE_PARAMETERS else ANYTHING
+
+
+def query_in(request: HttpRequest, run: Run) -> str:
+    """The filter and the tab in the address, so that a form leads back to where it was."""
+    return filters_in(request, run).query(tab=request.GET.get("tab", ""))

@@ -1,0 +1,267 @@
+"""A run's scores as files of other tools: samples of Every Eval Ever, a log of Inspect.
+
+Both hold what was said about one answer: comparisons and verdicts without a value are left out (`not_held_sentences`).
+What is written reads back with datasets.core.imports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.db.models import Count, Q
+from django.utils.translation import ngettext
+
+from datasets.core.variables import conversation_for, reference_in, response_data
+from judging.core.metric_definition import MetricDefinition
+from judging.core.values import SCORED
+from judging.runs.export import json_export
+from judging.runs.export.records import data_of, load, model_name
+from judging.runs.export.results import LINE_BYTES, Line, lines_of, question_of
+from judging.runs.filters import ANYTHING, Filters, matching
+from judging.runs.models import Run
+
+SCHEMA_VERSION = "0.2.2"
+SEVERAL_MODELS = "none/none"
+"""Inspect's name where no single model was evaluated; each sample's output names its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer with its row and what was said about it alone."""
+
+    data: dict[str, Any]
+    response: dict[str, Any]
+    line: int
+    model: str
+    number: int
+    said: list[Line]
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """What was asked: the conversation as this answer knew it, without the row's own answer."""
+        messages = conversation_for(self.data["messages"], self.response)
+        return messages[:-1] if messages and messages[-1]["role"] == "assistant" else messages
+
+    @property
+    def sample_id(self) -> str:
+        given = self.data.get("id")
+        return given if isinstance(given, str) and given else _text(given) or str(self.line)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The row's custom fields."""
+        own = ("messages", "ref_answer", "question", "gt", "history", "id")
+        return {name: value for name, value in self.data.items() if name not in own}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _answers(run: Run, filters: Filters) -> Iterator[_Answer]:
+    """In the order of rows, candidates and answers; memory holds one answer's judgements."""
+    loaded = load(run, filters, texts=True)
+    for _response, group in groupby(loaded, lambda one: one.judgement.response_id):
+        found = list(group)
+        said = [
+            line
+            for _question, about in groupby(found, question_of)
+            for line in lines_of(run, list(about))
+            if line["value"] is not None and line["other_model"] is None
+        ]
+        if said:
+            judgement = found[0].judgement
+            yield _Answer(
+                data=data_of(judgement.row.raw, run.version.format),
+                response=response_data(judgement.response.raw),
+                line=judgement.row.line,
+                model=model_name(judgement.candidate),
+                number=judgement.response.number,
+                said=said,
+            )
+
+
+def _shared(run: Run) -> set[str]:
+    """The metrics by which more than one judges."""
+    if not run.imported and not run.by_people:
+        metrics = [MetricDefinition.from_json(one.definition) for one in run.metrics.all()]
+        return {
+            metric.name for metric in metrics if metric.votes > 1 or (metric.judges and metric.postprocess)
+        }
+    author = "source" if run.imported else "rater"
+    authors = run.judgements.order_by().values_list("run_metric__name", author).distinct()
+    return {name for name, count in Counter(name for name, _author in authors).items() if count > 1}
+
+
+def _named(said: list[Line], shared: set[str]) -> Iterator[tuple[str, Line]]:
+    """Each verdict by a name of its own: its metric and, where several judge by it, who; of repeats which."""
+    seen: Counter[str] = Counter()
+    for line in said:
+        name, who = str(line["metric"]), line.get("judge") or line.get("rater")
+        if name in shared and who != "combined":
+            name = f"{name} ({who})"
+        seen[name] += 1
+        yield name if seen[name] == 1 else f"{name} #{seen[name]}", line
+
+
+def every_eval_ever_lines(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
+    """One line for each number, true or false that was said about an answer (instance-level schema)."""
+    tops = {one.name: MetricDefinition.from_json(one.definition) for one in run.metrics.all()}
+    shared = _shared(run)
+    for answer in _answers(run, filters):
+        for name, line in _named(answer.said, shared):
+            if isinstance(line["value"], bool | int | float):
+                sample = _sample(run, answer, name, line, tops[line["metric"]])
+                yield json_export.dumps(sample, LINE_BYTES) + b"\n"
+
+
+def _sample(run: Run, answer: _Answer, name: str, line: Line, metric: MetricDefinition) -> dict[str, Any]:
+    asked = [one for one in answer.messages if one["role"] == "user"]
+    question = _text(answer.data["question"])
+    reference = _text(reference_in(answer.data))
+    several = len(answer.messages) > 1
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "evaluation_id": f"{run.version.dataset.name}/{answer.model}/{int(run.created_at.timestamp())}",
+        "model_id": answer.model,
+        "evaluation_name": name,
+        "evaluation_result_id": f"{run.pk}/{name}",
+        "sample_id": answer.sample_id,
+        "sample_hash": hashlib.sha256((question + reference).encode("utf-8", "replace")).hexdigest(),
+        "interaction_type": "multi_turn" if several else "single_turn",
+        "input": {"raw": question, "reference": [reference] if reference else []},
+        "output": None if several else _output(answer.response),
+        "messages": _transcript(answer) if several else None,
+        "answer_attribution": [],
+        "evaluation": {
+            "score": float(line["value"]),
+            "is_correct": _is_correct(line["value"], metric),
+            "num_turns": len(asked) if several else None,
+        },
+        "metadata": _metadata(answer, line),
+    }
+
+
+def _output(response: Mapping[str, Any]) -> dict[str, Any]:
+    reasoning = response["reasoning_content"]
+    return {"raw": [response["content"]], "reasoning_trace": [reasoning] if reasoning else None}
+
+
+def _transcript(answer: _Answer) -> list[dict[str, Any]]:
+    spoken = [(one["role"], _text(one["content"]), None) for one in answer.messages]
+    spoken.append(("assistant", answer.response["content"], answer.response["reasoning_content"]))
+    return [
+        {"turn_idx": turn, "role": role, "content": content, "reasoning_trace": reasoning}
+        for turn, (role, content, reasoning) in enumerate(spoken)
+    ]
+
+
+def _is_correct(value: Any, metric: MetricDefinition) -> bool:
+    """The top of the declared scale; without one a score of 1 or more."""
+    return bool(value >= (metric.max_score if metric.scale_declared else 1))
+
+
+def _metadata(answer: _Answer, line: Line) -> dict[str, str]:
+    """Texts alone may stand here: the row's fields, who said it and in which words."""
+    said = {name: line.get(name) for name in ("judge", "rater", "reasoning")}
+    given = answer.fields | {name: value for name, value in said.items() if value}
+    return {str(name): _text(value) for name, value in given.items() if value is not None}
+
+
+def inspect_blocks(run: Run, filters: Filters = ANYTHING) -> Iterator[bytes]:
+    """One log in JSON, written sample by sample. Its epochs count the answers to a row, of all models."""
+    head = json_export.dumps(_header(run), LINE_BYTES)
+    yield head[:-1] + b',"samples":['
+    between = b""
+    epochs: Counter[int] = Counter()
+    shared = _shared(run)
+    for answer in _answers(run, filters):
+        epochs = Counter({answer.line: epochs[answer.line] + 1})
+        yield between + json_export.dumps(_inspect_sample(answer, epochs[answer.line], shared), LINE_BYTES)
+        between = b",\n"
+    yield b"]}\n"
+
+
+def _header(run: Run) -> dict[str, Any]:
+    names = sorted(
+        {model_name(one.candidate) for one in run.run_candidates.select_related("candidate__version")}
+    )
+    started, ended = run.started_at or run.created_at, run.finished_at or run.created_at
+    spec = {
+        "eval_id": f"run-{run.pk}",
+        "run_id": f"run-{run.pk}",
+        "created": run.created_at.isoformat(),
+        "task": run.name,
+        "task_id": f"run-{run.pk}",
+        "task_version": run.version.number,
+        "task_attribs": {},
+        "task_args": {},
+        "dataset": {"name": run.version.dataset.name, "samples": run.version.valid_rows},
+        "model": names[0] if len(names) == 1 else SEVERAL_MODELS,
+        "model_args": {},
+        "config": {},
+        "metadata": {"models": names},
+    }
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": spec,
+        "plan": {"name": "plan", "steps": [], "config": {}},
+        "results": {"total_samples": run.rows, "completed_samples": run.rows, "scores": []},
+        "stats": {"started_at": started.isoformat(), "completed_at": ended.isoformat(), "model_usage": {}},
+    }
+
+
+def _inspect_sample(answer: _Answer, epoch: int, shared: set[str]) -> dict[str, Any]:
+    reasoning, text = answer.response["reasoning_content"], answer.response["content"]
+    parts = [{"type": "reasoning", "reasoning": reasoning}, {"type": "text", "text": text}]
+    message = {"role": "assistant", "content": parts if reasoning else text, "source": "generate"}
+    asked = [{"role": one["role"], "content": _text(one["content"])} for one in answer.messages]
+    return {
+        "id": answer.sample_id,
+        "epoch": epoch,
+        "input": asked if len(asked) > 1 else _text(answer.data["question"]),
+        "target": _text(reference_in(answer.data)),
+        "messages": [*asked, message],
+        "output": {"model": answer.model, "choices": [{"message": message, "stop_reason": "stop"}]},
+        "scores": {name: _score(line) for name, line in _named(answer.said, shared)},
+        "metadata": answer.fields,
+        "store": {},
+        "events": [],
+        "attachments": {},
+    }
+
+
+def _score(line: Line) -> dict[str, Any]:
+    said = {name: line[name] for name in ("judge", "rater") if line.get(name)}
+    return {"value": line["value"], "explanation": line.get("reasoning"), "metadata": said}
+
+
+def not_held_sentences(run: Run, filters: Filters, form: str) -> list[str]:
+    """What a file of another tool cannot hold of these judgements; nothing of other forms."""
+    if form not in ("every_eval_ever", "inspect"):
+        return []
+    scored, compares = Q(state_in_force=SCORED), Q(other_response__isnull=False)
+    counts = matching(run, filters).aggregate(
+        compared=Count("pk", filter=compares),
+        unscored=Count("pk", filter=~scored & ~compares),
+        labels=Count("pk", filter=scored & ~compares & Q(score_in_force=None)),
+    )
+    sentences = []
+    if count := counts["compared"]:
+        sentences.append(ngettext("%(n)s comparison.", "%(n)s comparisons.", count) % {"n": count})
+    if count := counts["unscored"]:
+        text = ngettext("%(n)s judgement without a value.", "%(n)s judgements without a value.", count)
+        sentences.append(text % {"n": count})
+    if form == "every_eval_ever" and (count := counts["labels"]):
+        text = ngettext("%(n)s category that is no number.", "%(n)s categories that are no numbers.", count)
+        sentences.append(text % {"n": count})
+    return sentences

@@ -1,0 +1,129 @@
+"""Verdicts that came in files of other tools: an imported run of the version that was made of the files, or verdicts
+on the answers of another version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO, Any
+
+from django.urls import reverse
+
+from datasets.core.answer_file import prompt_hash
+from datasets.core.imports.gathering import encoded
+from datasets.core.imports.model import Imported, Options, Source, SourceFile
+from datasets.core.imports.registry import SOURCES
+from datasets.core.imports.table import SOURCE as TABLE
+from datasets.core.variables import messages_of
+from datasets.models import FileImport, Row, Version
+from datasets.selectors import format_of
+from datasets.uploads import limits
+from evalsite.accounts.models import User
+from evalsite.tasks import workers
+from judging.core.results_file.verdicts import row_name
+from judging.runs.export import json_export
+from judging.runs.models import Run
+from judging.runs.results_import.models import ResultsImport, ResultsImportState
+from judging.runs.results_import.services import import_results
+
+_ROWS = 2_000  # read at a time
+_PREFIX = re.compile(r".*[^\w]|.*_", re.DOTALL)
+
+
+def run_of_import(done: FileImport, user: User | None) -> None:
+    """Has the verdicts of the files imported as a run over the version that they became."""
+    version = done.made
+    assert version is not None  # it is called of a version that is ready
+    taken = ResultsImport.objects.create(
+        project=done.project,
+        version=version,
+        name=free_name(version),
+        file_name=done.files[0]["name"],
+        stored_as=done.verdicts_as,
+        size=sum(one["size"] for one in done.files),
+        state=ResultsImportState.IMPORTING,
+        created_by=user,
+    )
+    FileImport.objects.filter(pk=done.pk).update(verdicts_as="")  # it goes away with the import
+    workers.wake(import_results, import_id=taken.pk)
+
+
+def page_of_verdicts(version: Version) -> str:
+    """The run's page; until it is there that of its import."""
+    taken = ResultsImport.objects.filter(version=version).order_by("pk").first()
+    if taken is None:
+        return ""
+    slug = version.dataset.project.slug
+    page = ("runs:detail", taken.run_id) if taken.run_id else ("runs:results_import", taken.pk)
+    return reverse(page[0], args=[slug, page[1]])
+
+
+def free_name(version: Version) -> str:
+    """The data set's name, with the version's number where another run has that name."""
+    name = version.dataset.name[:180]
+    names = [name, f"{name} v{version.number}", f"{name} v{version.number} ({version.pk})"]
+    taken = set(
+        Run.objects.filter(project=version.dataset.project, name__in=names).values_list("name", flat=True)
+    )
+    return next(one for one in names if one not in taken)
+
+
+def tool_of(file: SourceFile) -> Source | None:
+    """The tool that wrote the file; None of tables, among them results files."""
+    return next((one for one in SOURCES if one is not TABLE and one.recognise([file])), None)
+
+
+def read_tool_file(file: SourceFile, source: Source) -> Imported:
+    """Raises NotUsable."""
+    return source.read([file], Options(limits=limits()))
+
+
+def write_verdicts(imported: Imported, version: Version, out: IO[bytes]) -> None:
+    """Writes a tool's verdicts as a results file about a version's rows. Raises NotUsable."""
+    for record in _about(imported, version):
+        out.write(encoded(record) + b"\n")
+
+
+def _about(imported: Imported, version: Version) -> Iterator[dict[str, Any]]:
+    """The verdicts with the lines of the version's rows, found by what is asked, or else by their ids.
+
+    What is not found keeps the id by which the tool knows it, so that it is refused by that name.
+    """
+    own: dict[int, tuple[int, str]] = {}
+    for line, row in enumerate(imported.rows, 1):
+        own[line] = (prompt_hash(messages_of(row.data, "judge_only")), row_name_or_none(row.data.get("id")))
+    rows = _Rows(version)
+    for record in imported.verdicts:
+        prompt, name = own.get(record.pop("line", 0), (None, row_name_or_none(record.pop("id", None))))
+        line = rows.line(prompt, name)
+        yield record | ({"line": line} if line else {"id": name or "?"})
+
+
+def row_name_or_none(given: Any) -> str:
+    return "" if isinstance(given, bool | list | dict) else row_name(given)
+
+
+class _Rows:
+    """The rows of a version by what is asked in them and by their ids; 0 stands for several."""
+
+    def __init__(self, version: Version) -> None:
+        self._prompts: dict[int, int] = {}
+        self._names: dict[str, int] = {}
+        self._endings: dict[str, int] = {}
+        form = format_of(version)
+        rows = Row.objects.filter(version=version, valid=True).values_list("line", "raw")
+        for line, raw in rows.iterator(_ROWS):
+            data = json_export.loads(raw)
+            _put(self._prompts, prompt_hash(messages_of(data, form)), line)
+            if name := row_name_or_none(data.get("id")):
+                _put(self._names, name, line)
+                _put(self._endings, _PREFIX.sub("", name), line)
+
+    def line(self, prompt: int | None, name: str) -> int:
+        """An id may stand behind a prefix that another tool gave it: `mtbench-81` is 81."""
+        found = self._prompts.get(prompt, 0) if prompt is not None else 0
+        return found or self._names.get(name, 0) or (self._endings.get(name, 0) if prompt is None else 0)
+
+
+def _put(found: dict[Any, int], key: Any, line: int) -> None:
+    found[key] = 0 if key in found else line

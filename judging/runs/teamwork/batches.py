@@ -1,0 +1,198 @@
+"""Review actions on all that a filter means, and undo: at once where few marks are concerned, else by a worker, some
+positions of the run a transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from django_tasks import task
+
+from evalsite.accounts.models import User
+from evalsite.audit import Action, record
+from evalsite.storage.errors import database_unavailable
+from evalsite.tasks import workers
+from judging.runs.counts import MOST_COUNTED, reads_judgements
+from judging.runs.filter_form import FilterForm
+from judging.runs.filters import CURRENT, Filters, among, matching
+from judging.runs.models import Judgement, JudgementQuerySet, Run
+from judging.runs.overrides import metrics_lock
+from judging.runs.teamwork.marks import (
+    MAKES,
+    Change,
+    Pair,
+    State,
+    action_apply,
+    action_finish,
+    action_new,
+    figures_change,
+)
+from judging.runs.teamwork.models import UNDER_WAY, Mark, MarkQuerySet, ReviewAction
+
+log = logging.getLogger("judging.runs.teamwork.batches")
+
+BATCH = 2_000  # positions, or marks, of one transaction: SQLite lets nobody else write meanwhile
+LOOKED_UP = 8  # such batches at once where every one must look up all that the filter means
+
+
+@transaction.atomic
+def change_many(*, run: Run, filters: Filters, change: Change, by: User) -> ReviewAction:
+    """Change the marks of all answers that a filter means."""
+    action = action_new(run, change, by, query=filters.query())
+    pairs = first_pairs(run, filters)
+    if pairs is None or len(pairs) > MOST_COUNTED:
+        _wake()
+        return action
+    metrics_lock(run.pk)
+    action_apply(action, pairs)
+    action_finish(action)
+    return action
+
+
+def first_pairs(run: Run, filters: Filters) -> list[Pair] | None:
+    """Metric and response of what a filter means, each once, up to one more than MOST_COUNTED of them. None where so
+    many judgements must be read for it that no page waits."""
+    filters = replace(filters, attempts=CURRENT)
+    if reads_judgements(run, filters):
+        return None
+    found = _pairs(run, matching(run, filters))
+    return list(found[: MOST_COUNTED + 1])
+
+
+def _pairs(run: Run, judged: JudgementQuerySet) -> QuerySet[Judgement, Pair]:
+    found = judged.order_by().values_list("run_metric_id", "response_id")
+    return found if run.by_workers else found.distinct()
+
+
+@transaction.atomic
+def undo(*, action: ReviewAction, by: User) -> bool:
+    """Put everything back as it was before the action, but for what others have changed since. False if it is under
+    way, or undone already."""
+    metrics_lock(action.run_id)
+    action.refresh_from_db()
+    if action.state not in (State.DONE, State.FAILED):
+        return False
+    action.state, action.undone_by, action.undone_at = State.UNDOING, by, timezone.now()
+    action.place, action.share = 0, 0.0
+    if action.made + action.removed > MOST_COUNTED:
+        action.save()
+        _wake()
+        return True
+    while action.state == State.UNDOING:
+        _undo_batch(action)
+    return True
+
+
+@task(queue_name=workers.DATA)
+def work_off_actions() -> None:
+    """Carry out, or undo, what waits."""
+    for pk in list(
+        ReviewAction.objects.filter(state__in=UNDER_WAY).order_by("pk").values_list("pk", flat=True)
+    ):
+        try:
+            while not workers.stopping.is_set() and _step(pk):
+                pass
+        except Exception as error:
+            if database_unavailable(error):
+                raise
+            log.exception("Review action %s failed.", pk)
+            ReviewAction.objects.filter(pk=pk, state__in=UNDER_WAY).update(state=State.FAILED)
+
+
+@transaction.atomic
+def _step(pk: int) -> bool:
+    """One batch of an action; two workers at once take different ones. False when it is through."""
+    action = ReviewAction.objects.select_related("run__project", "run__version", "by", "user").get(pk=pk)
+    metrics_lock(action.run_id)
+    action.refresh_from_db(fields=["state", "place", "share", "made", "removed"])
+    if action.state == State.WAITING:
+        _next_batch(action)
+    elif action.state == State.UNDOING:
+        _undo_batch(action)
+    return action.under_way
+
+
+def _next_batch(action: ReviewAction) -> None:
+    """Work off some positions of an action that waits. Call with the run's metrics locked."""
+    run = action.run
+    last = run.judgements.order_by("-position").values_list("position", flat=True).first() or 0
+    filters = replace(FilterForm(QueryDict(action.query.removeprefix("?")), run).filters, attempts=CURRENT)
+    upto = action.place + BATCH * (LOOKED_UP if filters.further else 1)
+    action_apply(action, _pairs_within(run, filters, action.place, upto))
+    action.place, action.share = upto, min(1.0, upto / max(1, last))
+    if upto >= last:
+        action_finish(action)
+    else:
+        action.save()
+
+
+def _pairs_within(run: Run, filters: Filters, after: int, upto: int) -> set[Pair]:
+    """What the filter means among some positions. Texts are looked for in these judgements alone."""
+    inside = reads_judgements(run, filters)
+    found = matching(run, filters.outside if inside else filters, by_figures=False)
+    found = found.filter(position__gt=after, position__lte=upto)
+    pairs = {pk: pair for pk, *pair in found.values_list("pk", "run_metric_id", "response_id")}
+    meant = among(run, filters, list(pairs)) if inside else pairs.keys()
+    return {(metric, response) for pk, (metric, response) in pairs.items() if pk in meant}
+
+
+def _undo_batch(action: ReviewAction) -> None:
+    """Undo some of an action's marks. Call with the run's metrics locked."""
+    of_action = Mark.objects.current().filter(action=action, pk__gt=action.place)
+    made = list(of_action.order_by("pk")[:BATCH])
+    if made:
+        Mark.objects.filter(pk__in=[one.pk for one in made]).update(removed_by=action)
+        pairs = {(one.run_metric_id, one.response_id) for one in made}
+        there = _removed(action).filter(response__in=[one.response_id for one in made])
+        back = [one.pk for one in there if (one.run_metric_id, one.response_id) in pairs]
+        action.place = made[-1].pk
+    else:
+        back = [] if action.kind in MAKES else _free(action)
+    Mark.objects.filter(pk__in=back).update(removed_by=None)
+    if made or back:
+        figures_change(action)
+        action.share = min(1.0, action.share + max(len(made), len(back)) / action.changed)
+    else:
+        _finish_undo(action)
+    action.save()
+
+
+def _finish_undo(action: ReviewAction) -> None:
+    action.state = State.UNDONE
+    action.notices.filter(read_at=None).delete()
+    record(
+        Action.REVIEW_UNDONE,
+        project=action.run.project,
+        thing=action.run,
+        by=action.undone_by,
+        undone=action.kind,
+        tag=action.name,
+        judgements=action.changed,
+    )
+
+
+def _removed(action: ReviewAction) -> MarkQuerySet:
+    return Mark.objects.filter(removed_by=action).exclude(action=action)
+
+
+def _free(action: ReviewAction) -> list[int]:
+    """Some of the marks that it removed, where there is no other like them by now."""
+    alike = {name: OuterRef(name) for name in ("response", "run_metric", "kind", "name")}
+    found = _removed(action).filter(~Exists(Mark.objects.current().filter(**alike)))
+    return list(found.values_list("pk", flat=True)[:BATCH])
+
+
+def _wake() -> None:
+    """Have a worker look, once the transaction is committed."""
+    workers.wake(work_off_actions)
+
+
+def reconcile() -> None:
+    """Take up what waits, if a worker died on it."""
+    if ReviewAction.objects.filter(state__in=UNDER_WAY).exists():
+        _wake()

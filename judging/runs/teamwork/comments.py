@@ -1,0 +1,74 @@
+"""Comments on an answer and a metric. Mentions (@name) notify members of the project who may read judgements."""
+
+from __future__ import annotations
+
+import re
+
+from django.db import transaction
+from django.utils import timezone
+
+from evalsite.accounts.models import User
+from evalsite.audit import Action, record
+from judging.runs.json_storage import storable
+from judging.runs.models import Judgement
+from judging.runs.teamwork import inbox
+from judging.runs.teamwork.models import Comment
+
+_MENTION = re.compile(r"(?<![\w.@+-])@([\w.@+-]+)")
+
+
+class CommentChanged(Exception):
+    """The comment has been changed, or deleted, since the page was opened."""
+
+
+def comments_of(judgement: Judgement) -> list[Comment]:
+    """What was written about its answer and metric, the oldest first."""
+    found = Comment.objects.filter(
+        run=judgement.run_id, run_metric=judgement.run_metric_id, response=judgement.response_id
+    )
+    return list(found.select_related("author").order_by("pk"))
+
+
+def mentioned_in(text: str, among: list[User]) -> list[User]:
+    """Those whose names stand in the text behind an @; a full stop after a name ends the sentence."""
+    names = {name.lower() for found in _MENTION.findall(text) for name in (found, found.rstrip(".-+"))}
+    return [one for one in among if one.username.lower() in names]
+
+
+@transaction.atomic
+def comment_add(*, judgement: Judgement, text: str, by: User) -> Comment:
+    made = Comment.objects.create(
+        run=judgement.run,
+        run_metric=judgement.run_metric,
+        response_id=judgement.response_id,
+        author=by,
+        text=storable(text) or "",
+    )
+    _record(made, Action.COMMENT_ADDED)
+    return made
+
+
+@transaction.atomic
+def comment_edit(*, comment: Comment, text: str, version: int) -> None:
+    """By its author. `version`: the one that was edited; raises CommentChanged if there is a newer one."""
+    changes = {"text": storable(text) or "", "version": version + 1, "edited_at": timezone.now()}
+    if not Comment.objects.filter(pk=comment.pk, version=version).update(**changes):
+        raise CommentChanged
+    comment.refresh_from_db(fields=list(changes))
+    _record(comment, Action.COMMENT_EDITED)
+
+
+@transaction.atomic
+def comment_delete(*, comment: Comment, by: User) -> None:
+    """By its author, with the notices of it."""
+    run = comment.run
+    record(Action.COMMENT_DELETED, project=run.project, thing=run, by=by, comment=comment.pk)
+    comment.delete()
+
+
+def _record(comment: Comment, action: Action) -> None:
+    run = comment.run
+    found = mentioned_in(comment.text, list(inbox.readers_of(run.project)))
+    inbox.notify_mentioned(comment, found)
+    names = [one.username for one in found]
+    record(action, project=run.project, thing=run, by=comment.author, comment=comment.pk, mentions=names)

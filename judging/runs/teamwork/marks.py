@@ -1,0 +1,180 @@
+"""Marks on answers: what an action adds and removes. Whatever changes marks locks the run's metrics first, as overrides
+do; actions on all that a filter means are in batches.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, F
+
+from evalsite.accounts.models import User
+from evalsite.audit import Action, record
+from judging.runs.json_storage import storable
+from judging.runs.models import Judgement, Run
+from judging.runs.overrides import metrics_lock
+from judging.runs.teamwork import inbox
+from judging.runs.teamwork.models import Mark, MarkKind, MarkQuerySet, ReviewAction
+
+BATCH = 5_000  # answers of one statement
+Kind, State = ReviewAction.Kind, ReviewAction.State
+MAKES = {Kind.TAG: MarkKind.TAG, Kind.ASSIGN: MarkKind.ASSIGNED, Kind.EXCLUDE: MarkKind.EXCLUDED}
+REMOVES = {
+    Kind.UNTAG: MarkKind.TAG,
+    Kind.ASSIGN: MarkKind.ASSIGNED,
+    Kind.UNASSIGN: MarkKind.ASSIGNED,
+    Kind.FINISH: MarkKind.ASSIGNED,
+    Kind.INCLUDE: MarkKind.EXCLUDED,
+}
+_AUDITED = {kind: Action(f"review.{kind}") for kind in Kind}
+
+Pair = tuple[int, int]
+"""Ids of a run's metric and of a response."""
+
+
+class MarkConflict(Exception):
+    """Somebody else has changed the mark since the reviewer opened the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be done. `name`: the tag, empty for the flag; `user`: the assignee."""
+
+    kind: str
+    name: str = ""
+    user: User | None = None
+    reason: str = ""
+
+
+def current_marks(judgement: Judgement) -> list[Mark]:
+    """The marks on its answer and metric: tags by name, with the actions that made them."""
+    return list(marks_of([judgement]))
+
+
+@transaction.atomic
+def change_one(*, judgement: Judgement, change: Change, by: User, seen: int | None = None) -> ReviewAction:
+    """Change the marks of one answer and metric. `seen`: the mark of this kind that the reviewer knew of, 0 for none;
+    raises MarkConflict if there is another by now."""
+    metrics_lock(judgement.run_id)
+    pair = (judgement.run_metric_id, judgement.response_id)
+    if seen is not None:
+        kind = MAKES.get(Kind(change.kind)) or REMOVES[Kind(change.kind)]
+        there = Mark.objects.current().filter(run_metric=pair[0], response=pair[1], kind=kind)
+        if seen != (there.values_list("pk", flat=True).first() or 0):
+            raise MarkConflict
+    action = action_new(judgement.run, change, by, single=True)
+    action_apply(action, [pair])
+    if action.changed:
+        action_finish(action, row=judgement.row.line)
+    else:
+        action.delete()
+    return action
+
+
+def marks_of(judgements: Iterable[Judgement]) -> MarkQuerySet:
+    """The current marks on their answers and metrics, and perhaps on others of the same answers."""
+    given = list(judgements)
+    found = Mark.objects.current().filter(response__in={one.response_id for one in given})
+    found = found.filter(run_metric__in={one.run_metric_id for one in given})
+    return found.select_related("action__by", "user").order_by("kind", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkCounts:
+    """[(tag, assignee's name, how many)] of marks of one kind, and how many answers and metrics have any."""
+
+    counts: list[tuple[str, str | None, int]]
+    marked: int
+
+
+def count_marks(pairs: Iterable[Pair], kind: str, **named: str) -> MarkCounts:
+    """The current marks on some answers and metrics, of the kind that an action of this kind changes, or of those only
+    that are so `named`."""
+    found, marked = Counter[tuple[str, str | None]](), 0
+    for metric, responses in _parts(pairs):
+        there = Mark.objects.current().filter(run_metric=metric, response__in=responses, **named)
+        there = there.filter(kind=MAKES.get(Kind(kind)) or REMOVES[Kind(kind)])
+        counts = there.values_list("name", "user__username").annotate(count=Count("*")).order_by()
+        found.update({(name, user): count for name, user, count in counts})
+        marked += there.values("response").distinct().count()
+    return MarkCounts([(name, user, count) for (name, user), count in found.most_common()], marked)
+
+
+def action_new(run: Run, change: Change, by: User, **more: Any) -> ReviewAction:
+    reason = storable(change.reason) or ""
+    return ReviewAction.objects.create(
+        run=run, kind=change.kind, name=change.name, user=change.user, reason=reason, by=by, **more
+    )
+
+
+def action_apply(action: ReviewAction, pairs: Iterable[Pair]) -> None:
+    """Remove what the action removes, then add what it adds. Call with the run's metrics locked."""
+    kind = Kind(action.kind)
+    for metric, responses in _parts(pairs):
+        there = Mark.objects.current().filter(run_metric=metric, response__in=responses)
+        if kind in REMOVES:
+            gone = there.filter(kind=REMOVES[kind], name=action.name if kind == Kind.UNTAG else "")
+            gone = gone.exclude(user=action.user) if kind == Kind.ASSIGN else gone
+            action.removed += gone.update(removed_by=action)
+        if kind in MAKES:
+            known = set(_made(there, action).values_list("response_id", flat=True))
+            made = [_mark(action, metric, one) for one in responses if one not in known]
+            action.made += len(Mark.objects.bulk_create(made, batch_size=1_000))
+    figures_change(action)
+
+
+def _parts(pairs: Iterable[Pair]) -> Iterator[tuple[int, list[int]]]:
+    """A metric with some of the responses, for one statement."""
+    by_metric: dict[int, list[int]] = {}
+    for metric, response in pairs:
+        by_metric.setdefault(metric, []).append(response)
+    for metric, responses in by_metric.items():
+        for at in range(0, len(responses), BATCH):
+            yield metric, responses[at : at + BATCH]
+
+
+def _made(there: MarkQuerySet, action: ReviewAction) -> MarkQuerySet:
+    kind = MAKES[Kind(action.kind)]
+    return there.filter(kind=kind, name=action.name if kind == MarkKind.TAG else "")
+
+
+def _mark(action: ReviewAction, metric: int, response: int) -> Mark:
+    kind = MAKES[Kind(action.kind)]
+    return Mark(
+        action=action,
+        run_id=action.run_id,
+        run_metric_id=metric,
+        response_id=response,
+        kind=kind,
+        name=action.name if kind == MarkKind.TAG else "",
+        user=action.user,
+    )
+
+
+def figures_change(action: ReviewAction) -> None:
+    """Figures are to be worked out anew."""
+    if action.kind in (Kind.EXCLUDE, Kind.INCLUDE):
+        Run.objects.filter(pk=action.run_id).update(revision=F("revision") + 1)
+
+
+def action_finish(action: ReviewAction, **detail: Any) -> None:
+    action.state = State.DONE
+    action.save()
+    record(
+        _AUDITED[Kind(action.kind)],
+        project=action.run.project,
+        thing=action.run,
+        by=action.by,
+        judgements=action.changed,
+        tag=action.name,
+        user=action.user.username if action.user else "",
+        reason=action.reason,
+        filter=action.query,
+        **detail,
+    )
+    if action.kind == Kind.ASSIGN and action.made:
+        inbox.notify_assigned(action)

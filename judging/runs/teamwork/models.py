@@ -1,0 +1,178 @@
+"""What reviewers do together: comments, tags, assignments and exclusions, all of an answer and a metric of a run.
+
+Like overrides they belong to the answer and the metric, whichever attempt is current. A mark is never deleted: the
+action that removes it is stored on it, so that every action can be undone.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from datasets.models import Response
+from evalsite.accounts.models import Project, User
+from judging.runs.models import Run, RunMetric
+
+FLAG = ""
+"""The tag that every project has: a flag, without a name of its own."""
+
+
+class MarkKind(models.TextChoices):
+    TAG = "tag"
+    ASSIGNED = "assigned"
+    EXCLUDED = "excluded"
+
+
+class ReviewAction(models.Model):
+    """A change of the marks of one judgement, or of all that a filter means. Many are processed in batches: `place` is
+    the position in the run up to which they are, or while they are undone the last mark."""
+
+    class Kind(models.TextChoices):
+        TAG = "tag", _("Tag added")
+        UNTAG = "untag", _("Tag removed")
+        ASSIGN = "assign", _("Assigned")
+        UNASSIGN = "unassign", _("Unassigned")
+        FINISH = "finish", _("Review finished")
+        EXCLUDE = "exclude", _("Excluded from figures")
+        INCLUDE = "include", _("Included again")
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("in progress")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+        UNDOING = "undoing", _("being undone")
+        UNDONE = "undone", _("undone")
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="review_actions")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    name = models.CharField(max_length=60, blank=True, default="", help_text="the tag; empty: the flag")
+    user = models.ForeignKey(
+        User, on_delete=models.PROTECT, db_index=False, null=True, related_name="+", help_text="the assignee"
+    )
+    reason = models.TextField(blank=True, default="")
+    query = models.TextField(blank=True, default="", help_text="the filter, as in an address")
+    single = models.BooleanField(default=False, help_text="about one answer and metric")
+    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    place = models.BigIntegerField(default=-1)
+    share = models.FloatField(default=0, help_text="of the work that is done, from 0 to 1")
+    made = models.PositiveIntegerField(default=0, help_text="marks that it added")
+    removed = models.PositiveIntegerField(default=0, help_text="marks that it removed")
+    by = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    undone_by = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False, null=True, related_name="+")
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["state"], condition=Q(state__in=("waiting", "undoing")), name="review_action_open"
+            ),
+        ]
+
+    @property
+    def changed(self) -> int:
+        return max(self.made, self.removed)
+
+    @property
+    def under_way(self) -> bool:
+        return self.state in UNDER_WAY
+
+    @property
+    def undoable(self) -> bool:
+        """What failed on its way has changed something too."""
+        return self.state in (self.State.DONE, self.State.FAILED) and self.changed > 0
+
+    @property
+    def percent(self) -> int:
+        return int(100 * self.share)
+
+
+UNDER_WAY = (ReviewAction.State.WAITING, ReviewAction.State.UNDOING)
+
+
+class AboutAnswer(models.Model):
+    """Belongs to an answer and a metric of a run. The answer is never deleted, as a judgement's is not."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="+")
+    run_metric = models.ForeignKey(RunMetric, on_delete=models.CASCADE, db_index=False, related_name="+")
+    response = models.ForeignKey(
+        Response, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"
+    )
+
+    class Meta:
+        abstract = True
+
+
+class MarkQuerySet(models.QuerySet["Mark"]):
+    def current(self) -> MarkQuerySet:
+        return self.filter(removed_by=None)
+
+
+class Mark(AboutAnswer):
+    """A tag (`name`; empty: the flag), the assignee, or the exclusion from figures. Current until an action removes it;
+    an answer and metric has one assignee at most."""
+
+    action = models.ForeignKey(ReviewAction, on_delete=models.CASCADE, related_name="marks")
+    removed_by = models.ForeignKey(
+        ReviewAction, on_delete=models.CASCADE, db_index=False, null=True, related_name="marks_removed"
+    )
+    kind = models.CharField(max_length=8, choices=MarkKind.choices)
+    name = models.CharField(max_length=60, blank=True, default="")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False, null=True, related_name="+")
+
+    objects = MarkQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["response", "run_metric", "kind", "name"],
+                condition=Q(removed_by=None),
+                name="mark_once",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["run", "kind", "name", "user", "run_metric", "response"],
+                condition=Q(removed_by=None),
+                name="mark_in_run",
+            ),
+            models.Index(
+                fields=["user"], condition=Q(removed_by=None, user__isnull=False), name="mark_of_user"
+            ),
+            models.Index(
+                fields=["removed_by", "response"],
+                condition=Q(removed_by__isnull=False),
+                name="mark_removed_by",
+            ),
+        ]
+
+
+class Comment(AboutAnswer):
+    """Markdown. `version` grows with each change: a change of an older one is refused."""
+
+    author = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False, related_name="+")
+    text = models.TextField()
+    version = models.PositiveIntegerField(default=1)
+    at = models.DateTimeField(auto_now_add=True)
+    edited_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "run_metric", "response"], name="comment_of_answer")]
+
+
+class Notice(models.Model):
+    """For a user that a comment mentions, or that an action assigned something to."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, db_index=False, related_name="+")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    comment = models.ForeignKey(Comment, on_delete=models.CASCADE, null=True, related_name="notices")
+    action = models.ForeignKey(ReviewAction, on_delete=models.CASCADE, null=True, related_name="notices")
+    at = models.DateTimeField(auto_now_add=True)
+    read_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["user", "id"], name="notice_of_user"),
+            models.Index(fields=["user"], condition=Q(read_at=None), name="notice_unread"),
+        ]
