@@ -24,24 +24,26 @@ def of_status(found: SandboxStatus) -> list[CheckMessage]:
     """A try as messages, for a check or a page."""
     if found.level is None:
         text = _("Templates and scripts can't run: %(error)s") % {"error": found.problem}
-        return [Error(text, hint=_("It needs Linux, and the right to start processes."), id="judging.E002")]
-    return told(found.level, found.missing, found.minimum)
+        return [
+            Error(text, hint=_("It requires Linux and permission to start processes."), id="judging.E002")
+        ]
+    return level_messages(found.level, found.missing, found.minimum)
 
 
-def told(level: int, missing: tuple[Layer, ...], minimum: int) -> list[CheckMessage]:
-    """Nothing where all walls stand; else what is missing, as grave as it is."""
+def level_messages(level: int, missing: tuple[Layer, ...], minimum: int) -> list[CheckMessage]:
+    """Nothing where all layers hold; else what is missing, with its severity."""
     if level == ALL_WALLS:
         return []
     what = {"level": level, "minimum": minimum, "missing": ", ".join(missing)}
     hint = " ".join(_remedy(layer) for layer in missing)
     if level < minimum:
-        text = _(
-            "Scripts and templates are refused: isolation level %(level)s, at least %(minimum)s is asked for."
-        )
+        text = _("Scripts and templates can't run: isolation level %(level)s, at least %(minimum)s required.")
         return [Error(f"{text % what} {_missing(what)}", hint=hint, id="judging.E001")]
     if level == 0:
-        text = _("Scripts and templates run without isolation, as SANDBOX_ALLOW_UNSAFE has it.")
-        return [Warning(text, hint=_("Never let people you do not trust use this site."), id="judging.W002")]
+        text = _("Scripts and templates run without isolation, because SANDBOX_ALLOW_UNSAFE is set.")
+        return [
+            Warning(text, hint=_("Don't give people you don't trust access to this site."), id="judging.W002")
+        ]
     text = _("Isolation of scripts and templates: level %(level)s of 3.") % what
     grade, code = (Info, "judging.I001") if level == ALL_WALLS - 1 else (Warning, "judging.W001")
     return [grade(f"{text} {_missing(what)}", hint=hint, id=code)]

@@ -38,7 +38,7 @@ class CannotStart(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class EvaluatedRun:
     """A run as it stands, and its report."""
 
     run: Run
@@ -142,7 +142,7 @@ def go_on(name_or_id: str) -> Run:
     return run
 
 
-def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> Evaluation:
+def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> EvaluatedRun:
     """Judge until the run has ended or `stop` is set; write both files then."""
     while not stop.is_set() and not Run.objects.get(pk=run.pk).ended:
         work(workers.owner(), stop=stop, only=run.pk, policy=PATIENCE)
@@ -151,7 +151,7 @@ def work_to_the_end(run: Run, out: Path, stop: threading.Event) -> Evaluation:
     report = report_document(run)
     write_lines(jsonl_lines(run), out / "judgements.jsonl")
     write_whole(out / "report.json", json.dumps(report, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
-    return Evaluation(run, report)
+    return EvaluatedRun(run, report)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from judging.core.lint.findings import Finding
+from judging.core.lint.findings import LintFinding
 from judging.sandbox_messages import localized
 
 
-def sentence(found: Finding) -> str:
+def sentence(found: LintFinding) -> str:
     """What was found, and what to do."""
     words = {
         "syntax": _syntax,
@@ -24,13 +24,13 @@ def sentence(found: Finding) -> str:
     return words[found.code](found)
 
 
-def _syntax(found: Finding) -> str:
+def _syntax(found: LintFinding) -> str:
     if found.name == "preprocess":
         return _("The preprocess script can't be loaded: %(message)s") % {"message": localized(found.message)}
     return _("The template can't be read: %(message)s") % {"message": localized(found.message)}
 
 
-def _render_error(found: Finding) -> str:
+def _render_error(found: LintFinding) -> str:
     if found.name == "preprocess":
         text = ngettext(
             "The preprocess script fails in %(rows)s row: %(message)s",
@@ -46,16 +46,16 @@ def _render_error(found: Finding) -> str:
     return text % {"rows": found.rows, "message": localized(found.message)}
 
 
-def _unknown_name(found: Finding) -> str:
+def _unknown_name(found: LintFinding) -> str:
     if found.suggestion is None:
-        return _("“%(name)s” is in no row.") % {"name": found.name}
-    return _("“%(name)s” is in no row. Did you mean “%(suggestion)s”?") % {
+        return _("No row has “%(name)s”.") % {"name": found.name}
+    return _("No row has “%(name)s”. Did you mean “%(suggestion)s”?") % {
         "name": found.name,
         "suggestion": found.suggestion,
     }
 
 
-def _name_missing(found: Finding) -> str:
+def _name_missing(found: LintFinding) -> str:
     text = ngettext(
         "“%(name)s” is missing in %(rows)s row. Ask first whether it “is defined”, or give it a default.",
         "“%(name)s” is missing in %(rows)s rows. Ask first whether it “is defined”, or give it a default.",
@@ -64,7 +64,7 @@ def _name_missing(found: Finding) -> str:
     return text % {"name": found.name, "rows": found.rows}
 
 
-def _name_none(found: Finding) -> str:
+def _name_none(found: LintFinding) -> str:
     text = ngettext(
         "“%(name)s” has no value (None) in %(rows)s row, and the prompt uses it there.",
         "“%(name)s” has no value (None) in %(rows)s rows, and the prompt uses it there.",
@@ -73,7 +73,7 @@ def _name_none(found: Finding) -> str:
     return text % {"name": found.name, "rows": found.rows}
 
 
-def _name_falsy(found: Finding) -> str:
+def _name_falsy(found: LintFinding) -> str:
     text = ngettext(
         "“%(name)s” is 0, false or empty in %(rows)s row, which the template treats as having no reference. "
         "Test “%(name)s is not none” instead.",
@@ -84,14 +84,14 @@ def _name_falsy(found: Finding) -> str:
     return text % {"name": found.name, "rows": found.rows}
 
 
-def _blank_render(found: Finding) -> str:
+def _blank_render(found: LintFinding) -> str:
     text = ngettext(
         "The prompt of %(rows)s row is blank.", "The prompts of %(rows)s rows are blank.", found.rows
     )
     return text % {"rows": found.rows}
 
 
-def _response_unused(found: Finding) -> str:
+def _response_unused(found: LintFinding) -> str:
     return _(
         "The template never mentions the response: the judge does not see what it judges. "
         "Add {{ response.content }}, unless the preprocess script puts the answer elsewhere."

@@ -92,7 +92,7 @@ class Allowance:
         return True
 
 
-class Budget:
+class MarkupBudget:
     """What formatting the texts of one page may cost: its markup in characters that mean something to Markdown, and
     formulas and code. No clock: the same page looks the same on every machine."""
 
@@ -105,10 +105,13 @@ class _TooDeep(Exception):
     """Lists or quotes nested deeper than the parser goes; it would leave out what is inside."""
 
 
-def html_of(text: str, budget: Budget | None = None) -> SafeString:
-    """The text as HTML that can do nothing but be read. A page's texts share a budget; what exceeds it stays plain."""
-    budget = budget or Budget()
-    env: dict[str, Any] = {"budget": budget, "plain_parts": False}
+def html_of(text: str, budget: MarkupBudget | None = None, *, wrapped: bool = False) -> SafeString:
+    """The text as HTML that can do nothing but be read. A page's texts share a budget; what exceeds it stays plain.
+
+    `wrapped`: the text's lines end where they got too long, as in our own guides.
+    """
+    budget = budget or MarkupBudget()
+    env: dict[str, Any] = {"budget": budget, "plain_parts": False, "wrapped": wrapped}
     if len(text) > LONGEST or not budget.markup.take(sum(map(text.count, _MARKUP))):
         return _as_written(text)
     try:
@@ -140,7 +143,7 @@ def _note(text: str) -> SafeString:
 
 
 def _is_json_object(text: str) -> bool:
-    """Such a text is no Markdown: its indents, stars and underscores mean themselves."""
+    """It is no Markdown: its indents, stars and underscores mean themselves."""
     bare = text.strip()
     if not (bare.startswith("{") and bare.endswith("}")):
         return False
@@ -152,21 +155,29 @@ def _is_json_object(text: str) -> bool:
 
 @cache
 def _parser() -> MarkdownIt:
-    # "breaks", because models end lines where they mean a line's end.
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.use(formulas_plugin)
     parser.block.ruler.before("table", "too_deep", _stop_too_deep)
     parser.add_render_rule("formula", _formula)
     parser.add_render_rule("fence", _code)
     parser.add_render_rule("image", _picture)
     parser.add_render_rule("em_open", _stress)
+    parser.add_render_rule("softbreak", _end_of_line)
     return parser
 
 
 def _stress(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """Chinese is stressed otherwise than by slanting, so it is told apart."""
+    """Chinese is stressed otherwise than by slanting, so it gets a class of its own."""
     stressed = tokens[index + 1].content if index + 1 < len(tokens) else ""
     return '<em lang="zh">' if _CHINESE.search(stressed) else "<em>"
+
+
+def _end_of_line(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """Models end lines where they mean a line's end. A wrapped line goes on, in Chinese without a blank."""
+    if not env["wrapped"]:
+        return "<br>\n"
+    before, after = tokens[index - 1].content[-1:], tokens[index + 1].content[:1]
+    return "\n" if before.isascii() or after.isascii() else ""
 
 
 def _picture(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:

@@ -25,7 +25,7 @@ _BLANK_TO_LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 
 
 def formulas_plugin(parser: MarkdownIt) -> None:
-    """Adds `formula` tokens; `meta["display"]` tells whether one stands on its own."""
+    """Adds `formula` tokens; `meta["display"]` is true if one stands on a line alone."""
     parser.inline.ruler.before("escape", "formula", _inline)
     interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "formula", _block, interrupts)

@@ -214,7 +214,7 @@ REASONS: dict[str, StrPromise] = {
     "internal": gettext_lazy(
         "Internal error on this item. See the worker log; retry, and report it if it happens again."
     ),
-    # a rule program; the line's own sentence tells more (judging.rule_messages)
+    # a rule program; the line's own sentence says more (judging.rule_messages)
     "rules_invalid": gettext_lazy("The metric's rule program has errors, so it can't score anything."),
     "reference.field_missing": gettext_lazy(
         "The row's reference is missing a field that a rule compares. Fix the row or the rule."
@@ -357,8 +357,8 @@ def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:
         inner, _colon, words_of_it = detail.partition(": ")
         return f"{sentence} {reason_sentence(inner, words_of_it)}"
     if code in Held.codes:  # its detail is seconds
-        told = _("%(sentence)s Next attempt in %(time)s.")
-        return told % {"sentence": sentence, "time": duration(detail)}
+        pattern = _("%(sentence)s Next attempt in %(time)s.")
+        return pattern % {"sentence": sentence, "time": duration(detail)}
     if code in ERROR_CODES:
         return _("%(sentence)s Details: %(detail)s") % {"sentence": sentence, "detail": detail}
     return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": localized(detail)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from judging.core.metrics_file import MetricsFileError
-from judging.core.rules.program import Place
 from judging.core.rules.program import Problem as RuleProblem
-from judging.core.yaml_tree import Problem
+from judging.core.rules.program import SourcePlace
+from judging.core.yaml_tree import YamlProblem
 from judging.messages import FILE_PROBLEMS
 from judging.rule_messages import problem_sentence
 
@@ -20,7 +20,7 @@ def metrics_file_sentences(error: MetricsFileError) -> list[str]:
     ]
 
 
-def _problem_sentence(problem: Problem) -> str:
+def _problem_sentence(problem: YamlProblem) -> str:
     if problem.code == "rules_error":
         return str(FILE_PROBLEMS[problem.code]) % {**problem.params, "sentence": _in_rules(problem.params)}
     sentence = str(FILE_PROBLEMS[problem.code]) % problem.params
@@ -34,5 +34,5 @@ def _problem_sentence(problem: Problem) -> str:
 
 def _in_rules(params: dict[str, str]) -> str:
     """What is wrong in a rule program."""
-    place = Place(int(params["rule_line"]), int(params["rule_column"]))
+    place = SourcePlace(int(params["rule_line"]), int(params["rule_column"]))
     return problem_sentence(RuleProblem(params["rule_code"], place, params))

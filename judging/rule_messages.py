@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
 _CROWDED = gettext_lazy(
-    "The tags of a block stand alone on their lines: write “<%(label)s>”, below it the text, below that “</%(label)s>”."
+    "Block tags need their own lines: write “<%(label)s>”, then the text, then “</%(label)s>”."
 )
 
 # By code, or by code and variant (what kind of argument, how many functions, whether a name is near).
 PROBLEMS: dict[str, StrPromise] = {
     "missing_header": gettext_lazy("The first line is “%(met)s”; write “# DSL” there, with one space."),
-    "missing_header.empty": gettext_lazy("The program is empty; begin it with the line “# DSL”."),
+    "missing_header.empty": gettext_lazy("The program is empty; start it with the line “# DSL”."),
     "bad_line": gettext_lazy(
         "“%(met)s” is neither a line “name:function” nor a block. Write a field's name, a colon and a function, "
         "or put the text into a block."
     ),
     "bad_line.crowded": _CROWDED,
     "unknown_function": gettext_lazy(
-        "There is no function “%(met)s”. Write one of the list, such as %(exact_match)s or %(length)s."
+        "Unknown function “%(met)s”. Use one from the list, such as %(exact_match)s or %(length)s."
     ),
     "unknown_function.name": gettext_lazy(
-        "There is no function “%(met)s”, and “%(name)s” was read as a field. Did you mean “%(near_name)s”?"
+        "Unknown function “%(met)s”; “%(name)s” was read as a field. Did you mean “%(near_name)s”?"
     ),
     "argument_missing.length": gettext_lazy(
         "“%(function)s” needs a length: write “:60” for at most 60, or “:(20, 60)”."
@@ -53,12 +53,12 @@ PROBLEMS: dict[str, StrPromise] = {
         "“%(function)s” needs the label of a block: write “:%(code)s1”, and the block “<%(code)s1>” below the "
         "format line."
     ),
-    "argument_unexpected": gettext_lazy("“%(function)s” takes no argument; take out “%(met)s”."),
+    "argument_unexpected": gettext_lazy("“%(function)s” takes no argument; remove “%(met)s”."),
     "argument_invalid.length": gettext_lazy(
-        "“%(met)s” is no length; write “60” for at most 60, or “(20, 60)” with the smaller number first."
+        "“%(met)s” is not a length; use “60” for at most 60, or “(20, 60)” with the smaller number first."
     ),
     "argument_invalid.format": gettext_lazy(
-        "“%(met)s” is no format; write JSON, XML, XML:root (your root's name) or %(text)s."
+        "“%(met)s” is not a format; use JSON, XML, XML:root (your root's name) or %(text)s."
     ),
     "argument_invalid.root": gettext_lazy(
         "“%(met)s” can't be the name of an XML element; write the root's name, such as XML:content."
@@ -68,50 +68,42 @@ PROBLEMS: dict[str, StrPromise] = {
         "the blocks."
     ),
     "duplicate_format": gettext_lazy(
-        "“%(name)s” stands in line %(first)s already; take this line out, or that one."
+        "“%(name)s” already exists in line %(first)s; remove one of the two lines."
     ),
-    "unknown_format": gettext_lazy("There is no format “%(met)s”; write JSON, XML, XML:root or %(text)s."),
-    "unknown_aggregate": gettext_lazy(
-        "There is no aggregate “%(met)s”; write min, max, mean, median or mode."
-    ),
+    "unknown_format": gettext_lazy("Unknown format “%(met)s”; use JSON, XML, XML:root or %(text)s."),
+    "unknown_aggregate": gettext_lazy("Unknown aggregate “%(met)s”; use min, max, mean, median or mode."),
     "duplicate_aggregate": gettext_lazy(
-        "“%(name)s” stands in line %(first)s already; take this line out, or that one."
+        "“%(name)s” already exists in line %(first)s; remove one of the two lines."
     ),
     "header_after_format": gettext_lazy(
-        "“%(met)s” stands behind the format line; move it above. Only blocks may follow the format."
+        "“%(met)s” is below the format line; move it above. Only blocks can follow the format."
     ),
     "header_after_format.crowded": _CROWDED,
-    "block_before_format": gettext_lazy(
-        "The block “%(label)s” stands before the format line; move it below."
-    ),
+    "block_before_format": gettext_lazy("Block “%(label)s” is above the format line; move it below."),
     "block_unclosed": gettext_lazy(
-        "The block “%(label)s” has no end; write “</%(label)s>” alone on a line behind its text."
+        "Block “%(label)s” is not closed; write “</%(label)s>” on its own line after the text."
     ),
     "block_unclosed.crowded": _CROWDED,
     "block_unopened": gettext_lazy(
-        "“</%(label)s>” ends a block that was never begun; write “<%(label)s>” alone on a line before its text, "
-        "or take this line out."
+        "“</%(label)s>” closes a block that was never opened; write “<%(label)s>” on "
+        "its own line before the text, or remove this line."
     ),
-    "block_duplicate": gettext_lazy(
-        "A block “%(label)s” stands in line %(first)s already; give this one another label."
-    ),
+    "block_duplicate": gettext_lazy("Block “%(label)s” already exists in line %(first)s; rename this one."),
     "label_undefined": gettext_lazy(
         "There is no block “%(label)s”; write “<%(label)s>”, its text and “</%(label)s>” below the format line."
     ),
     "label_prefix": gettext_lazy(
-        "The label “%(label)s” begins with neither “%(rule)s” nor “%(code)s”; rename it here and in the line "
-        "that uses it."
+        "Label “%(label)s” starts with neither “%(rule)s” nor “%(code)s”; rename it "
+        "here and in the line that uses it."
     ),
     "label_prefix.rule": gettext_lazy(
-        "The label of a natural-language rule begins with “%(rule)s”; rename “%(label)s” here and at its block."
+        "Labels of natural-language rules start with “%(rule)s”; rename “%(label)s” here and in its block."
     ),
     "label_prefix.code": gettext_lazy(
-        "The label of Python code begins with “%(code)s”; rename “%(label)s” here and at its block."
+        "Labels of Python code start with “%(code)s”; rename “%(label)s” here and in its block."
     ),
-    "label_unused": gettext_lazy(
-        "No line uses the block “%(label)s”; name it in a line, or take the block out."
-    ),
-    "python_syntax": gettext_lazy("This is not Python: %(detail)s. Correct it here."),
+    "label_unused": gettext_lazy("No line uses block “%(label)s”; use it in a line or remove it."),
+    "python_syntax": gettext_lazy("Invalid Python: %(detail)s. Fix it here."),
     "python_no_function": gettext_lazy(
         "The block “%(label)s” has no function to call; write “def score(ref_answer, model_answer):” at its top level."
     ),
@@ -123,12 +115,11 @@ PROBLEMS: dict[str, StrPromise] = {
         "With the format %(text)s there are no fields such as “%(name)s”; write “%(whole)s”, or choose JSON or XML."
     ),
     "no_rules": gettext_lazy(
-        "No line scores anything; write at least one, such as “title:%(exact_match)s”, above the format."
+        "No rules found; write at least one above the format line, such as “title:%(exact_match)s”."
     ),
     "mixed_fields": gettext_lazy(
-        "“%(whole)s” (the whole answer) stands alone: it can't be combined with fields, as “%(name)s” here. "
-        "Keep the one "
-        "or the other."
+        "“%(whole)s” (the whole answer) can't be combined with fields such as "
+        "“%(name)s”. Keep one or the other."
     ),
 }
 
@@ -137,13 +128,13 @@ REASONS: dict[str, StrPromise] = {
     "different": gettext_lazy("Not equal to the reference."),
     "length_within": gettext_lazy("Length %(length)s; %(low)s to %(high)s characters are allowed."),
     "length_beyond": gettext_lazy("Length %(length)s, but only %(low)s to %(high)s characters are allowed."),
-    "format_held": gettext_lazy("It has the format."),
+    "format_held": gettext_lazy("Matches the format."),
     "is_constant": gettext_lazy("It is “%(constant)s”."),
     "is_not_constant": gettext_lazy("It is not “%(constant)s”."),
     "part_of_reference": gettext_lazy("A part of the reference."),
     "not_part_of_reference": gettext_lazy("Not a part of the reference."),
-    "holds_reference": gettext_lazy("Holds all of the reference."),
-    "does_not_hold_reference": gettext_lazy("Does not hold all of the reference."),
+    "holds_reference": gettext_lazy("Contains the whole reference."),
+    "does_not_hold_reference": gettext_lazy("Does not contain the whole reference."),
     "part_of_argument": gettext_lazy("A part of “%(argument)s”."),
     "not_part_of_argument": gettext_lazy("Not a part of “%(argument)s”."),
     "holds_argument": gettext_lazy("Contains “%(argument)s”."),
@@ -153,34 +144,32 @@ REASONS: dict[str, StrPromise] = {
     # a text without the format
     "not_json": gettext_lazy("Not JSON: line %(line)s, column %(column)s."),
     "not_object": gettext_lazy("JSON, but not an object in braces."),
-    "duplicate_key": gettext_lazy("The key “%(name)s” is there twice in one object."),
-    "not_a_number": gettext_lazy("Not JSON: “%(name)s” is no number."),
+    "duplicate_key": gettext_lazy("Duplicate key “%(name)s” in one object."),
+    "not_a_number": gettext_lazy("Not JSON: “%(name)s” is not a number."),
     "not_xml": gettext_lazy("Not XML: line %(line)s, column %(column)s."),
     "doctype": gettext_lazy("A document type (DOCTYPE) is not allowed."),
-    "no_element": gettext_lazy("There is no XML element for a field."),
-    "text_between": gettext_lazy("Between the XML elements stands something else than white space."),
-    "other_root": gettext_lazy(
-        "One XML element “%(wanted)s” around everything is wanted; “%(met)s” was met."
-    ),
+    "no_element": gettext_lazy("No XML element found."),
+    "text_between": gettext_lazy("There is text between the XML elements; only white space is allowed."),
+    "other_root": gettext_lazy("Expected one root element “%(wanted)s”, found “%(met)s”."),
     "too_deep": gettext_lazy("Nested deeper than 100 levels."),
     # a line without a score
     "pending": gettext_lazy("Not scored yet."),
     "not_asked": gettext_lazy("Not scored, because another line has an error."),
-    "judge.missing": gettext_lazy("This line needs a judge model, and none was given."),
-    "reference.field_missing": gettext_lazy("The reference has no field “%(name)s”. Correct the row."),
+    "judge.missing": gettext_lazy("This line needs a judge model, but none is set."),
+    "reference.field_missing": gettext_lazy("The reference has no field “%(name)s”. Fix the row."),
     "reference.field_missing.none": gettext_lazy(
         "The row has no reference (neither ref_answer nor an answer in its messages), and this line needs one."
     ),
     "reference.field_missing.empty": gettext_lazy(
-        "The reference has no field at all, so “%(name)s” stands for none. Correct the row."
+        "The reference has no fields, so “%(name)s” matches none. Fix the row."
     ),
-    "reference.format": gettext_lazy("The reference does not have the program's format. Correct the row."),
+    "reference.format": gettext_lazy("The reference doesn't match the program's format. Fix the row."),
     "reference.other_type": gettext_lazy(
-        "“%(name)s” is %(met)s in these rows and %(usual)s in most others. Correct the rows."
+        "“%(name)s” is %(met)s in these rows and %(usual)s in most others. Fix the rows."
     ),
-    "code.failed": gettext_lazy("The Python block failed. Correct it, or look at the values it was given."),
+    "code.failed": gettext_lazy("The Python block failed. Fix it, or check the values it received."),
     "code.result": gettext_lazy(
-        "The Python block did not return a number from 1 to 5 (True and False are none)."
+        "The Python block did not return a number from 1 to 5 (True and False don't count)."
     ),
 }
 
@@ -203,7 +192,7 @@ HELP: dict[str, StrPromise] = {
     ),
     "contains": gettext_lazy("5 if the reference (or the argument) is a part of the answer, else 1."),
     "rule": gettext_lazy("A whole number from 1 to 5 from the judge model, by a rule in your own words."),
-    "python": gettext_lazy("The number from 1 to 5 that a Python function of yours returns."),
+    "python": gettext_lazy("The number from 1 to 5 that your Python function returns."),
 }
 
 KINDS: dict[str, StrPromise] = {
@@ -287,11 +276,11 @@ def reason_sentence(reason: Reason) -> str:
 
 def _filled(sentence: StrPromise, params: dict[str, str]) -> str:
     """With what was met; of a text that is not JSON the first thing that keeps it from that."""
-    told = str(sentence) % params
+    text = str(sentence) % params
     if sentence is not REASONS["not_json"] or "problem" not in params:
-        return told
+        return text
     detail = json_problem(params["problem"], params["json_met"], params["json_wanted"])
-    return _("%(sentence)s (%(detail)s)") % {"sentence": told, "detail": detail}
+    return _("%(sentence)s (%(detail)s)") % {"sentence": text, "detail": detail}
 
 
 def _with_details(sentence: str, reason: Reason) -> str:
@@ -301,8 +290,8 @@ def _with_details(sentence: str, reason: Reason) -> str:
         why = _filled(REASONS[params["why"]], params)
         return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": why}
     if reason.code == "code.failed" and params["code_line"]:
-        told = {"sentence": sentence, "line": params["code_line"], "detail": localized(params["detail"])}
-        return _("%(sentence)s (line %(line)s: %(detail)s)") % told
+        values = {"sentence": sentence, "line": params["code_line"], "detail": localized(params["detail"])}
+        return _("%(sentence)s (line %(line)s: %(detail)s)") % values
     if reason.code in ("code.failed", "code.result"):
         detail = localized(params.get("detail") or params.get("met") or "")
         return _("%(sentence)s (%(detail)s)") % {"sentence": sentence, "detail": detail}

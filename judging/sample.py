@@ -1,12 +1,16 @@
-"""The sample project: a small data set in two languages, truly judged over HTTP by the demo judge."""
+"""The sample projects, one in each language: small data sets, truly judged over HTTP by the demo judge."""
 
 from __future__ import annotations
 
+import io
+import json
 import socket
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from datasets.importing.worker import import_or_wait
 from datasets.models import Version
@@ -22,48 +26,89 @@ from judging.endpoints.connection_test import try_endpoint
 from judging.endpoints.models import Endpoint
 from judging.endpoints.services import endpoint_remember_test
 from judging.metrics.models import Metric, MetricVersion
+from judging.overview.samples import SLUGS
 from judging.people.models import Scheme
 from judging.people.organise import evaluation_create
-from judging.people.sampling import Choice
+from judging.people.sampling import ItemChoice
 from judging.runs.services import ChosenMetric, run_create
 
-SLUG = "sample"
-NAME = "Sample project · 示例项目"
-DATASET = "Everyday questions · 日常问答"
-RUN = "Sample evaluation · 示例评测"
-EVALUATION = "Try rating · 试试评分"
 RATED_ROWS = 12
-PREFERENCE = "Preference · 偏好"
-PREFERENCE_GUIDELINE = """Which answer would you rather have been given? A right answer beats a wrong one; of two right
-ones the clearer is better. 你更愿意得到哪个回答？正确的胜过错误的；两个都正确时，更清楚的更好。"""
-ENDPOINT = "Demo judge · 演示裁判"
-# Metric name, built-in template, scale.
-METRICS = (
-    ("Closeness to the reference · 与参考答案的接近程度", "multi_turn_reference.zh", 1, 10),
-    ("Against the reference · 与参考答案对比", "multi_turn_comparison.en", 1, 5),
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What one of the sample projects is called, in its language; `metrics`: name, built-in template, scale."""
+
+    language: str
+    project: str
+    dataset: str
+    run: str
+    endpoint: str
+    metrics: tuple[tuple[str, str, int, int], ...]
+    evaluation: str
+    criterion: str
+    guideline: str
+
+
+SAMPLES = (
+    Sample(
+        language="en",
+        project="Sample project",
+        dataset="Everyday questions",
+        run="Sample evaluation",
+        endpoint="Demo judge",
+        metrics=(
+            ("Closeness to the reference", "multi_turn_reference.en", 1, 10),
+            ("Against the reference", "multi_turn_comparison.en", 1, 5),
+        ),
+        evaluation="Try rating",
+        criterion="Preference",
+        guideline="Which answer would you rather have been given? A right answer beats a wrong one; "
+        "of two right ones the clearer is better.",
+    ),
+    Sample(
+        language="zh",
+        project="示例项目",
+        dataset="日常问答",
+        run="示例评测",
+        endpoint="演示裁判",
+        metrics=(
+            ("与参考答案的接近程度", "multi_turn_reference.zh", 1, 10),
+            ("与参考答案对比", "multi_turn_comparison.zh", 1, 5),
+        ),
+        evaluation="试试评分",
+        criterion="偏好",
+        guideline="你更愿意得到哪个回答？正确的胜过错误的；两个都正确时，更清楚的更好。",
+    ),
 )
 
 
 def prepare() -> int:
-    """Make the sample project if there is none, and say on which port the demo judge shall listen.
+    """Make the sample projects if there are none, and say on which port the demo judge shall listen.
 
     The port of the last time is taken again where it is free, because finished runs name it.
     """
-    endpoint = Endpoint.objects.filter(project__slug=SLUG, name=ENDPOINT).first()
+    endpoint = demo_endpoints().first()
     port = free_port(urlsplit(endpoint.url).port if endpoint else settings.CONFIG.port + 1)
     url = f"http://127.0.0.1:{port}/v1"
-    if endpoint is None:
-        make(url)
-    elif endpoint.url != url:
-        Endpoint.objects.filter(pk=endpoint.pk).update(url=url)
+    if Project.objects.filter(slug__in=SLUGS.values()).exists():
+        demo_endpoints().exclude(url=url).update(url=url)
+    else:
+        administrator = make_administrator()
+        for sample in SAMPLES:
+            make(sample, administrator, url)
     return port
 
 
-def test_connection() -> None:
-    """Test the sample's endpoint once, as a user would, so that no page says that it was never tested."""
-    endpoint = Endpoint.objects.filter(project__slug=SLUG, name=ENDPOINT).first()
-    if endpoint is not None and not endpoint.works:
-        endpoint_remember_test(endpoint=endpoint, found=try_endpoint(endpoint))
+def demo_endpoints() -> QuerySet[Endpoint]:
+    return Endpoint.objects.filter(project__slug__in=SLUGS.values(), model=MODEL).order_by("pk")
+
+
+def test_connections() -> None:
+    """Test the samples' endpoints once, as a user would, so that no page says that they were never tested."""
+    for endpoint in demo_endpoints():
+        if not endpoint.works:
+            endpoint_remember_test(endpoint=endpoint, found=try_endpoint(endpoint))
 
 
 def free_port(wanted: int | None) -> int:
@@ -79,40 +124,45 @@ def free_port(wanted: int | None) -> int:
     raise OSError("no free port")
 
 
-def make(url: str) -> None:
-    """The administrator, the project and everything in it; the run is left to the worker."""
+def make(sample: Sample, administrator: User, url: str) -> None:
+    """A project and everything in it; the run is left to the worker."""
     with transaction.atomic():
-        administrator = make_administrator()
-        project = project_create(name=NAME, slug=SLUG, owner=administrator)
+        slug = SLUGS[sample.language]
+        project = project_create(name=sample.project, slug=slug, owner=administrator)
         endpoint = Endpoint.objects.create(
-            project=project, name=ENDPOINT, url=url, model=MODEL, concurrency=8, created_by=administrator
+            project=project,
+            name=sample.endpoint,
+            url=url,
+            model=MODEL,
+            concurrency=8,
+            created_by=administrator,
         )
-        metrics = [make_metric(project, administrator, endpoint, *metric) for metric in METRICS]
-    version = upload(project, administrator)
+        metrics = [make_metric(administrator, endpoint, *metric) for metric in sample.metrics]
+    version = upload(sample, project, administrator)
     run_create(
         project=project,
-        name=RUN,
+        name=sample.run,
         version=version,
         candidates=list(version.candidates.order_by("pk")),
         metrics=metrics,
         user=administrator,
     )
-    make_evaluation(project, administrator, version)
+    make_evaluation(sample, administrator, version)
 
 
-def make_evaluation(project: Project, user: User, version: Version) -> None:
+def make_evaluation(sample: Sample, user: User, version: Version) -> None:
     """Open and empty: whoever looks round may try what raters do. No verdict is made up."""
     evaluation_create(
-        project=project,
-        name=EVALUATION,
-        choice=Choice(
+        project=version.dataset.project,
+        name=sample.evaluation,
+        choice=ItemChoice(
             version,
             candidates=list(version.candidates.order_by("pk")),
             scheme=Scheme.EVERY_PAIR,
             sample_size=RATED_ROWS,
             seed=1,
         ),
-        criteria=[Criterion(name=PREFERENCE, scale="steps", both_bad=True, guideline=PREFERENCE_GUIDELINE)],
+        criteria=[Criterion(name=sample.criterion, scale="steps", both_bad=True, guideline=sample.guideline)],
         raters=[user],
         user=user,
     )
@@ -130,21 +180,24 @@ def make_administrator() -> User:
 
 
 def make_metric(
-    project: Project, user: User, endpoint: Endpoint, name: str, template: str, low: int, high: int
+    user: User, endpoint: Endpoint, name: str, template: str, low: int, high: int
 ) -> ChosenMetric:
     source = builtin(template)
-    judge = JudgeModel(name=ENDPOINT, endpoint=endpoint.pk, template=source.source, parse=source.parse)
+    judge = JudgeModel(name=endpoint.name, endpoint=endpoint.pk, template=source.source, parse=source.parse)
     definition = MetricDefinition(name=name, min_score=low, max_score=high, judges=(judge,))
-    metric = Metric.objects.create(project=project, name=name, created_by=user)
+    metric = Metric.objects.create(project=endpoint.project, name=name, created_by=user)
     version = MetricVersion.objects.create(
         metric=metric, number=1, definition=definition.to_json(), created_by=user
     )
     return ChosenMetric(definition, version)
 
 
-def upload(project: Project, user: User) -> Version:
-    """Through the same door as any upload, and read at once: it is small."""
+def upload(sample: Sample, project: Project, user: User) -> Version:
+    """The rows in the sample's language, by the same service as any upload, and read at once: they are few."""
     path = settings.BASE_DIR / "datasets" / "samples" / "sample.jsonl"
-    with path.open("rb") as file:
-        version = dataset_upload(project=project, name=DATASET, file=file, file_name=path.name, user=user)
+    lines = path.read_bytes().splitlines(keepends=True)
+    rows = [line for line in lines if json.loads(line)["language"] == sample.language]
+    version = dataset_upload(
+        project=project, name=sample.dataset, file=io.BytesIO(b"".join(rows)), file_name=path.name, user=user
+    )
     return import_or_wait(version.pk, workers.owner())

@@ -18,7 +18,7 @@ _PLACE = re.compile(
 
 MESSAGES = (
     gettext_noop("there is no function '%(name)s'"),
-    gettext_noop("%(kind)s wants '%(name)s', which is not given"),
+    gettext_noop("%(kind)s has an unknown parameter '%(name)s'"),
     gettext_noop("ImportError: '%(module)s' can't be imported in a script"),
     gettext_noop("AttributeError: there is no field '%(name)s'"),
     gettext_noop("more than %(most)s characters in the changed fields"),
@@ -30,18 +30,18 @@ MESSAGES = (
     gettext_noop("%(kind)s returned a text with half a character or a NUL in it"),
     gettext_noop("%(kind)s returned an integer beyond 64 bits"),
     gettext_noop("%(kind)s returned %(value)s"),
-    gettext_noop("%(field)s has a key that is no text: %(value)s"),
-    gettext_noop("%(field)s is no JSON value: %(type)s"),
-    gettext_noop("its process was ended by %(signal)s"),
-    gettext_noop("its process ended itself"),
-    gettext_noop("its process was ended before it began"),
-    gettext_noop("the worker did not answer as agreed: %(why)s"),
+    gettext_noop("%(field)s has a key that is not text: %(value)s"),
+    gettext_noop("%(field)s is not a JSON value: %(type)s"),
+    gettext_noop("its process was killed by %(signal)s"),
+    gettext_noop("its process exited"),
+    gettext_noop("its process was killed before it started"),
+    gettext_noop("unexpected reply from the sandbox process: %(why)s"),
     gettext_noop("'%(name)s' is undefined"),
     gettext_noop("too deeply nested"),
-    gettext_noop("level %(level)s of isolation, at least %(minimum)s is asked for"),
+    gettext_noop("isolation level %(level)s, at least %(minimum)s required"),
 )
 
-# The most frequent syntax errors that Python, Jinja, JSON and regular expressions tell.
+# The most frequent syntax errors that Python, Jinja, JSON and regular expressions report.
 SYNTAX = (
     gettext_noop("invalid syntax"),
     gettext_noop("'%(sign)s' was never closed"),

@@ -17,7 +17,7 @@ RUNS_ON_A_CARD = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class SetupStep:
     """One step from a data set to a report; `state` is done, next (the first that is not) or later."""
 
     code: str
@@ -42,7 +42,7 @@ def latest_runs(projects: QuerySet[Project], limit: int) -> dict[int, list[Run]]
     return found
 
 
-def project_steps(project: Project) -> list[Step]:
+def project_steps(project: Project) -> list[SetupStep]:
     """The way of a project, in the order in which a newcomer goes it."""
     versions = usable_versions(project)
     runs = Run.objects.filter(project=project, archived_at=None).exclude(kind=PEOPLE)
@@ -55,6 +55,6 @@ def project_steps(project: Project) -> list[Step]:
     }
     following = next((code for code, count in counts.items() if not count), None)
     return [
-        Step(code=code, state="done" if count else "next" if code == following else "later", count=count)
+        SetupStep(code=code, state="done" if count else "next" if code == following else "later", count=count)
         for code, count in counts.items()
     ]

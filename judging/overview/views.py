@@ -5,29 +5,61 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from judging import guides
+from judging.overview import search as searching
+from judging.overview.samples import samples_in_other_languages
 from judging.overview.selectors import RUNS_ON_A_CARD, latest_runs, project_steps
 from judging.people.selectors import duties, evaluations_page
+from judging.review.teamwork.inbox import queue_of, unread_notices
+from judging.rule_messages import spoken
 from judging.runs.selectors import workers_missing
 
 RUNS_ON_THE_PROJECT_PAGE = 10
 EVALUATIONS_SHOWN = 5
+NOTICES_SHOWN = 5
+HITS_IN_THE_PALETTE = 5  # of each kind
+HITS_ON_THE_PAGE = 50
 
 
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """The visitor's projects, each with its latest runs where the visitor may read them."""
-    runs = latest_runs(access.projects_where(request, May.READ_JUDGEMENTS), RUNS_ON_A_CARD)
-    cards = [(project, runs.get(project.pk, [])) for project in access.open_projects_of(request.user)]
-    mine = duties(access.signed_in(request), access.projects_where(request, May.RATE))
+    projects = list(access.open_projects_of(request.user))
+    elsewhere = samples_in_other_languages([project.slug for project in projects], spoken())
+    readable = access.projects_where(request, May.READ_JUDGEMENTS).exclude(slug__in=elsewhere)
+    runs = latest_runs(readable, RUNS_ON_A_CARD)
+    known = set(readable.values_list("pk", flat=True))
+    cards = [
+        (project, runs.get(project.pk, []) if project.pk in known else None)
+        for project in projects
+        if project.slug not in elsewhere
+    ]
+    finished = next((run for some in runs.values() for run in some if run.state == "finished"), None)
+    rated = access.projects_where(request, May.RATE).exclude(slug__in=elsewhere)
+    mine = duties(access.signed_in(request), rated)
     archived = access.projects_where(request, May.MANAGE).exclude(archived_at=None)
-    context = {"cards": cards, "archived": archived, "duties": [one for one in mine if one.left]}
+    rates_only = bool(cards) and all(runs is None for _, runs in cards)
+    context = {"cards": cards, "rates_only": rates_only, "archived": archived, "finished_run": finished}
+    context |= _waits(
+        duties=[one for one in mine if one.left],
+        notices=list(unread_notices(request)[:NOTICES_SHOWN]),
+        queue=queue_of(access.signed_in(request), access.projects_where(request, May.REVIEW)),
+    )
     return render(request, "home.html", context)
+
+
+def _waits(**waiting: list[Any]) -> dict[str, Any]:
+    """What waits for the visitor, and whether anything does."""
+    return {**waiting, "waits": any(waiting.values())}
 
 
 @login_required
@@ -35,16 +67,55 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
     """How far the project has come and what ran last."""
     found = access.get_project(request, slug, May.SEE)
     may = access.permissions(request, found)
-    runs = []
-    if May.READ_JUDGEMENTS in may:
-        only_this = Project.objects.filter(pk=found.pk)
-        runs = latest_runs(only_this, RUNS_ON_THE_PROJECT_PAGE).get(found.pk, [])
+    only_this = Project.objects.filter(pk=found.pk)
+    reads = May.READ_JUDGEMENTS in may
+    runs = latest_runs(only_this, RUNS_ON_THE_PROJECT_PAGE).get(found.pk, []) if reads else []
     steps = project_steps(found) if May.RUN in may else []
-    mine = duties(access.signed_in(request), Project.objects.filter(pk=found.pk)) if May.RATE in may else []
-    context: dict[str, Any] = {"duties": [one for one in mine if one.left]}
-    if May.READ_JUDGEMENTS in may:
+    counts = {step.code: step.count for step in steps}
+    if all(step.state == "done" for step in steps):
+        steps = []  # everybody here knows the way
+    mine = duties(access.signed_in(request), only_this) if May.RATE in may else []
+    context = _waits(
+        duties=[one for one in mine if one.left],
+        queue=queue_of(access.signed_in(request), only_this) if reads else [],
+    )
+    if reads:
         context["evaluations"] = evaluations_page(found)[0][:EVALUATIONS_SHOWN]
     finished = next((run for run in runs if run.state == "finished"), None)
     waiting = workers_missing(run for run in runs if not run.only_worker)
-    context |= {"runs": runs, "steps": steps, "finished_run": finished, "worker_missing": waiting}
+    context |= {
+        "runs": runs,
+        "steps": steps,
+        "counts": counts,
+        "finished_run": finished,
+        "worker_missing": waiting,
+    }
     return render(request, "project.html", context)
+
+
+@login_required
+def search(request: HttpRequest) -> HttpResponse:
+    """Everything that the visitor may open, by name: a page, and the list of the palette that Ctrl+K opens."""
+    wanted, slug = request.GET.get("q", ""), request.GET.get("project", "")
+    here = access.open_projects_of(request.user).filter(slug=slug).first() if slug else None
+    palette = bool(request.htmx)  # type: ignore[attr-defined]
+    most = HITS_IN_THE_PALETTE if palette else HITS_ON_THE_PAGE
+    context = {"q": wanted, "groups": searching.search(request, wanted, here, most)}
+    if palette:
+        return render(request, "overview/_hits.html", context)
+    request.project = here  # type: ignore[attr-defined]  # the page's frame shows where one is
+    return render(request, "search.html", context)
+
+
+@login_required
+def guide(request: HttpRequest, page: str) -> HttpResponse:
+    """A page of the user guide in the reader's language, or `in` another, beside the list of all pages."""
+    if page not in guides.GUIDES:
+        raise Http404
+    title, html = guides.guide(page, request.GET.get("in", ""), lambda name: reverse("guide", args=[name]))
+    groups = [
+        (_("Guides"), guides.titles(guides.TASKS)),
+        (pgettext("documentation", "Reference"), guides.titles(guides.REFERENCE)),
+    ]
+    context = {"title": title, "html": html, "here": page, "groups": groups}
+    return render(request, "overview/guide.html", context)

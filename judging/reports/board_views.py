@@ -34,7 +34,7 @@ class BoardCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BoardEntry:
     """A run's figures of one candidate, for its page over time."""
 
     run: Run
@@ -162,11 +162,11 @@ def _entries(
     name: str,
     mine: Mapping[int, Sequence[MetricOutcome]],
     columns: Mapping[str, MetricOutcome],
-) -> list[Entry]:
+) -> list[BoardEntry]:
     """All figures of a candidate that may be compared, by metric, the newest first."""
     runs = Run.objects.filter(project=project, pk__in=mine).in_bulk()
     return [
-        Entry(
+        BoardEntry(
             run=runs[run],
             metric=metric.metric,
             mean=metric.values.text(one.mean),

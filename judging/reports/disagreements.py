@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.urls import reverse
-
 from datasets.models import Response
+from judging.core.statistics.correction import ABOUT, Paired, value_key
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.paired import ABOUT, Paired, value_key
-from judging.core.values import Value
+from judging.core.values import Value, scale_level
 from judging.people.models import Adjudication, Assignment, AssignmentState
 from judging.people.selectors import evaluations_of
 from judging.reports.labels import label_text
 from judging.reports.selectors import candidates_of, questions_of
-from judging.reports.slices_view import shade
+from judging.runs.addresses import judgement_url
 from judging.runs.filters import BY_METRICS, BY_SOURCES
 from judging.runs.models import Judgement, JudgeReply, Run
 
@@ -28,7 +26,7 @@ Sides = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Pill:
+class ValuePill:
     """A value; `level` from 1 (the lowest of the scale) to 5, None for what is no number."""
 
     text: str
@@ -36,7 +34,7 @@ class Pill:
 
 
 @dataclass(frozen=True, slots=True)
-class Comment:
+class PersonComment:
     """What a person wrote; `by` is a pseudonym, '' for an adjudicator."""
 
     by: str
@@ -51,23 +49,23 @@ class Spoken:
     candidate: str
     other: str
     number: int
-    judge: Pill
-    people: Pill
+    judge: ValuePill
+    people: ValuePill
     difference: str
     question: str
     url: str
     reply: str = ""
-    comments: Sequence[Comment] = ()
+    comments: Sequence[PersonComment] = ()
 
 
-def pill(value: Value, metric: Metric) -> Pill:
+def pill(value: Value, metric: Metric) -> ValuePill:
     if isinstance(value, str):
-        return Pill(value, None)
+        return ValuePill(value, None)
     if isinstance(value, bool):
-        return Pill(value_key(value), 5 if value else 1)
+        return ValuePill(value_key(value), 5 if value else 1)
     low, high = metric.low, metric.high
-    level = None if low is None or high is None else max(1, shade(value, low, high))
-    return Pill(label_text(value), level)
+    level = None if low is None or high is None else scale_level(value, low, high)
+    return ValuePill(label_text(value), level)
 
 
 def strongest(run: Run, metric: Metric, judge: str, paired: Paired) -> list[Spoken]:
@@ -102,7 +100,7 @@ def spoken(
                 people=pill(paired.people[place], metric),
                 difference=f"{paired.differences[place]:.3g}",
                 question=questions.get(paired.rows[place], "")[:QUESTION],
-                url=reverse("runs:judgement", args=(run.project.slug, run.pk, pk)) if pk else "",
+                url=judgement_url(run, pk) if pk else "",
                 reply=replies.get(pk, ""),
                 comments=comments.get(sides[place], ()),
             )
@@ -148,7 +146,7 @@ def _replies(judged: Sequence[tuple[int, int]]) -> dict[int, str]:
     return {pk: replies[by] for pk, by in asked.items() if by in replies}
 
 
-def _comments(run: Run, metric: Metric, known: Sides) -> dict[Sides, list[Comment]]:
+def _comments(run: Run, metric: Metric, known: Sides) -> dict[Sides, list[PersonComment]]:
     """What raters and adjudicators wrote of these answers under a criterion of the metric's name."""
     evaluations = [one.pk for one in evaluations_of(run)]
     about: dict[str, Any] = {
@@ -162,10 +160,10 @@ def _comments(run: Run, metric: Metric, known: Sides) -> dict[Sides, list[Commen
     said = [*given.order_by("pk").values_list(*sides, "rater__pseudonym", "rating__comment")]
     decided = Adjudication.objects.filter(**about).exclude(reason="").order_by("pk")
     said += [(*one[:2], "", one[2]) for one in decided.values_list(*sides, "reason")]
-    found: dict[Sides, list[Comment]] = {}
+    found: dict[Sides, list[PersonComment]] = {}
     for response, other, by, text in said:
         if text:
-            found.setdefault(known & {response, other}, []).append(Comment(by, _beginning(text)))
+            found.setdefault(known & {response, other}, []).append(PersonComment(by, _beginning(text)))
     return found
 
 

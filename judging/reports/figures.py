@@ -4,6 +4,7 @@ not wait for a look through a million judgements."""
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,23 +15,24 @@ from django.utils import timezone
 from django_tasks import task
 
 from evalsite.tasks import workers
+from judging.core.statistics.bias import planted_verdicts
+from judging.core.statistics.correction import Paired, paired_under
 from judging.core.statistics.frame import Kind
-from judging.core.statistics.judge_bias import planted_verdicts
-from judging.core.statistics.paired import Paired, paired_under
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
-from judging.reports import selectors
+from judging.reports import selectors, slices, verdict_items
 from judging.reports.frames import features_of_answers, run_frame
 from judging.reports.models import KeptFigures, KeptMeans, RunOutcome
 from judging.reports.outcomes import outcome_keep
 from judging.reports.pairing import ItemMeans, means_of
 from judging.reports.rule_lines import RuleFigures, rule_figures
 from judging.runs.models import Run
+from judging.runs.rerun.reparse import definitions_now
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LAYOUT = 5  # of Figures and KeptMeans; to be raised whenever they change
+LAYOUT = 7  # of Figures and KeptMeans; to be raised whenever they change
 FEW = 20_000  # judgements; a page works out their figures itself, in a quarter of a second
 PATIENCE = 10  # of a running run they are worked out again when this many times older than that took
 KEPT_SECONDS = 24 * 3600
@@ -67,10 +69,20 @@ class Kept(msgspec.Struct, frozen=True):
         """Whether they are to be worked out anew. A run that is under way changes all the time."""
         if self.current(run):
             return False
-        return run.rests or timezone.now() - self.made_at >= timedelta(seconds=PATIENCE * self.took)
+        return run.rests or old_enough(self.made_at, self.took)
+
+
+def old_enough(made_at: datetime, took: float) -> bool:
+    """Is something that took so many seconds worth working out again, of a run that is under way?"""
+    return timezone.now() - made_at >= timedelta(seconds=PATIENCE * took)
 
 
 _decode = msgspec.msgpack.Decoder(Figures).decode
+
+
+def is_large(run: Run) -> bool:
+    """Is it too large for pages to work anything out?"""
+    return run.total > FEW
 
 
 def at_once(run: Run) -> Kept:
@@ -85,7 +97,7 @@ def at_once(run: Run) -> Kept:
 
 def for_page(run: Run) -> Kept | None:
     """Its figures as far as they are known; a worker is woken where they are not, or no longer as they were."""
-    if run.total <= FEW:
+    if not is_large(run):
         kept = at_once(run)
         if run.rests and not RunOutcome.objects.filter(run=run, revision=kept.revision).exists():
             _keep_outcome(run, kept)
@@ -97,6 +109,18 @@ def for_page(run: Run) -> Kept | None:
         else:
             _have_made(run)
     return stored
+
+
+def slices_for_page(run: Run, field: str, kept: Kept) -> slices.Slices:
+    """Its cells by the values of a field; of a large run as far as they are known, and a worker is woken where they are
+    not, or older than the figures beside them."""
+    if not is_large(run):
+        return slices.Slices(slices.at_once(run, field, kept.revision), due=False)
+    found = slices.kept(run, field, kept.revision)
+    if found.due:
+        slices.want(run, field)
+        workers.wake(work_out_figures)
+    return found
 
 
 def want(run_id: int) -> None:
@@ -118,7 +142,7 @@ def work_out_figures() -> None:
 
 
 def keep_wanted() -> None:
-    """Work out and keep the figures that are wanted; longer work of the same worker gives way to this.
+    """Work out and keep the figures and slices that are wanted; longer work of the same worker gives way to this.
 
     What fails is not tried again before a page asks again.
     """
@@ -131,6 +155,7 @@ def keep_wanted() -> None:
         if kept is not None and not kept.due(run):
             continue  # they were asked for again while they were worked out
         _keep(run, *_work_out(run))
+    slices.keep_wanted()
 
 
 @transaction.atomic
@@ -143,6 +168,7 @@ def _keep(run: Run, made: Kept, judgements: DataFrame) -> None:
         packed=msgspec.msgpack.encode(made.figures),
     )
     _keep_outcome(run, made)
+    verdict_items.keep(run, judgements, made.figures.report, made.revision)
     KeptMeans.objects.filter(run=run).delete()
     candidates = selectors.candidates_of(run)
     if len(candidates) < 2:
@@ -166,7 +192,7 @@ def item_means(
 ) -> list[ItemMeans] | None:
     """What the items got that a run's figures are of, by ids of the metric and the candidates; None while a worker
     works them out."""
-    if run.total <= FEW:
+    if not is_large(run):
         scale, names = selectors.metrics_of(run)[metric], selectors.candidates_of(run)
         mine, kind = counted(run_frame(run), scale), figures.kind(scale.name)
         return [means_of(mine, names[one], kind) for one in candidates]
@@ -186,8 +212,10 @@ def _stored(run: Run) -> Kept | None:
 
 def _work_out(run: Run) -> tuple[Kept, DataFrame]:
     began, made_at = time.monotonic(), timezone.now()
-    judgements, metrics = run_frame(run), list(selectors.metrics_of(run).values())
-    features = features_of_answers(run)
+    definitions = definitions_now(run)
+    metrics_by_key = {key: selectors.scaled(one) for key, one in definitions.items()}
+    judgements, metrics = run_frame(run, definitions), list(metrics_by_key.values())
+    features = features_of_answers(run, metrics)
     document = dict[str, Any](
         report(judgements, metrics, run=run.name, dataset="", rows=run.rows, features=features)
     )
@@ -195,7 +223,9 @@ def _work_out(run: Run) -> tuple[Kept, DataFrame]:
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():
             cell["overridden"] = counts[candidate, metric]
-    document["planted"] = planted_verdicts(selectors.planted(run), judgements, metrics)
+    _add_gold(document, selectors.gold_hits_of(run))
+    planted = selectors.planted(run, metrics_by_key, selectors.candidates_of(run))
+    document["planted"] = planted_verdicts(planted, judgements, metrics)
     figures = Figures(
         report=document,
         rule_lines=rule_figures(run),
@@ -204,3 +234,11 @@ def _work_out(run: Run) -> tuple[Kept, DataFrame]:
         paired={metric.name: paired_under(judgements, metric) for metric in metrics},
     )
     return Kept(figures, run.revision, made_at, time.monotonic() - began), judgements
+
+
+def _add_gold(document: Mapping[str, Any], hits: Mapping[str, dict[str, int]]) -> None:
+    """To what each rater rated, how many known answers were right."""
+    for one in document["raters"]:
+        for name, figures in one["each"].items():
+            if name in hits:
+                figures["gold"] = hits[name]

@@ -9,9 +9,10 @@ from io import StringIO
 from typing import Any
 
 from evalsite.cells import MARK, clean_text, no_formula
+from judging.core.charts.svg import as_file
 from judging.core.statistics.frame import Metric
-from judging.reports.drawing import means_chart, spread_chart
-from judging.reports.tables import ranked
+from judging.reports.page.drawing import means_chart, metrics_radar, spread_chart
+from judging.reports.page.tables import ranked
 
 Document = Mapping[str, Any]
 
@@ -20,7 +21,7 @@ FIGURES = (
     *("scored", "no_score", "unparsed", "errors", "not_run", "coverage", "low_bound", "high_bound"),
     *("top_share", "off_scale", "rate", "rate_ci_low", "rate_ci_high", "overridden"),
 )
-LEFT_OUT = ("bad_rows", "rows_not_drawn", "rows_without_answers")
+LEFT_OUT = ("bad_rows", "rows_not_drawn", "rows_without_answers", "excluded")
 """Of the data set's rows, the same in each line: who reads only this file knows of them too."""
 PAIRS = (
     *("metric", "a", "b", "difference", "ci_low", "ci_high", "se", "p", "p_holm", "distinguishable"),
@@ -56,11 +57,13 @@ def distributions_csv(document: Document) -> bytes:
 
 def repeats_csv(document: Document) -> bytes:
     """A line for each k where items have several responses."""
-    columns = ["candidate", "metric", "k", "best_at_k", "worst_at_k", "pass_at_k", "pass_threshold", "items"]
+    columns = ["candidate", "metric", "k", "best_at_k", "worst_at_k", "pass_at_k", "all_pass_at_k"]
+    columns += ["pass_threshold", "items"]
     rows = [
         [
             *(name, metric, int(k), best, cell["worst_at_k"][k]),
-            *(cell.get("pass_at_k", {}).get(k), cell.get("pass_threshold"), cell["at_k_items"][k]),
+            *(cell.get(passed, {}).get(k) for passed in ("pass_at_k", "all_pass_at_k")),
+            *(cell.get("pass_threshold"), cell["at_k_items"][k]),
         ]
         for name, metric, cell in _cells(document)
         for k, best in cell.get("best_at_k", {}).items()
@@ -68,10 +71,62 @@ def repeats_csv(document: Document) -> bytes:
     return _csv(columns, rows)
 
 
+def comparisons_csv(document: Document) -> bytes:
+    """A line for each two candidates that were compared side by side, by everyone who compared them."""
+    columns = [
+        "metric",
+        "by",
+        "a",
+        "b",
+        "wins",
+        "ties",
+        "losses",
+        "both_bad",
+        "win_rate",
+        "ci_low",
+        "ci_high",
+    ]
+    rows = [
+        [one["metric"], one["by"], *(pair[name] for name in columns[2:])]
+        for one in document["side_by_side"]
+        for pair in one["pairs"]
+    ]
+    return _csv(columns, rows)
+
+
+def agreement_csv(document: Document) -> bytes:
+    """A line for each judge against people or another judge."""
+    columns = [
+        "metric",
+        "judge",
+        "against",
+        "items",
+        "exact",
+        "kappa",
+        "kappa_weighted",
+        "kappa_low",
+        "kappa_high",
+    ]
+    columns += ["spearman", "pearson", "kendall", "alpha", "mean_absolute_difference", "bias"]
+    columns += ["bias_low", "bias_high"]
+    human = ["items", "exact", "kappa_weighted", "alpha"]
+    rows = [
+        [*(one[name] for name in columns), *((one["human"] or {}).get(name) for name in human)]
+        for one in document["judges"]
+    ]
+    return _csv([*columns, *(f"human_{name}" for name in human)], rows)
+
+
+def radar_svg(document: Document, metrics: Sequence[Metric]) -> bytes:
+    """All candidates over the metrics; empty for fewer than three metrics with a scale."""
+    series = {name: place for place, name in enumerate(document["candidates"], 1)}
+    return as_file(metrics_radar(document, metrics, series))
+
+
 def chart_svg(document: Document, metric: Metric, kind: str) -> bytes:
     """The chart of one metric, `means` or `spread`, as a file that stands alone; empty where there is none."""
     draw = {"means": means_chart, "spread": spread_chart}[kind]
-    return draw(kind, ranked(document, metric.name), metric).encode()
+    return as_file(draw(kind, ranked(document, metric.name), metric))
 
 
 def _cells(document: Document) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+import numpy as np
 from django.db.models import F, QuerySet
 
 from datasets.core.variables import response_data
@@ -15,10 +16,12 @@ from datasets.models import Response, Row
 from datasets.versions.references import reference_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import Verdict as Said
+from judging.core.statistics.bias import answer_features
 from judging.core.statistics.frame import (
     COMBINED,
     REFERENCE,
     Author,
+    Metric,
     Source,
     VerdictRow,
     joined,
@@ -26,12 +29,13 @@ from judging.core.statistics.frame import (
     ordered,
     verdict_frame,
 )
-from judging.core.statistics.style import answer_features
 from judging.core.values import SCORED, Outcome, outcome_of_value
-from judging.people.models import Adjudication, Item
+from judging.people.models import Adjudication, Evaluation, Item
 from judging.people.selectors import evaluations_of, rater_names
 from judging.reports import selectors
 from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
+from judging.runs.rerun.reparse import definitions_now
+from judging.runs.teamwork.exclusions import exclusions_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -51,18 +55,19 @@ Definitions = dict[int, MetricDefinition]
 _verdicts = msgspec.json.Decoder(list[Said]).decode
 
 
-def run_frame(run: Run) -> DataFrame:
+def run_frame(run: Run, definitions: Definitions | None = None) -> DataFrame:
     """The run's current judgements with the values in force, as `core.statistics.frame` describes, the verdicts behind
-    them, and those of the human evaluations of its answers, whose criteria are matched with the run's metrics by name.
-    A million take some 150 MB."""
-    definitions, evaluations = selectors.definitions_of(run), evaluations_of(run)
-    raters, others = rater_names(evaluations), [one.run for one in evaluations if one.run_id != run.pk]
-    names = _names([run, *others])
+    them, and those of the human evaluations of its answers, whose criteria are matched with the run's metrics by name;
+    all without the answers that a reviewer has excluded from this run. A million take some 150 MB. `definitions`: the
+    run's as they are now, where they are known."""
+    definitions, evaluations = definitions or definitions_now(run), evaluations_of(run)
+    raters, others = rater_names(evaluations), [one for one in evaluations if one.run_id != run.pk]
+    names = _names([run, *(one.run for one in others)])
     metrics = {key: selectors.scaled(one) for key, one in definitions.items()}
     by_name = {metric.name: metric for metric in metrics.values()}
     verdicts = list(_verdicts_of(run, definitions, raters))
     for each in others:
-        verdicts += _verdicts_of(each, selectors.definitions_of(each), raters)
+        verdicts += _drawn_from_all(each, run, _verdicts_of(each.run, definitions_now(each.run), raters))
     candidates = {one: one for one in names}
     known = [one for one in verdicts if one.metric in by_name and one.candidate in candidates]
     if len(evaluations) > 1:
@@ -70,7 +75,47 @@ def run_frame(run: Run) -> DataFrame:
     frames = [verdict_frame(known, by_name, candidates)]
     if run.kind not in (PEOPLE, IMPORTED):
         frames.insert(0, _own(run, definitions, names))
-    return ordered(joined(frames))
+    return ordered(_clustered(_without_excluded(run, joined(frames)), selectors.clusters_of(run)))
+
+
+def _without_excluded(run: Run, frame: DataFrame) -> DataFrame:
+    """Without every verdict about an answer that is excluded under its metric, on whichever side it stands."""
+    import pandas as pd  # in functions: it takes 300 ms, which most processes do not need
+
+    excluded = exclusions_of(run)
+    if not excluded.exists():
+        return frame
+    metrics = {
+        pk: frame["metric"].cat.categories.get_loc(name) for pk, name in run.metrics.values_list("pk", "name")
+    }
+    candidates = frame["candidate"].cat.categories
+    parts = ("run_metric_id", "response__candidate__name", "response__candidate__version__number",
+             "response__row__line", "response__number")  # fmt: skip
+    places = np.fromiter(
+        (
+            (metrics[metric], candidates.get_loc(selectors.shown_name(name, version)), line, number)
+            for metric, name, version, line, number in excluded.values_list(*parts).iterator(BATCH)
+        ),
+        dtype=np.dtype((np.int64, 4)),
+    )
+    gone = pd.MultiIndex.from_arrays(list(places.T))
+    others = candidates.get_indexer(frame["other"].cat.categories)
+    sides = (
+        (frame["candidate"].cat.codes, frame["response"]),
+        (np.append(others, -1)[frame["other"].cat.codes], frame["other_response"]),
+    )
+    counted = np.ones(len(frame), dtype=np.bool_)
+    for side, number in sides:
+        counted &= ~pd.MultiIndex.from_arrays([frame["metric"].cat.codes, side, frame["row"], number]).isin(
+            gone
+        )
+    return frame[counted].reset_index(drop=True)
+
+
+def _clustered(frame: DataFrame, clusters: Mapping[int, str]) -> DataFrame:
+    import pandas as pd
+
+    return frame.assign(cluster=pd.Categorical(frame["row"].map(clusters))) if clusters else frame
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
@@ -123,6 +168,15 @@ def _with_overrides(run: Run, frame: DataFrame) -> DataFrame:
     return frame.assign(
         by=pd.Categorical(by), source=pd.Categorical(source, categories=frame["source"].cat.categories)
     )
+
+
+def _drawn_from_all(evaluation: Evaluation, run: Run, verdicts: Iterable[VerdictRow]) -> Iterable[VerdictRow]:
+    """With the probability of having been drawn from all rows that the run has now. Rows by which it was extended since
+    could not be drawn, but which rows came first was drawn at random too."""
+    then = evaluation.about_rows
+    if then is None or then >= run.rows:
+        return verdicts
+    return (one._replace(drawn_with=one.drawn_with * then / run.rows) for one in verdicts)
 
 
 def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
@@ -269,7 +323,7 @@ def _behind(definition: MetricDefinition, said: Said, name: str, line: int, numb
         response=number,
         state=outcome.state,
         value=outcome.value_json,
-        by=judge_name(definition, said.judge),
+        by=definition.judge_name(said.judge),
         source="judge",
         repeat=said.repeat + 1,
         order=said.order,
@@ -277,17 +331,15 @@ def _behind(definition: MetricDefinition, said: Said, name: str, line: int, numb
     )
 
 
-def judge_name(definition: MetricDefinition, number: int) -> str:
-    """A judge's name; of two of one name the later has its number behind it."""
-    names = [judge.name for judge in definition.judges]
-    return names[number] if names.index(names[number]) == number else f"{names[number]} #{number + 1}"
-
-
-def features_of_answers(run: Run) -> DataFrame:
-    """What the answers of a run look like, and the references beside them; of a large run those of some rows."""
-    candidates = list(run.run_candidates.order_by("candidate").values_list("candidate", flat=True))
+def features_of_answers(run: Run, metrics: Collection[Metric] | None = None) -> DataFrame:
+    """What the answers of a run look like, and the references beside them; of a large run those of some rows.
+    `metrics`: the run's, where they are known."""
+    metrics = selectors.metrics_of(run).values() if metrics is None else metrics
+    candidates = selectors.candidates_of(run)
     every = max(1, -(-run.rows * len(candidates) // MOST_TEXTS))
-    return answer_features(chain(_answers(run, candidates, every), _references(run, every)))
+    return answer_features(
+        chain(_answers(run, list(candidates), every), _references(run, candidates, metrics, every))
+    )
 
 
 def _some_rows(run: Run, every: int) -> QuerySet[Row]:
@@ -304,10 +356,12 @@ def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[
         yield name, line, number, str(response_data(raw)["content"])
 
 
-def _references(run: Run, every: int) -> Iterator[tuple[str, int, int, str]]:
+def _references(
+    run: Run, candidates: Mapping[int, str], metrics: Iterable[Metric], every: int
+) -> Iterator[tuple[str, int, int, str]]:
     """Where answers are compared with them."""
-    compared = any(metric.compares for metric in selectors.metrics_of(run).values())
-    if not compared and REFERENCE not in selectors.candidates_of(run).values():
+    compared = any(metric.compares for metric in metrics)
+    if not compared and REFERENCE not in candidates.values():
         return
     for row in _some_rows(run, every).iterator(BATCH):
         text = reference_of(row, run.version.format)

@@ -9,10 +9,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from evalsite.templatetags.show import NONE, number, percent
+from evalsite.templatetags.show import NONE, number, percent, percents
 from judging.core.charts.axis import tick_text
 
 SMALL_P = 0.001
+MOST_EXCLUSIONS = 20  # that are named one by one
+ROUNDING = 1e-9
 NARROW = 2  # a scale no wider needs a third decimal
 
 
@@ -68,7 +70,7 @@ class ValueFormat:
         if value is None:
             return NONE
         if self.rate:
-            return f"{100 * value:.1f} %"
+            return percents(f"{100 * value:.1f}")
         return decimal(value, self.places)
 
     def signed(self, value: float | None) -> str:
@@ -110,6 +112,16 @@ def note_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def cluster_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """That items which belong together were not taken for independent ones."""
+    together = [cell for cell in cells.values() if cell["clusters"] < cell["items"]]
+    if not together:
+        return []
+    counts = {"n": number(max(cell["clusters"] for cell in together))}
+    sentence = _("Items of one conversation or cluster are not independent: intervals are over %(n)s groups.")
+    return [sentence % counts]
+
+
 def _concerned(names: list[str], cells: Mapping[str, Any]) -> str:
     return (
         _("All candidates") if 1 < len(names) == len(cells) else pgettext("between names", ", ").join(names)
@@ -142,7 +154,7 @@ def _note(code: str, names: list[str], cells: Mapping[str, Mapping[str, Any]]) -
 
 
 def verdict(pair: Mapping[str, Any]) -> str:
-    """Whether the two can be told apart, in words."""
+    """Whether the two differ significantly, in words."""
     if pair["distinguishable"] is None:
         return _("too few shared items")
     if not pair["distinguishable"]:
@@ -151,7 +163,7 @@ def verdict(pair: Mapping[str, Any]) -> str:
 
 
 def pair_summary(pairs: list[dict[str, Any]]) -> str:
-    """Of a metric's pairs, how many cannot be told apart."""
+    """Of a metric's pairs, how many do not differ significantly."""
     alike = sum(pair["distinguishable"] is False for pair in pairs)
     if not alike:
         return ""
@@ -163,8 +175,8 @@ def pair_summary(pairs: list[dict[str, Any]]) -> str:
     return _("%(n)s of %(total)s pairs do not differ significantly.") % counts
 
 
-def left_out_sentences(left_out: Mapping[str, Any]) -> list[str]:
-    """Which rows of the data set the run does not cover, and why."""
+def left_out_sentences(left_out: Mapping[str, Any], *, named: bool = True) -> list[str]:
+    """Which rows of the data set the run does not cover, what reviewers excluded, and why. `named`: and who did."""
     sentences = []
     if count := left_out["bad_rows"]:
         text = ngettext("%(n)s invalid row.", "%(n)s invalid rows.", count)
@@ -185,7 +197,21 @@ def left_out_sentences(left_out: Mapping[str, Any]) -> list[str]:
             count,
         )
         sentences.append(text % {"n": number(count)})
+    if named:
+        return sentences + [_excluded_sentence(one) for one in left_out["excluded_by"][:MOST_EXCLUSIONS]]
+    if count := left_out["excluded"]:
+        text = ngettext("%(n)s judgement excluded.", "%(n)s judgements excluded.", count)
+        sentences.append(text % {"n": number(count)})
     return sentences
+
+
+def _excluded_sentence(one: Mapping[str, Any]) -> str:
+    text = ngettext(
+        "%(n)s judgement excluded by %(by)s: %(reason)s",
+        "%(n)s judgements excluded by %(by)s: %(reason)s",
+        one["judgements"],
+    )
+    return text % {"n": number(one["judgements"]), "by": one["by"], "reason": one["reason"]}
 
 
 def overridden(document: Mapping[str, Any]) -> int:
@@ -214,6 +240,25 @@ def author_name(author: str) -> str:
         "combined": _("judges combined"),
     }
     return known.get(author, author)
+
+
+def without_variation(one: Mapping[str, Any]) -> str:
+    """Why kappa says nothing of a judge; '' where it does."""
+    known = [one[name] for name in ("kappa", "kappa_weighted") if one[name]]
+    counts = one["confusion"]
+    if not counts or any(abs(value) > ROUNDING for value in known):
+        return ""
+    judge = sum(any(row) for row in counts) == 1
+    other = sum(any(column) for column in zip(*counts, strict=True)) == 1
+    if judge and other:
+        return _("Neither side varies, so κ is undefined.")
+    if judge:
+        return _("The judge gave all of these answers the same value, so κ says nothing.")
+    if not other:
+        return ""
+    if one["against"] == "people":
+        return _("People gave all of these answers the same value, so κ says nothing about the judge.")
+    return _("The other judge gave all of these answers the same value, so κ says nothing.")
 
 
 def label_text(label: str | float) -> str:

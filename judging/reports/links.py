@@ -21,11 +21,12 @@ class Links:
     judgements: str
     pair: str
     agreement: str = ""
+    verdicts: str = ""
 
     @classmethod
     def of(cls, run: Run) -> Links:
         place = (run.project.slug, run.pk)
-        names = ("judgements", "report_pair", "report_agreement")
+        names = ("judgements", "report_pair", "report_agreement", "report_verdicts")
         return cls(*(reverse(f"runs:{name}", args=place) for name in names))
 
     @classmethod
@@ -38,6 +39,11 @@ class Links:
             self.judgements and self.judgements + Filters(candidate=candidate, metric=metric, **more).query()
         )
 
+    def to_slice(self, candidate: str, metric: str, field: str, value: str) -> str:
+        """The scored judgements on the rows with this value of a field."""
+        asked = Filters(candidate=candidate, metric=metric, state="scored")
+        return self.judgements and self.judgements + asked.query(field=field, field_is=value)
+
     def to_bin(self, candidate: str, metric: str, bar: Mapping[str, Any], *, last: bool) -> str:
         """The scored judgements that a bar of the distribution counts."""
         if last or bar["low"] == bar["high"]:
@@ -45,18 +51,31 @@ class Links:
         return self.to(candidate, metric, state="scored", least=bar["low"], below=bar["high"])
 
     def to_pair(self, pair: Mapping[str, Any], outcome: str = "") -> str:
-        """The items that two candidates share; with `outcome` those that the first wins, ties or loses."""
-        if not self.pair:
-            return ""
-        asked = {"metric": pair["metric"], "a": pair["a"], "b": pair["b"]}
-        return f"{self.pair}?{urlencode(asked | ({'outcome': outcome} if outcome else {}))}"
+        """The items that two candidates share, or were compared on `by` an author (without `b`: with anybody); with
+        `outcome` those that the first wins, ties or loses, or of one verdict."""
+        asked = {name: pair.get(name, "") for name in ("metric", "a", "b", "by")}
+        return _address(self.pair, **asked, outcome=outcome)
 
-    def to_agreement(self, metric: str, judge: str, said: str = "", people: str = "") -> str:
+    def to_verdicts(self, kind: str, metric: str, judge: str = "", **more: str) -> str:
+        """Answers with several verdicts: of raters (`rater` and `other` spoke), a judge's repeats, or its two orders;
+        with `apart` those on which they differ."""
+        return _address(self.verdicts, kind=kind, metric=metric, judge=judge, **more)
+
+    def to_agreement(
+        self, metric: str, judge: str, said: str = "", people: str = "", field: str = "", value: str = "",
+        candidate: str = "",
+    ) -> str:  # fmt: skip
         """The answers that a judge and people both gave a value; with `said` and `people` those of these values
-        (`paired.value_key`)."""
+        (`paired.value_key`), with `field` those of the rows with this `value` of it, with `candidate` its own."""
         asked = {"metric": metric, "judge": judge, "judge_value": said, "people_value": people}
-        named = {name: value for name, value in asked.items() if value}
-        return f"{self.agreement}?{urlencode(named)}" if self.agreement else ""
+        asked |= {"field": field, "field_is": value} if value else {}
+        return _address(self.agreement, **asked, candidate=candidate)
+
+
+def _address(page: str, **asked: str) -> str:
+    """A page with what is asked of it; '' where readers don't see the page."""
+    named = {name: value for name, value in asked.items() if value}
+    return f"{page}?{urlencode(named)}" if page else ""
 
 
 def linked(text: str, address: str) -> str:

@@ -1,4 +1,4 @@
-"""The tables of this room."""
+"""The tables of reports."""
 
 from __future__ import annotations
 
@@ -37,6 +37,21 @@ class KeptMeans(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run", "run_metric", "candidate"], name="kept_means_once")
         ]
+
+
+class KeptPart(models.Model):
+    """A part of a large run's report that pages show when it is asked for; see kept_parts.py."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="kept_parts")
+    digest = models.CharField(max_length=32, help_text="of its name")
+    name = models.TextField()
+    wanted = models.BooleanField(default=False, help_text="a page waits for it")
+    layout = models.PositiveSmallIntegerField(default=0, help_text="of `packed`; others are worked out anew")
+    revision = models.PositiveIntegerField(default=0, help_text="of the run when it was worked out")
+    packed = models.BinaryField(default=b"", help_text="MessagePack")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "digest"], name="kept_part_once")]
 
 
 class ReportLink(models.Model):

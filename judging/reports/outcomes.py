@@ -12,7 +12,7 @@ import msgspec
 from judging.core.charts.inline import mini_interval, trend
 from judging.reports.labels import ValueFormat
 from judging.reports.models import RunOutcome
-from judging.reports.tables import ranked
+from judging.reports.page.tables import ranked
 from judging.runs.models import Run
 
 MOST_EARLIER = 200  # outcomes of a project that a trend looks through

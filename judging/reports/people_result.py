@@ -15,12 +15,10 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from evalsite import access
-from evalsite.access import May
 from judging.core.people.criteria import BOTH_BAD, STEPS, Criterion
+from judging.people.access import blind_evaluations
 from judging.people.labels import value_label
-from judging.people.models import EvaluationRater
-from judging.people.selectors import evaluations_of
+from judging.people.models import Evaluation
 from judging.reports.figures import for_page
 from judging.reports.services import report_document
 from judging.runs.access import get_run
@@ -43,7 +41,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CandidateLine:
     """A candidate: its mean, or win rate, with its interval, both also as places on a drawn bar; what it got."""
 
     name: str
@@ -63,7 +61,7 @@ class CriterionResult:
     where there is no second. `share`: values are shares of 1. `steps`: how often two candidates got each verdict."""
 
     criterion: Criterion
-    lines: list[Line]
+    lines: list[CandidateLine]
     clear: bool | None
     share: bool
     steps: list[Segment]
@@ -92,10 +90,19 @@ def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def rates_here(request: HttpRequest, run: Run) -> bool:
     """Whoever rates, and organises nothing, sees no results as long as there is something to rate."""
-    if run.ended or May.RUN in access.permissions(request, run.project):
-        return False
-    mine = EvaluationRater.objects.filter(user=access.signed_in(request), left_at=None)
-    return mine.filter(evaluation__in=evaluations_of(run)).exists()
+    return bool(hidden_among(request, [run]))
+
+
+def ratings_hidden(request: HttpRequest, run: Run) -> bool:
+    """Are the run's judgements ratings of an evaluation in which the request's user still rates?"""
+    return run.by_people and rates_here(request, run)
+
+
+def hidden_among(request: HttpRequest, runs: Sequence[Run]) -> list[Run]:
+    """Those of one project's runs whose results the request's user must not see; see `rates_here`."""
+    blind = Evaluation.objects.filter(pk__in=blind_evaluations(request, runs[0].project))
+    concerned = {pk for pair in blind.values_list("run", "about_run") for pk in pair}
+    return [run for run in runs if run.pk in concerned]
 
 
 def results_of(run: Run, document: Document) -> list[CriterionResult]:
@@ -133,12 +140,12 @@ def _ends(criterion: Criterion) -> tuple[float, float]:
     return (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
 
 
-def _line(name: str, cell: Document, criterion: Criterion, low: float, high: float) -> Line:
+def _line(name: str, cell: Document, criterion: Criterion, low: float, high: float) -> CandidateLine:
     value, ci_low, ci_high = (cell[key] for key in ("mean", "ci_low", "ci_high"))
     if criterion.scale == "yes_no":
         value, ci_low, ci_high = (cell.get(key) for key in ("rate", "rate_ci_low", "rate_ci_high"))
     segments = _segments(_counts(criterion, cell))
-    return Line(
+    return CandidateLine(
         name, value, ci_low, ci_high, cell["items"], segments, **_places(value, ci_low, ci_high, low, high)
     )
 
@@ -188,7 +195,7 @@ def _pair(pairs: Sequence[Document], names: Sequence[str], metric: str | None = 
 
 def _compared(criterion: Criterion, figures: Document, agreement: Document | None) -> CriterionResult:
     lines = [
-        Line(
+        CandidateLine(
             *(name, cell["win_rate"], cell["ci_low"], cell["ci_high"], cell["comparisons"]),
             _segments([(_("Losses"), cell["losses"]), (_("Ties"), cell["ties"]), (_("Wins"), cell["wins"])]),
             **_places(cell["win_rate"], cell["ci_low"], cell["ci_high"], 0, 1),

@@ -11,11 +11,11 @@ from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 
 from judging.reports import labels
-from judging.reports.agreement_view import AgreementView, agreement_view
 from judging.reports.links import Links
-from judging.reports.side_by_side_view import SideView, side_views
-from judging.reports.slices_view import Slices, slices_of
-from judging.reports.tables import Table, ranked
+from judging.reports.page.agreement_view import AgreementView, agreement_view
+from judging.reports.page.side_by_side_view import SideView, side_views
+from judging.reports.page.slices_view import SliceLinks, SlicesView, slices_of
+from judging.reports.page.tables import Table, ranked
 
 Document = Mapping[str, Any]
 _COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "errors", "not_run")
@@ -93,7 +93,8 @@ def _sections(document: Document, metric: str, cells: Mapping[str, Any]) -> list
     sides = [_side_by_side(one) for one in side_views(document, metric, {})]
     judges = [one for one in document.get("judges", ()) if one["metric"] == metric]
     fields = [
-        slices_of(one, metric, list(cells), values, (None, None)) for one in document.get("breakdowns", ())
+        slices_of(one, metric, list(cells), values, (None, None), SliceLinks(Links.none(), metric, ""))
+        for one in document.get("breakdowns", ())
     ]
     return [
         *sides,
@@ -148,11 +149,13 @@ def _people(agreement: AgreementView) -> list[str]:
     return found
 
 
-def _slices(slices: Slices) -> str:
+def _slices(slices: SlicesView) -> str:
     rows = [[value, *(cell.text for cell in cells), items] for value, cells, items in slices.rows]
     heading = f"By {slices.field} (* differs from the rest: Benjamini–Hochberg, 0.05)"
+    means = [heading, columns([[slices.field, *slices.names, "items"], *rows])] if rows else []
     left_out = [f"{slices.left_out} rarer values not shown."] if slices.left_out else []
-    return "\n".join([heading, columns([[slices.field, *slices.names, "items"], *rows]), *left_out])
+    agreement = [f"Judges and people by {slices.field}", _rows(slices.agreement)] if slices.agreement else []
+    return "\n".join([*means, *left_out, *agreement])
 
 
 def _rows(table: Table) -> str:

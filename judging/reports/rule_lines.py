@@ -15,8 +15,9 @@ from judging.core.rules.evaluate import ANSWER_LACKS
 from judging.core.rules.program import WORST
 from judging.reports.labels import decimal
 from judging.reports.links import Links, linked
-from judging.reports.tables import Column, Table
+from judging.reports.page.tables import Column, Table
 from judging.runs.models import Judgement, Run
+from judging.runs.teamwork.exclusions import without_excluded
 
 BATCH = 5000
 MOST_LINES = 200  # `@all` may stand for any number of fields
@@ -101,13 +102,14 @@ def _judged(run: Run) -> Iterator[tuple[str, str, _Kept]]:
     found = Judgement.objects.filter(run=run, current=True, rater=None, run_metric__in=names).exclude(
         rules=""
     )
-    stored = found.values_list("run_metric_id", "candidate_id", "rules").iterator(BATCH)
+    counted = without_excluded(run, found)
+    stored = counted.values_list("run_metric_id", "candidate_id", "rules").iterator(BATCH)
     return ((names[metric], candidates[candidate], _decode(rules)) for metric, candidate, rules in stored)
 
 
 def rule_table(figures: RuleFigures, metric: str, candidates: list[str], links: Links) -> Table | None:
     """A row for each line and field: how often scored, 1, or not scored, and each candidate's mean; at its end who
-    lacks the format. Of more than MOST_LINES the first, which `left_out_lines` tells."""
+    lacks the format. Of more than MOST_LINES the first, which `left_out_lines` gives."""
     if not figures.judged:
         return None
     keys = sorted(figures.lines, key=lambda key: key[0])[:MOST_LINES]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Sum, TextField, Value
 from django.utils import timezone
 
 from datasets.core.formats import Format
@@ -16,11 +16,17 @@ from datasets.models import Row
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import PLANTED_VERDICT, TRUNCATED
+from judging.core.statistics.bias import Flagged
 from judging.core.statistics.frame import REFERENCE, Metric
-from judging.core.statistics.frame import Judgement as Told
-from judging.core.statistics.judge_bias import Flagged
+from judging.core.statistics.frame import Judgement as FrameRow
+from judging.people.models import EvaluationRater
+from judging.people.progress import gold_hits
+from judging.people.selectors import evaluations_of, rater_names
 from judging.runs.filters import Filters, matching
-from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Reading, Run
+from judging.runs.models import INFER, Generation, Judgement, JudgeReply, Run
+from judging.runs.rerun.reparse import definitions_now
+from judging.runs.row_fields import EVERY_ROW, computed_value
+from judging.runs.teamwork.exclusions import without_excluded
 
 BATCH = 20_000  # tuples fetched at a time
 _COLUMNS = (
@@ -28,27 +34,27 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def current_judgements(run: Run) -> Iterator[Told]:
+def current_judgements(run: Run) -> Iterator[FrameRow]:
     """The newest attempt at every response as `judgement_frame` wants it, with the values in force.
 
     Streamed: a million judgements never stand in memory as Python objects.
     """
     found = Judgement.objects.filter(run=run, current=True, rater=None, source=None)
     found = found.order_by("position")  # as rows and responses lie in their tables: a third of the time
-    for metric, candidate, line, number, state, value in found.values_list(*_COLUMNS).iterator(BATCH):
-        yield metric, candidate, line, number, state, value, None
+    no_cluster = Value(None, output_field=TextField())
+    return found.values_list(*_COLUMNS, no_cluster).iterator(BATCH)  # the database's own tuples
 
 
 def overridden(run: Run) -> Counter[tuple[str, str]]:
     """How many overrides are in force, by names of (candidate, metric)."""
-    judged = Judgement.objects.filter(run=run, override_value__isnull=False).order_by()
+    judged = without_excluded(run, Judgement.objects.filter(run=run, override_value__isnull=False)).order_by()
     counted = judged.values_list("candidate__name", "run_metric__name").annotate(count=Count("*"))
     return Counter({(candidate, metric): count for candidate, metric, count in counted})
 
 
 def metrics_of(run: Run) -> dict[int, Metric]:
     """The run's metrics with their scales, in its order, by key."""
-    return {pk: scaled(one) for pk, one in definitions_of(run).items()}
+    return {pk: scaled(one) for pk, one in definitions_now(run).items()}
 
 
 def scaled(definition: MetricDefinition) -> Metric:
@@ -58,14 +64,6 @@ def scaled(definition: MetricDefinition) -> Metric:
     judges = () if definition.postprocess else definition.judges
     compares = bool(judges) and all(judge.parse == "comparison" for judge in judges)
     return Metric(definition.name, low, high, compares=compares)
-
-
-def definitions_of(run: Run) -> dict[int, MetricDefinition]:
-    """How the run reads its metrics by now, in its order, by key."""
-    readings = Reading.objects.filter(run_metric__run=run, asks=False).order_by("number")
-    newest = dict(readings.values_list("run_metric_id", "definition"))
-    frozen = run.metrics.order_by("number").values_list("pk", "definition")
-    return {pk: MetricDefinition.from_json(newest.get(pk, text)) for pk, text in frozen}
 
 
 def candidates_of(run: Run) -> dict[int, str]:
@@ -82,13 +80,15 @@ def shown_name(name: str, version: int) -> str:
 
 def truncated_of(run: Run) -> int:
     """Current judgements with a judge's reply that ended with its limit of tokens."""
-    return matching(run, Filters(flag=TRUNCATED)).count()
+    return without_excluded(run, matching(run, Filters(flag=TRUNCATED))).count()
 
 
-def planted(run: Run) -> dict[tuple[str, str], Flagged]:
+def planted(
+    run: Run, metrics: Mapping[int, Metric], candidates: Mapping[int, str]
+) -> dict[tuple[str, str], Flagged]:
     """The current judgements of answers that hold a text like a verdict, by names of (metric, candidate)."""
-    metrics, candidates = definitions_of(run), candidates_of(run)
-    found = matching(run, Filters(flag=PLANTED_VERDICT)).order_by("run_metric", "candidate")
+    flagged = without_excluded(run, matching(run, Filters(flag=PLANTED_VERDICT)))
+    found = flagged.order_by("run_metric", "candidate")
     counts = found.values_list("run_metric", "candidate").annotate(
         answers=Count("*"), scores=Count("score_in_force"), total=Sum("score_in_force")
     )
@@ -113,6 +113,18 @@ def wall_seconds(run: Run) -> float | None:
     return max(0.0, ((run.finished_at or timezone.now()) - run.started_at).total_seconds())
 
 
+def gold_hits_of(run: Run) -> dict[str, dict[str, int]]:
+    """{rater's name: known answers that were given right, `of` all that were asked}, in the evaluations that the run's
+    report counts."""
+    evaluations = evaluations_of(run)
+    names, found = rater_names(evaluations), defaultdict[str, Counter[str]](Counter)
+    for evaluation in evaluations:
+        hits = gold_hits(evaluation)
+        for rater, user in EvaluationRater.objects.filter(pk__in=hits).values_list("pk", "user"):
+            found[names[user]].update(right=hits[rater].hit, of=hits[rater].of)
+    return {name: dict(hits) for name, hits in found.items()}
+
+
 def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
     """The last question of each of these rows, by line."""
     rows = Row.objects.filter(version=run.version_id, line__in=lines).values_list("line", "raw")
@@ -122,11 +134,6 @@ def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
 
 class FieldUnknown(Exception):
     """No row has such a field; the message is a sentence."""
-
-
-TURNS, LENGTH = "turns", "length"
-"""Fields that every row has: how many messages of the user, and how long the last of them is."""
-_LENGTHS = (100, 500, 2000, 10_000)  # characters; the ends of buckets
 
 
 def values_of_fields(run: Run, fields: Sequence[str]) -> dict[str, dict[int, str]]:
@@ -145,12 +152,39 @@ def values_of_fields(run: Run, fields: Sequence[str]) -> dict[str, dict[int, str
                 found[field][line] = value
     missing = [field for field in fields if not found[field]]
     if missing:
-        names = ", ".join([*known, TURNS, LENGTH])
+        names = ", ".join([*known, *EVERY_ROW])
         raise FieldUnknown(f"No row has a field {missing[0]!r}. The fields are: {names}.")
     return found
 
 
 _COMPUTED = {"messages", "ref_answer", "question", "gt", "history"}
+
+
+MOST_VALUES, LOOKED_AT = 12, 200
+
+
+def informative_field(run: Run) -> str:
+    """The first custom field with a few values that many rows share, as far as the first rows tell; '' for none."""
+    if not run.version.fields_found:
+        return ""
+    form = cast(Format, run.version.format)
+    rows = Row.objects.filter(version=run.version_id, valid=True).order_by("line")
+    rows_data = [row_data(raw, form) for raw in rows.values_list("raw", flat=True)[:LOOKED_AT]]
+    for field in run.version.fields_found:
+        values = [value for data in rows_data if (value := _value_of(data, field)) is not None]
+        if 2 <= len(set(values)) <= min(MOST_VALUES, len(values) // 2):
+            return str(field)
+    return ""
+
+
+CLUSTER_FIELDS = ("cluster", "conversation_id")
+"""Custom fields that say which rows belong together, so that they are not taken for independent ones."""
+
+
+def clusters_of(run: Run) -> dict[int, str]:
+    """What each row belongs to, by line: its value of the first of `CLUSTER_FIELDS` that the version has."""
+    field = next((name for name in CLUSTER_FIELDS if name in run.version.fields_found), None)
+    return values_of_fields(run, [field])[field] if field else {}
 
 
 def _value_of(data: dict[str, Any], field: str) -> str | None:
@@ -159,13 +193,4 @@ def _value_of(data: dict[str, Any], field: str) -> str | None:
         if value is None or isinstance(value, str):
             return value
         return json.dumps(value, ensure_ascii=False)
-    if field == TURNS:
-        return str(sum(message["role"] == "user" for message in data["messages"]))
-    return _bucket(len(data["question"] or "")) if field == LENGTH else None
-
-
-def _bucket(length: int) -> str:
-    below = [end for end in _LENGTHS if end <= length]
-    above = [end for end in _LENGTHS if end > length]
-    low = below[-1] if below else 0
-    return f"{low}–{above[0] - 1}" if above else f"{low}+"
+    return computed_value(data, field)

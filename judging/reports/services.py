@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from judging.core.statistics.breakdown import breakdown
-from judging.reports import selectors
 from judging.reports.costs import cost_of
 from judging.reports.figures import Figures, at_once
-from judging.reports.frames import run_frame
+from judging.reports.slices import breakdowns_of
 from judging.runs.models import Run
+from judging.runs.teamwork.exclusions import excluded_by
 
 FIGURES = (
     "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",
@@ -44,25 +43,27 @@ def report_by(run: Run, fields: Sequence[str]) -> dict[str, Any]:
     document = report_document(run)
     if not fields:
         return document
-    values = selectors.values_of_fields(run, fields)
-    frame, metrics = run_frame(run), list(selectors.metrics_of(run).values())
-    found = [breakdown(frame, metrics, field, values[field], document["level"]) for field in fields]
+    found = breakdowns_of(run, fields)
     return document | {"breakdown": found[0], "breakdowns": found}
 
 
-def left_out(run: Run) -> dict[str, int | None]:
-    """Rows of the version that the run does not judge, and why.
+def left_out(run: Run) -> dict[str, Any]:
+    """Rows of the version that the run does not judge, and judgements that figures leave out, and why.
 
     `bad_rows`; whether the file was `not_read_to_its_end`; `rows_not_drawn` with the `seed` of the draw, if there was
-    one; `rows_without_answers` of the run's candidates, known once it is planned.
+    one; `rows_without_answers` of the run's candidates, known once it is planned. `excluded`: how many answers, each
+    under a metric, reviewers excluded, and `excluded_by`: who, with which `reason`, how many `judgements`.
     """
     valid = run.version.valid_rows
     drawn = run.sample_size is not None and run.sample_size < valid
     meant = min(valid, run.sample_size or valid)
+    excluded = excluded_by(run)
     return {
         "bad_rows": run.bad_rows_left_out,
         "not_read_to_its_end": bool(run.version.stopped_by),
         "rows_not_drawn": valid - meant,
         "seed": run.seed if drawn else None,
         "rows_without_answers": meant - run.rows if run.started_at else None,
+        "excluded": sum(one["judgements"] for one in excluded),
+        "excluded_by": excluded,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -13,18 +13,22 @@ from django.utils.http import content_disposition_header
 from django_htmx.http import HttpResponseClientRefresh
 
 from evalsite.tasks import workers
+from evalsite.web.paging import paged
+from judging.core.charts.svg import as_file
+from judging.core.statistics.correction import Paired
 from judging.core.statistics.frame import Metric
 from judging.reports import files, selectors
 from judging.reports.disagreements import choices, spoken
-from judging.reports.drawing import agreement_chart
-from judging.reports.figures import Figures, for_page, item_means
+from judging.reports.figures import Figures, for_page, item_means, slices_for_page
 from judging.reports.labels import author_name, decimal, signed
 from judging.reports.links import Links
+from judging.reports.page.drawing import agreement_chart
+from judging.reports.page.report_view import PageOptions, fields_of, report_view
 from judging.reports.pairing import OUTCOMES, PairItem, PairItems, pair_items
 from judging.reports.people_result import rates_here
-from judging.reports.report_view import Options, report_view
 from judging.reports.services import report_document
-from judging.reports.share_views import report_html
+from judging.reports.sharing.views import report_html
+from judging.reports.verdict_views import comparisons_page
 from judging.runs.access import get_run
 from judging.runs.models import Run
 from judging.runs.selectors import worker_missing
@@ -37,6 +41,8 @@ TABLES: dict[str, Callable[[files.Document], bytes]] = {
     "pairs.csv": files.pairs_csv,
     "distributions.csv": files.distributions_csv,
     "repeats.csv": files.repeats_csv,
+    "comparisons.csv": files.comparisons_csv,
+    "agreement.csv": files.agreement_csv,
     "report.json": files.document_json,
 }
 _TYPES = {
@@ -64,34 +70,37 @@ def report(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "reports/report.html", context)
 
 
-def options_of(request: HttpRequest) -> Options:
+def options_of(request: HttpRequest) -> PageOptions:
     """What the address chooses."""
     get = request.GET.get
     columns = tuple(request.GET.getlist("column"))
-    return Options(get("metric", ""), columns, get("by", ""), get("difference", ""))
+    return PageOptions(get("metric", ""), columns, get("by", ""), get("difference", ""))
 
 
-def figures_context(run: Run, options: Options | None = None) -> dict[str, Any]:
+def figures_context(run: Run, options: PageOptions | None = None) -> dict[str, Any]:
     """What the pages with a run's figures say: these, or that they are being worked out; and who should do that."""
     shown = report_view(run, options)
-    being_made = shown is None or (shown.made_at is not None and run.rests)
+    being_made = shown is None or bool(shown.slices_due) or (shown.made_at is not None and run.rests)
     unattended = workers.obstacle(workers.DATA) if being_made else ""
     return {
         "report": shown,
         "made_at": shown and shown.made_at,
         "being_made": being_made,
+        "field": shown.slices_due if shown else "",
         "unattended": unattended,
     }
 
 
 def _being_made(request: HttpRequest, run: Run) -> HttpResponse:
-    """A page asks whether the figures that it waits for are there."""
-    kept = for_page(run)
-    if kept is not None and (kept.current(run) or not run.rests):
+    """A page asks whether the figures, or the slices by a field, that it waits for are there."""
+    kept, field = for_page(run), request.GET["being_made"]
+    due = field if kept and field in fields_of(run) and slices_for_page(run, field, kept).due else ""
+    if kept is not None and not due and (kept.current(run) or not run.rests):
         return HttpResponseClientRefresh()
     context = {
         "run": run,
         "made_at": kept and kept.made_at,
+        "field": due,
         "unattended": workers.obstacle(workers.DATA),
     }
     return render(request, "reports/_being_made.html", context)
@@ -121,6 +130,8 @@ def _content(document: files.Document, figures: Figures, run: Run, name: str) ->
     if name in TABLES:
         return TABLES[name](document)
     metrics = list(selectors.metrics_of(run).values())
+    if name == "radar.svg":
+        return files.radar_svg(document, metrics)
     if scatter := _SCATTER.fullmatch(name):
         return _scatter(figures, metrics, int(scatter[1]) - 1, int(scatter[2]) - 1)
     chart = _CHART.fullmatch(name)
@@ -134,14 +145,15 @@ def _scatter(figures: Figures, metrics: list[Metric], metric: int, judge: int) -
     if not 0 <= judge < len(judges):
         return b""
     name, paired = judges[judge]
-    return agreement_chart("scatter", paired, metrics[metric], name, Links.none()).encode()
+    return as_file(agreement_chart("scatter", paired, metrics[metric], name, Links.none()))
 
 
 @login_required
 def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The answers that a judge and people both gave a value, those first on which they differ most."""
     run = get_run(request, slug, pk)
-    asked = {name: request.GET.get(name, "") for name in ("metric", "judge", "judge_value", "people_value")}
+    names = ("metric", "judge", "judge_value", "people_value", "field", "field_is", "candidate")
+    asked = {name: request.GET.get(name, "") for name in names}
     kept = None if rates_here(request, run) else for_page(run)
     if kept is None or not asked["metric"]:
         return redirect("runs:report", slug, pk)  # which leads here, or says that they are being worked out
@@ -150,11 +162,14 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if metric is None or paired is None:
         raise Http404
     places = paired.places(asked["judge_value"], asked["people_value"])
-    page = min(_page_number(request), max(1, -(-len(places) // PAIRED_PER_PAGE)))
-    first = (page - 1) * PAIRED_PER_PAGE
-    here = places[first : first + PAIRED_PER_PAGE]
+    if asked["candidate"]:
+        places = [one for one in places if paired.candidates[one] == asked["candidate"]]
+    if asked["field"]:
+        places = _of_rows_with(run, asked["field"], asked["field_is"], paired, places)
+    here, page = paged(request.GET, places, PAIRED_PER_PAGE)
     context = {
         **asked,
+        **page,
         "run": run,
         "judge_name": author_name(asked["judge"]),
         "made_at": None if kept.current(run) else kept.made_at,
@@ -163,19 +178,25 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "people_values": choices(paired, paired.people, asked["people_value"]),
         "items": spoken(run, metric, asked["judge"], paired, here, reasons=True),
         "several_answers": max(paired.responses, default=1) > 1,
-        "first": first + 1,
-        "last": first + len(here),
-        "count": len(places),
-        "previous": page - 1 if page > 1 else None,
-        "next": page + 1 if first + len(here) < len(places) else None,
     }
     return render(request, "reports/agreement.html", context)
 
 
+def _of_rows_with(run: Run, field: str, value: str, paired: Paired, places: Sequence[int]) -> list[int]:
+    """Those of the answers that are to rows with this value of a field. Raises Http404 for an unknown field."""
+    try:
+        values = selectors.values_of_fields(run, [field])[field]
+    except selectors.FieldUnknown:
+        raise Http404 from None
+    return [place for place in places if values.get(paired.rows[place]) == value]
+
+
 @login_required
 def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The items that two candidates share, those first on which they differ most."""
+    """The items that two candidates share, or on which somebody compared them."""
     run = get_run(request, slug, pk)
+    if request.GET.get("by"):
+        return comparisons_page(request, run)
     asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "outcome")}
     if asked["outcome"] not in ("", *OUTCOMES):
         raise Http404
@@ -184,28 +205,18 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if kept is None or items is None:
         return redirect("runs:report", slug, pk)  # which says that they are being worked out
     chosen = items.of(asked["outcome"]) if asked["outcome"] else items
-    page = min(_page_number(request), max(1, -(-len(chosen) // ITEMS_PER_PAGE)))
-    first = (page - 1) * ITEMS_PER_PAGE
-    here = chosen.page(first, ITEMS_PER_PAGE)
+    places, page = paged(request.GET, range(len(chosen)), ITEMS_PER_PAGE)
+    here = chosen.page(page["first"] - 1, len(places)) if places else []
     context = {
         **asked,
+        **page,
         "run": run,
         "made_at": None if kept.current(run) else kept.made_at,
         "counts": items.counts(),
         "all": len(items),
         "items": _items_shown(run, here, asked),
-        "first": first + 1,
-        "last": first + len(here),
-        "count": len(chosen),
-        "previous": page - 1 if page > 1 else None,
-        "next": page + 1 if first + len(here) < len(chosen) else None,
     }
     return render(request, "reports/pair.html", context)
-
-
-def _page_number(request: HttpRequest) -> int:
-    text = request.GET.get("page", "")
-    return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
 
 
 def _shared_items(run: Run, figures: Figures, asked: dict[str, str]) -> PairItems | None:
@@ -222,6 +233,7 @@ def _shared_items(run: Run, figures: Figures, asked: dict[str, str]) -> PairItem
 def _items_shown(run: Run, items: list[PairItem], asked: dict[str, str]) -> list[dict[str, Any]]:
     """With the question, and where the judgements of each side are."""
     questions, links = selectors.questions_of(run, [item.line for item in items]), Links.of(run)
+    a, b = asked["a"], asked["b"]
     return [
         {
             "line": item.line,
@@ -229,8 +241,8 @@ def _items_shown(run: Run, items: list[PairItem], asked: dict[str, str]) -> list
             "a": decimal(item.a),
             "b": decimal(item.b),
             "difference": signed(item.difference),
-            "a_url": links.to(asked["a"], asked["metric"], line=item.line),
-            "b_url": links.to(asked["b"], asked["metric"], line=item.line),
+            "a_url": links.to(a, asked["metric"], line=item.line),
+            "b_url": links.to(b, asked["metric"], line=item.line),
         }
         for item in items
     ]

@@ -95,7 +95,7 @@ class OverrideForm(forms.Form):
         if not self.numbers:
             raise ValidationError(_("Enter true or false."))
         if number is None:
-            raise ValidationError(_("This is no number. Enter one with a decimal point, for example 7.5."))
+            raise ValidationError(_("This is not a number. Enter one with a decimal point, for example 7.5."))
         if not self.least <= number <= self.most:
             raise ValidationError(_("This is outside the metric's scale."))
         return number

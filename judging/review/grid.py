@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from datasets.models import Response, Row
-from judging.core.metric_definition import MetricDefinition
-from judging.core.values import stored_value_text
-from judging.review.places import Place, nearest
-from judging.review.selectors import answer_text, flag_names
+from judging.review.orders import Place
+from judging.review.pills import Pill, pill_of
+from judging.review.places import nearest
+from judging.review.selectors import answer_text
 from judging.runs.export.records import data_of
-from judging.runs.filters import Filters
-from judging.runs.models import IMPORTED, PEOPLE, Judgement, Run
-from judging.runs.rerun.reparse import definition_now
+from judging.runs.filters import Filters, by_response
+from judging.runs.models import Judgement, Run
+from judging.runs.rerun.reparse import definitions_now
 
 ROWS = 20  # of a page
 MOST_JUDGEMENTS = 4_000  # looked at for one page
 EXCERPT = 400  # characters of a question or an answer
-LEVELS = 5  # of the colour scale
 
 _FIELDS = (
     "position", "run_metric_id", "response_id", "candidate_id", "source", "state", "value", "reason", "flags",
@@ -26,32 +25,8 @@ _FIELDS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Pill:
-    """A judgement in the grid: `level` from 1 (the lowest scores of the scale) to LEVELS, None without a score.
-
-    `meant`: the filter means it.
-    """
-
-    judgement: Judgement
-    metric: str
-    shown: str
-    level: int | None
-    meant: bool
-
-    @property
-    def name(self) -> str:
-        """The metric's name; of an imported verdict also that of who gave it."""
-        source = self.judgement.source
-        return f"{source.name} · {self.metric}" if source else self.metric
-
-    @property
-    def flags(self) -> list[str]:
-        return flag_names(self.judgement)
-
-
 @dataclass(slots=True)
-class Answer:
+class GridAnswer:
     """One answer of a candidate, its beginning, and what was said of it."""
 
     response: int
@@ -68,10 +43,10 @@ class GridRow:
     line: int
     question: str
     candidates: list[str]
-    cells: list[list[Answer]]
+    cells: list[list[GridAnswer]]
 
     @property
-    def named(self) -> list[tuple[str, list[Answer]]]:
+    def named(self) -> list[tuple[str, list[GridAnswer]]]:
         """The cells, each with its candidate's name."""
         return list(zip(self.candidates, self.cells, strict=True))
 
@@ -83,7 +58,7 @@ class GridPage:
     candidates: list[str]
     rows: list[GridRow]
     next: Place | None
-    stopped: int | None = None
+    stopped: Place | None = None
 
 
 def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPage:
@@ -92,8 +67,9 @@ def grid_page(run: Run, filters: Filters, after: Place | None = None) -> GridPag
     limit = min(MOST_JUDGEMENTS, ROWS * -(-run.total // max(1, run.rows)) + 1)
     look = nearest(run, filters, after, limit)
     rows, ids, end = _first_rows(look.found, limit)
-    onward = Place(look.stopped, look.stopped) if look.stopped is not None else None
-    return GridPage(list(candidates.values()), _rows(run, rows, candidates, ids), end or onward, look.stopped)
+    return GridPage(
+        list(candidates.values()), _rows(run, rows, candidates, ids), end or look.stopped, look.stopped
+    )
 
 
 def _first_rows(
@@ -129,39 +105,26 @@ def _rows(run: Run, rows: list[int], candidates: dict[int, str], meant: set[int]
 
 def _answers(
     run: Run, rows: list[int], candidates: list[int], meant: set[int]
-) -> dict[tuple[int, int], list[Answer]]:
+) -> dict[tuple[int, int], list[GridAnswer]]:
     """By row and candidate, in the order of the answers' numbers, each with its pills."""
     responses = Response.objects.filter(row__in=rows, candidate__in=candidates).order_by("number")
-    by_id: dict[int, Answer] = {}
-    found: dict[tuple[int, int], list[Answer]] = {}
+    by_id: dict[int, GridAnswer] = {}
+    found: dict[tuple[int, int], list[GridAnswer]] = {}
     for one in responses:
         text = answer_text(one.raw)
-        by_id[one.pk] = Answer(one.pk, one.number, text[:EXCERPT], len(text) > EXCERPT)
+        by_id[one.pk] = GridAnswer(one.pk, one.number, text[:EXCERPT], len(text) > EXCERPT)
         found.setdefault((one.row_id, one.candidate_id), []).append(by_id[one.pk])
-    metrics = {one.pk: definition_now(one) for one in run.metrics.order_by("number")}
+    metrics = definitions_now(run)
     for judgement in _judgements(run, list(by_id), list(metrics)):
-        pill = _pill(judgement, metrics[judgement.run_metric_id], judgement.pk in meant)
+        pill = pill_of(judgement, metrics[judgement.run_metric_id], meant=judgement.pk in meant)
         by_id[judgement.response_id].pills.append(pill)
     return found
 
 
 def _judgements(run: Run, responses: list[int], metrics: list[int]) -> list[Judgement]:
-    found = Judgement.objects.filter(run=run, run_metric__in=metrics, response__in=responses, current=True)
-    if run.kind not in (PEOPLE, IMPORTED):
-        found = found.filter(rater=None, source=None)  # the condition of the index by response
+    # Not by the run, whose metrics these are: an index that begins with it would be read whole.
+    found = Judgement.objects.filter(
+        by_response(run), run_metric__in=metrics, response__in=responses, current=True
+    )
     found = found.select_related("source").only(*_FIELDS, "source__name")
-    return list(found.order_by("run_metric_id", "position"))
-
-
-def _pill(judgement: Judgement, metric: MetricDefinition, meant: bool) -> Pill:
-    score, low, high = judgement.score_in_force, metric.min_score, metric.max_score
-    if judgement.value_in_force in ("true", "false"):
-        low, high = 0, 1
-    level = None if score is None else level_of(score, low, high)
-    return Pill(judgement, metric.name, stored_value_text(judgement.value_in_force), level, meant)
-
-
-def level_of(score: float, low: float, high: float) -> int:
-    """Where a score stands on its scale, in LEVELS equal parts; scores beyond the scale take its ends."""
-    share = (score - low) / (high - low) if high > low else 1.0
-    return 1 + min(LEVELS - 1, max(0, int(share * LEVELS)))
+    return sorted(found, key=lambda one: (one.run_metric_id, one.position))

@@ -1,86 +1,70 @@
 """Where judgements stand in a sorted list, and which come next: asked so that a million cost what fifty do.
 
-Every metric, candidate and state is a stretch of the index of the figures that lies in the order of scores, and in that
-of positions where there is no score: the first of each are taken and merged. By time there is an index of its own. Else
-the run is walked in the order of positions, until a page is full or the look has cost enough.
+Every metric, candidate and state is a range of the index of the figures that lies in the order of scores, and in that
+of positions where there is no score: the first of each are taken and merged. By time and spread there are indexes of
+their own. By candidate, metric or state, one is looked through after the other. Else the run is walked in the order of
+positions, until a page is full or the look has cost enough.
 """
 
 from __future__ import annotations
 
-import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from evalsite.web.numbers import whole
-from judging.runs.counts import union_rows
-from judging.runs.filters import ALL, CURRENT, NO, OLDER, YES, Filters, figures_of, matching
-from judging.runs.models import Judgement, JudgementState, Run
+from judging.review.orders import GROUPS, Place, field_of, groups_of, keys_of, last_key
+from judging.runs.counts import limited_counts, union_rows
+from judging.runs.filters import (
+    ALL,
+    CURRENT,
+    FURTHER,
+    NO,
+    OLDER,
+    YES,
+    Filters,
+    among,
+    lines_of,
+    matching,
+    ranges_of,
+)
+from judging.runs.models import Judgement, JudgementQuerySet, JudgementState, Run
+from judging.runs.row_filters import these
 
 WINDOW = 1_000  # positions that are looked through first; each further window is twice as long
 MOST_LOOKED_AT = 15_000
+SCATTERED = 5
 FEW = 2_000  # so many are sorted, not looked for
+LAST_POSITION = 2**31 - 1
 
 Found = tuple[int, float, int]
 """A judgement's id, the key by which the list is sorted, and its position."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a judgement stands in a sorted list: the value sorted by and, to break ties, its position."""
-
-    key: float
-    position: int
-
-    def __str__(self) -> str:
-        return f"{self.key!r}~{self.position}"
-
-
-def place_from(text: str) -> Place | None:
-    """The place that an address names; None if it names none."""
-    key, _, position = text.partition("~")
-    number = whole(position)
-    try:
-        place = float(key)
-    except ValueError:
-        return None
-    return Place(place, number) if number is not None and math.isfinite(place) else None
-
-
-def place_of(judgement: Judgement, filters: Filters) -> Place:
-    """Where the judgement stands in the list of `filters`."""
-    key = getattr(judgement, field_of(filters))
-    return Place(_last(filters) if key is None else float(key), judgement.position)
-
-
-def field_of(filters: Filters) -> str:
-    """The field of a judgement that the list is sorted by."""
-    name = filters.sort.removeprefix("-")
-    return "score_in_force" if name == "score" else name
-
-
-def _last(filters: Filters) -> float:
-    """The key of what has no value: it comes last, whichever way."""
-    return -sys.float_info.max if filters.sort.startswith("-") else sys.float_info.max
-
-
-@dataclass(frozen=True, slots=True)
 class Nearest:
-    """Judgements in the order of looking. `stopped`: the position where the look ended before it was through."""
+    """Judgements in the order of looking. `stopped`: the place where the look ended before it was through."""
 
     found: list[Found]
-    stopped: int | None = None
+    stopped: Place | None = None
 
 
 def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, back: bool = False) -> Nearest:
     """Up to `limit` judgements after `beside` (or before it, nearest first), or from the beginning."""
     look = _Look(run, filters, beside, limit, back)
-    if filters.line is not None or look.few or (filters.indexed and filters.sort != "position"):
+    if filters.sorted_by in GROUPS:
+        return look.by_groups()
+    if filters.sorted_by in FURTHER:
+        return Nearest(look.by_keys())
+    few = filters.line is not None or lines_of(run, filters) is not None
+    if filters.looks_inside and not few:
+        return look.through()
+    if few or filters.further or (filters.indexed and look.name != "position"):
         return Nearest(look.sorted())
-    if filters.sort == "position":
+    if look.few:
+        return Nearest(look.picked() if filters.by_figures else look.sorted())
+    if look.name == "position":
         one_score = filters.one_score
         if one_score is None:
             return look.by_position()
@@ -91,7 +75,7 @@ def nearest(run: Run, filters: Filters, beside: Place | None, limit: int, *, bac
         return Nearest(look.of_all_attempts())
     if look.name == "score_in_force":
         return Nearest(look.merged(look.stretches()))
-    return Nearest(look.by_seconds())
+    return Nearest(look.valued() if look.name == "spread" else look.by_seconds())
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +94,15 @@ class _Look:
 
     @property
     def falling(self) -> bool:
-        return self.filters.sort.startswith("-") != self.back
+        return self.filters.falling != self.back
 
     @property
     def few(self) -> bool:
-        """Are so few meant that all of them are sorted? The index of the figures tells."""
-        few = matching(self.run, self.filters)[: FEW + 1].count
-        return self.filters.by_figures and not self.filters.looks_inside and few() <= FEW
+        """Are so few meant that all of them are sorted? The index of the figures says so, or that of spreads."""
+        asked = self.filters
+        if asked.by_figures:
+            return limited_counts([ranges_of(self.run, asked)], FEW + 1)[0] <= FEW
+        return asked.spread is not None and matching(self.run, asked)[: FEW + 1].count() <= FEW
 
     @property
     def beyond_position(self) -> Q:
@@ -132,7 +118,7 @@ class _Look:
             yield from (valued, without)
             return
         tied = self._further("position", self.beside.position)
-        if self.beside.key == _last(self.filters):
+        if self.beside.key == last_key(self.filters):
             yield without & tied
             if self.back:
                 yield valued
@@ -154,20 +140,54 @@ class _Look:
                 found += self._read(part.order_by(*self._signed(by)), len(found))
         return found
 
+    def picked(self) -> list[Found]:
+        """The same of few that the index of the figures names."""
+        rows = union_rows([self._named(part) for part in ranges_of(self.run, self.filters)])
+        return self._nearest_of(list(map(self._found, rows)))
+
+    def _nearest_of(self, found: list[Found]) -> list[Found]:
+        """Those among all that is meant."""
+        found.sort(key=self._rank, reverse=self.back)
+        if self.beside is not None:
+            here = self._rank((0, self.beside.key, self.beside.position))
+            found = [
+                one for one in found if (self._rank(one) < here if self.back else self._rank(one) > here)
+            ]
+        return found[: self.limit]
+
     def merged(self, stretches: Iterator[Q] | Sequence[Q]) -> list[Found]:
         """The nearest of all metrics, candidates and states."""
         found: list[Found] = []
-        anything = matching(self.run, self.filters, by_figures=False)
+        by = self._signed(("score_in_force", "position"))
         for stretch in stretches:
             if len(found) >= self.limit:
                 break
-            parts = [
-                anything.filter(figures, stretch).order_by(*self._signed(("score_in_force", "position")))
-                for figures in figures_of(self.run, self.filters)
-            ]
+            parts = [one.filter(stretch).order_by(*by) for one in self._ranges(stretch)]
             left = self.limit - len(found)
             rows = union_rows([self._named(part)[:left] for part in parts])
             found += sorted(map(self._found, rows), key=self._rank, reverse=self.back)[:left]
+        return found
+
+    def _ranges(self, stretch: Q) -> list[JudgementQuerySet]:
+        """Nothing but what is scored has a score: on PostgreSQL planning each further part costs a millisecond."""
+        filters = self.filters
+        if self.name == "score_in_force" and ("score_in_force__isnull", True) not in stretch.children:
+            if filters.state not in ("", JudgementState.SCORED):
+                return []
+            filters = replace(filters, state=JudgementState.SCORED)
+        return ranges_of(self.run, filters)
+
+    def valued(self) -> list[Found]:
+        """What has a value, by an index of that."""
+        found: list[Found] = []
+        anything = matching(self.run, self.filters, by_figures=False).filter(
+            **{f"{self.name}__isnull": False}
+        )
+        for stretch in self.stretches():
+            if len(found) < self.limit and (f"{self.name}__isnull", True) not in stretch.children:
+                found += self._read(
+                    anything.filter(stretch).order_by(*self._signed((self.name, "position"))), len(found)
+                )
         return found
 
     def by_seconds(self) -> list[Found]:
@@ -203,19 +223,70 @@ class _Look:
             ordered = anything.filter(self.beyond_position).order_by(*self._signed(("position",)))
             return Nearest(self._read(ordered, 0))
         last = self.run.judgements.order_by("-position").values_list("position", flat=True).first() or 0
-        at = self.beside.position if self.beside else (last + 1 if self.back else -1)
+        at = self.beside.position if self.beside else (last + 1 if self.falling else -1)
         found: list[Found] = []
         size, looked_at = WINDOW, 0
-        while at > 0 if self.back else at < last:
+        while at > 0 if self.falling else at < last:
             if looked_at >= MOST_LOOKED_AT:
-                return Nearest(found, stopped=at)
-            edge = max(0, at - size) if self.back else at + size
-            window = anything.filter(position__range=(edge, at - 1) if self.back else (at + 1, edge))
+                return Nearest(found, stopped=Place(at, at))
+            edge = max(0, at - size) if self.falling else at + size
+            window = anything.filter(position__range=(edge, at - 1) if self.falling else (at + 1, edge))
             found += self._read(window.order_by(*self._signed(("position",))), len(found))
             if len(found) == self.limit:
                 break
             at, looked_at, size = edge, looked_at + size, 2 * size
         return Nearest(found)
+
+    def through(self) -> Nearest:
+        """Batch by batch of what the rest of the filter means, in order, each looked into, until the page is full or
+        the look has cost enough."""
+        rest, beside, found, looked_at, size = self.filters.outside, self.beside, list[Found](), 0, WINDOW
+        # In another order than that of the data, each look is at another place of the disk.
+        most = MOST_LOOKED_AT if self.name == "position" else MOST_LOOKED_AT // SCATTERED
+        while True:
+            batch = nearest(self.run, rest, beside, size, back=self.back)
+            meant = among(self.run, self.filters, [pk for pk, _, _ in batch.found])
+            found += [one for one in batch.found if one[0] in meant]
+            if len(found) >= self.limit:
+                return Nearest(found[: self.limit])
+            if batch.stopped is not None or len(batch.found) < size:
+                return Nearest(found, stopped=batch.stopped)
+            _, key, position = batch.found[-1]
+            beside, looked_at = Place(key, position), looked_at + size
+            if looked_at >= most:
+                return Nearest(found, stopped=beside)
+            size = min(2 * size, most - looked_at)
+
+    def by_groups(self) -> Nearest:
+        """One candidate, metric or state after the other, each by position."""
+        found: list[Found] = []
+        groups = list(enumerate(groups_of(self.run, self.filters)))
+        long = self.filters.looks_inside and self.run.total > MOST_LOOKED_AT
+        by_position = "-position" if self.filters.falling else "position"
+        for key, group in reversed(groups) if self.falling else groups:
+            beside = self.beside
+            if beside is not None and key != beside.key:
+                if (key > beside.key) == self.falling:
+                    continue
+                beside = None
+            inside = replace(self.filters.replaced(self.name, group), sort=by_position)
+            look = nearest(self.run, inside, beside, self.limit - len(found), back=self.back)
+            found += [(pk, key, position) for pk, _, position in look.found]
+            if look.stopped is not None:
+                return Nearest(found, stopped=Place(key, look.stopped.position))
+            if len(found) == self.limit:
+                break
+            if long and group != groups[0 if self.falling else -1][1]:
+                return Nearest(found, stopped=Place(key, 0 if self.falling else LAST_POSITION))
+        return Nearest(found)
+
+    def by_keys(self) -> list[Found]:
+        """By what a further filter counts: it means few among many, all of which are read."""
+        keys = keys_of(self.run, self.filters)
+        rest = self.filters.without(self.name)
+        there = matching(self.run, rest, by_figures=False).filter(pk__in=these(list(keys)))
+        positions = there.values_list("pk", "position")
+        return self._nearest_of([(pk, keys[pk], position) for pk, position in positions])
 
     def of_all_attempts(self) -> list[Found]:
         """The newest, by their indexes, with the older ones, of which there are few."""
@@ -229,7 +300,7 @@ class _Look:
 
     def _rank(self, one: Found) -> tuple[float, int]:
         _, key, position = one
-        return (-key, -position) if self.filters.sort.startswith("-") else (key, position)
+        return (-key, -position) if self.filters.falling else (key, position)
 
     def _signed(self, names: Sequence[str]) -> list[str]:
         return [f"-{name}" if self.falling else name for name in names]
@@ -239,7 +310,7 @@ class _Look:
 
     def _found(self, row: tuple[int, float | None, int]) -> Found:
         pk, key, position = row
-        return pk, _last(self.filters) if key is None else key, position
+        return pk, last_key(self.filters) if key is None else key, position
 
     def _read(self, part: QuerySet[Judgement], there: int) -> list[Found]:
         return [self._found(row) for row in self._named(part)[: self.limit - there]]

@@ -10,7 +10,8 @@ import msgspec
 from django.db.models import QuerySet
 
 from judging.core.values import Value, stored_value_text
-from judging.review.places import Place, nearest, place_of
+from judging.review.orders import Place, place_of
+from judging.review.places import nearest
 from judging.runs.export.records import data_of
 from judging.runs.filter_form import FLAGS
 from judging.runs.filters import BY_METRICS, BY_SOURCES, Filters, matching
@@ -21,7 +22,7 @@ PER_PAGE = 50
 _VALUES_LOOKED_AT = 100
 _SHOWN = 300  # characters of a question or an answer in a line of the list
 _LINE_FIELDS = (
-    "position", "run", "state", "value", "score", "reason", "detail", "flags", "seconds", "attempt", "current",
+    "position", "run", "state", "value", "reason", "flags", "seconds", "spread", "attempt", "current",
     "state_in_force", "value_in_force", "score_in_force", "override_value",
     "row__line", "row__raw", "response__number", "response__raw", "candidate__name", "run_metric__name",
     "other_response__number", "other_response__candidate__name", "source__kind", "source__name", "repeat",
@@ -57,13 +58,13 @@ class Line:
 class Page:
     """A page of judgements; `previous` and `next` are where the pages beside it end and begin, if there are any.
 
-    `stopped`: the position at which the look ended before the page was full; it goes on from there, `back` or onward.
+    `stopped`: the place at which the look ended before the page was full; it goes on from there, `back` or onward.
     """
 
     lines: list[Line]
     previous: Place | None
     next: Place | None
-    stopped: int | None = None
+    stopped: Place | None = None
     back: bool = False
 
 
@@ -76,13 +77,12 @@ def page(run: Run, filters: Filters, *, after: Place | None = None, before: Plac
     found = look.found[:PER_PAGE]
     places = [Place(key, position) for _, key, position in (reversed(found) if back else found)]
     first, last = (places[0], places[-1]) if places else (None, None)
-    onward = None if look.stopped is None else Place(look.stopped, look.stopped)
     more = len(look.found) > PER_PAGE
     ids = [pk for pk, _, _ in found]
     return Page(
         lines_of(run, ids[::-1] if back else ids),
-        previous=onward or first if back else first or after if after is not None else None,
-        next=(last or before) if back else onward or (last if more else None),
+        previous=look.stopped or first if back else first or after if after is not None else None,
+        next=(last or before) if back else look.stopped or (last if more else None),
         stopped=look.stopped,
         back=back,
     )
@@ -94,6 +94,11 @@ def lines_of(run: Run, ids: Sequence[int]) -> list[Line]:
     parts = Judgement.objects.select_related(*joined).only(*_LINE_FIELDS)
     found = parts.in_bulk(ids)
     return [_line(run, found[pk]) for pk in ids]
+
+
+def answers_in(page: Page) -> list[int]:
+    """Ids of the answers that a page's judgements are about."""
+    return [line.judgement.response_id for line in page.lines]
 
 
 def _line(run: Run, judgement: Judgement) -> Line:
@@ -130,11 +135,6 @@ def neighbours(judgement: Judgement, filters: Filters) -> tuple[int | None, int 
     return before[0][0] if before else None, after[0][0] if after else None
 
 
-def was_retried(run: Run) -> bool:
-    """Are there older attempts? They were planned at positions beyond the first ones."""
-    return run.judgements.filter(position__gte=run.total).exists()
-
-
 def replies_of(judgement: Judgement) -> QuerySet[JudgeReply]:
     """What the judge models were asked and said, in order; of the attempt that asked, if this one did not."""
     asked_by = judgement.asked_by_id or judgement.pk
@@ -153,9 +153,13 @@ def values_like(judgement: Judgement) -> list[Value]:
     return [json.loads(text) for text in {judgement.value, judgement.value_in_force, *found} if text]
 
 
-def attempts(judgement: Judgement) -> QuerySet[Judgement]:
-    """Every attempt of this metric at this response within the run, the newest first."""
-    return attempts_of(judgement).order_by("-attempt")
+def attempts(judgement: Judgement) -> list[Judgement]:
+    """Every attempt of this metric at this response within the run, the newest first: what came of each."""
+    fields = ("attempt", "current", "state", "value", "value_in_force", "state_in_force")
+    found = list(attempts_of(judgement).only(*fields).order_by("-attempt"))
+    for one in found:
+        one.run = judgement.run
+    return found
 
 
 def other_runs(judgement: Judgement, limit: int = 20) -> QuerySet[Judgement]:
@@ -166,4 +170,4 @@ def other_runs(judgement: Judgement, limit: int = 20) -> QuerySet[Judgement]:
     others = others.exclude(pk=judgement.pk)
     if judgement.source_id is None:
         others = others.exclude(run_metric=judgement.run_metric_id)
-    return others.select_related("run", "run_metric", "source").order_by("-pk")[:limit]
+    return others.select_related("run", "run_metric", "reading", "source").order_by("-pk")[:limit]

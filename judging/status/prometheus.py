@@ -46,12 +46,12 @@ HELP = {
 def exposition() -> str:
     """All of it, each family under its HELP and TYPE."""
     lines: list[str] = []
-    told = ""
+    current = ""
     for name, labels, value in samples():
-        if name != told:
+        if name != current:
             kind, help_text = HELP[name]
             lines += [f"# HELP evalsite_{name} {help_text}", f"# TYPE evalsite_{name} {kind}"]
-            told = name
+            current = name
         shown = ",".join(f'{label}="{text}"' for label, text in labels.items())
         lines.append(f"evalsite_{name}{{{shown}}} {value:.17g}" if shown else f"evalsite_{name} {value:.17g}")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What the status page and the metrics tell: who works, what waits, what is full."""
+"""What the status page and the metrics show: who works, what waits, what is full."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from evalsite import access
 from evalsite.storage import files
 from judging import sandboxes
 from judging.messages import reason_sentence
+from judging.runs.models import JudgementState, RunState
 from judging.status import selectors
 from judging.status.prometheus import exposition
 
@@ -40,8 +41,25 @@ def status(request: HttpRequest) -> HttpResponse:
     return render(request, "status/_facts.html" if part else "status/page.html", context)
 
 
+@login_required
+def components(request: HttpRequest) -> HttpResponse:
+    """Every component of the pages, in both themes."""
+    if not access.manages_site(request):
+        raise PermissionDenied
+    icons = sorted(path.stem for path in (settings.BASE_DIR / "static" / "vendor" / "lucide").glob("*.svg"))
+    context = {
+        "icons": icons,
+        "states": [*JudgementState.values, *RunState.values],
+        "tones": ["", "accent", "warn", "bad", "info"],
+        "kinds": ["info", "success", "warning", "error"],
+        "numbers": range(1, 7),
+        "levels": range(1, 6),
+    }
+    return render(request, "status/components.html", context)
+
+
 def metrics(request: HttpRequest) -> HttpResponse:
-    """For Prometheus. Who may read the status page may, a program by an access token of such a user."""
+    """For Prometheus: for whoever may read the status page, or a program with their access token."""
     if not access.manages_site(request):
         text = "Send an access token of a site administrator: Authorization: Bearer …\n"
         return HttpResponse(text, status=401, content_type="text/plain; charset=utf-8")

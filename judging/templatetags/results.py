@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
+from datasets.models import Version
 from judging.core.charts.series import mark
 from judging.reports.outcomes import OutcomeView, outcome_views
 from judging.reports.views import figures_context
@@ -19,6 +20,13 @@ register = template.Library()
 def candidate_mark(name: str, series: Mapping[str, int]) -> SafeString:
     """The candidate's colour and shape; nothing for one without a number."""
     return mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
+
+
+@register.simple_tag
+def series_of(version: Version) -> dict[str, int]:
+    """{candidate: the number of its colour}, as in a run that takes all of the version's candidates."""
+    names = version.candidates.order_by("pk").values_list("name", flat=True)
+    return {name: number for number, name in enumerate(names, 1)}
 
 
 @register.simple_tag

@@ -14,11 +14,11 @@ from judging.runs.selectors import run_called
 
 
 class Command(BaseCommand):
-    help = "Why the figures of two runs differ: the difference of the means, split by cause. Changes nothing."
+    help = "Explain why two runs differ: the difference of the means, split by cause. Read-only."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run_a", metavar="RUN_A", help="the earlier run: its name or its number")
-        parser.add_argument("run_b", metavar="RUN_B", help="the later run: its name or its number")
+        parser.add_argument("run_a", metavar="RUN_A", help="earlier run, name or number")
+        parser.add_argument("run_b", metavar="RUN_B", help="later run, name or number")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *, run_a: str, run_b: str, **options: Any) -> None:

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
 
 from evalsite.storage import data_dir
-from judging.evaluation import CannotStart, Evaluation, begin, go_on, work_to_the_end
+from judging.evaluation import CannotStart, EvaluatedRun, begin, go_on, work_to_the_end
 from judging.runs.models import Run
 
 PROGRESS_SECONDS = 1.0
 
 
 class Command(BaseCommand):
-    help = "Upload FILE, judge it by the metrics of a YAML file, wait, and write judgements.jsonl and report.json."
+    help = (
+        "Upload FILE, judge it with the metrics of a YAML file, and write judgements.jsonl and report.json."
+    )
 
     requires_system_checks = ()  # checking loads every page: a third of a second
 
@@ -28,9 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--metrics", type=Path, metavar="YAML", help="the metrics file")
         parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder for the results")
         parser.add_argument("--name", default="", help="the run's name, unique in DATA_DIR")
-        parser.add_argument(
-            "--resume", metavar="RUN", help="go on with a run that was stopped, by name or id"
-        )
+        parser.add_argument("--resume", metavar="RUN", help="resume a stopped run, by name or ID")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *, out: Path, json: bool, **options: Any) -> None:
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         try:
             out.mkdir(parents=True, exist_ok=True)
             run = go_on(options["resume"]) if options["resume"] else begin_from(options)
-            with Progress(run, shown=sys.stderr.isatty()):
+            with ProgressLine(run, shown=sys.stderr.isatty()):
                 evaluation = work_to_the_end(run, out, stop)
         except CannotStart as refusal:
             raise CommandError(str(refusal), returncode=1) from None
@@ -59,10 +60,10 @@ def refuse_wrong_usage(options: dict[str, Any]) -> None:
     """Raise CommandError (status 2) with what to write instead."""
     if options["resume"]:
         if options["file"] or options["metrics"] or options["name"]:
-            raise CommandError("--resume takes neither FILE nor --metrics nor --name.", returncode=2)
+            raise CommandError("--resume can't be combined with FILE, --metrics or --name.", returncode=2)
         return
     if not options["file"] or not options["metrics"]:
-        raise CommandError("Write: manage.py evaluate FILE --metrics YAML --out DIR", returncode=2)
+        raise CommandError("Usage: manage.py evaluate FILE --metrics YAML --out DIR", returncode=2)
     for path in (options["file"], options["metrics"]):
         try:
             with path.open("rb"):
@@ -75,16 +76,16 @@ def begin_from(options: dict[str, Any]) -> Run:
     return begin(options["file"], options["metrics"], options["name"])
 
 
-def as_json(evaluation: Evaluation) -> str:
+def as_json(evaluation: EvaluatedRun) -> str:
     return json.dumps(evaluation.document(), ensure_ascii=False, allow_nan=False)
 
 
-def in_words(evaluation: Evaluation, out: Path) -> str:
+def in_words(evaluation: EvaluatedRun, out: Path) -> str:
     """A few lines for people."""
-    run, told = evaluation.run, evaluation.document()
+    run, result = evaluation.run, evaluation.document()
     lines = [
-        f"Run {run.pk} ({run.name}): {run.total} judgements, {told['scored']} scored, {told['no_score']} without "
-        f"a score, {told['unparsed']} unparsed, {told['errors']} errors, {told['not_run']} not run."
+        f"Run {run.pk} ({run.name}): {run.total} judgements, {result['scored']} scored, {result['no_score']} without "
+        f"a score, {result['unparsed']} unparsed, {result['errors']} errors, {result['not_run']} not run."
     ]
     for candidate, metrics in evaluation.report["candidates"].items():
         for metric, figures in metrics.items():
@@ -96,7 +97,7 @@ def in_words(evaluation: Evaluation, out: Path) -> str:
     return "\n".join(lines)
 
 
-class Progress:
+class ProgressLine:
     """A line on standard error that is written over, once a second; only on a terminal."""
 
     def __init__(self, run: Run, *, shown: bool) -> None:
@@ -115,8 +116,6 @@ class Progress:
             sys.stderr.write("\n")
 
     def _show(self) -> None:
-        from django.db import connection
-
         while not self.over.wait(PROGRESS_SECONDS):
             now = Run.objects.get(pk=self.run.pk)
             sys.stderr.write(f"\r{now.done} of {now.total or '?'} judged, {now.errors} errors ")

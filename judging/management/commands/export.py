@@ -10,15 +10,19 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from judging.reports.labels import left_out_sentences
 from judging.reports.services import left_out
 from judging.runs.export.files import FORMS, write_lines
+from judging.runs.export.other_tools import not_held_sentences
 from judging.runs.filters import ATTEMPTS, CURRENT, Filters
 from judging.runs.selectors import run_called
 
 
 class Command(BaseCommand):
-    help = "Write every judgement of a run with what led to it, or (results) its verdicts as a results file."
+    help = (
+        "Write every judgement of a run with what led to it, or (results) its verdicts as a results file, or its "
+        "scores as a file of another tool (every_eval_ever, inspect)."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", help="its name or its number")
+        parser.add_argument("run", help="run name or number")
         parser.add_argument("--format", choices=FORMS, default="jsonl")
         parser.add_argument(
             "--attempts", choices=ATTEMPTS, default=CURRENT, help="the newest of each, or others"
@@ -30,9 +34,13 @@ class Command(BaseCommand):
         if found is None:
             raise CommandError(f"There is no run called {run} in this DATA_DIR.", returncode=2)
         make, _type = FORMS[options["format"]]
+        meant = Filters(attempts=options["attempts"])
         try:
-            write_lines(make(found, Filters(attempts=options["attempts"])), out)
+            write_lines(make(found, meant), out)
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error.strerror}.", returncode=2) from None
-        for sentence in left_out_sentences(left_out(found)):
+        for sentence in [
+            *left_out_sentences(left_out(found)),
+            *not_held_sentences(found, meant, options["format"]),
+        ]:
             self.stderr.write(f"Left out: {sentence}")

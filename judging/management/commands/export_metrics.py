@@ -15,11 +15,11 @@ from judging.metrics.transfer import metrics_text
 
 
 class Command(BaseCommand):
-    help = "Write metrics as YAML, without any key."
+    help = "Export metrics as YAML, without API keys."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="+", metavar="NAME", help="a metric's name")
-        parser.add_argument("--project", metavar="SLUG", help="needed where there are several projects")
+        parser.add_argument("--project", metavar="SLUG", help="required if there are several projects")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *, name: list[str], project: str | None, **options: Any) -> None:

@@ -15,18 +15,18 @@ from evalsite.accounts.models import Project
 from evalsite.storage import data_dir
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.evaluation import PROJECT
-from judging.metrics.transfer import Imported, metrics_import, with_endpoints
+from judging.metrics.transfer import ImportedMetric, metrics_import, with_endpoints
 from judging.metrics_file_messages import metrics_file_sentences
 
 HAS_ERRORS, WRONG_USAGE = 1, 2
 
 
 class Command(BaseCommand):
-    help = "Make the metrics of a YAML file, or new versions of those that are there."
+    help = "Import metrics from a YAML file. Existing metrics get a new version."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("yaml", type=Path, metavar="YAML", help="the metrics file")
-        parser.add_argument("--project", metavar="SLUG", help="needed where there are several projects")
+        parser.add_argument("--project", metavar="SLUG", help="required if there are several projects")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *, yaml: Path, project: str | None, **options: Any) -> None:
@@ -35,16 +35,16 @@ class Command(BaseCommand):
             data_dir.prepare()
             imported = into(project_called(project), file)
         if options["json"]:
-            told = [
+            metrics_done = [
                 {"name": one.version.metric.name, "version": one.version.number, "done": one.done}
                 for one in imported
             ]
-            self.stdout.write(json.dumps({"metrics": told}, ensure_ascii=False))
+            self.stdout.write(json.dumps({"metrics": metrics_done}, ensure_ascii=False))
         else:
             for one in imported:
                 self.stdout.write(f"{one.version.metric.name}: version {one.version.number} ({one.done})")
         if file.candidates:
-            self.stderr.write("Candidates are left out: they belong to a run, not to a metric.")
+            self.stderr.write("Candidates were ignored: choose them when you create a run.")
 
 
 def metrics_of(path: Path) -> MetricsFile:
@@ -71,7 +71,7 @@ def project_called(slug: str | None) -> Project:
     return Project.objects.create(slug=PROJECT, name="Command line")
 
 
-def into(project: Project, file: MetricsFile) -> list[Imported]:
+def into(project: Project, file: MetricsFile) -> list[ImportedMetric]:
     """An address that names no variable is asked through the project's endpoint of that address, if there is one."""
     placed, _unplaced = with_endpoints(project, file.metrics, keep_named_keys=True)
     try:

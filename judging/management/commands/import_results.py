@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.import_messages import left_out_reason, not_usable
 from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project
 from evalsite.storage import data_dir
 from evalsite.tasks import workers
-from judging.core.results_file.records import Refused
+from judging.core.results_file.records import RefusedLine
 from judging.evaluation import PROJECT, CannotStart, upload
 from judging.runs.models import Run
 from judging.runs.results_import.messages import file_problem, refused_sentence
 from judging.runs.results_import.models import ResultsImport, ResultsImportState
 from judging.runs.results_import.services import import_begin, import_confirm, import_discard, work
 from judging.runs.results_import.storing import people_counted
+from judging.runs.results_import.tool_files import read_tool_file, tool_of, write_verdicts
 
 _SHOWN = 20
 
@@ -32,33 +38,74 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("dataset", metavar="DATASET", help="a data set file, or a data set's name")
-        parser.add_argument("results", type=Path, metavar="RESULTS", help="a results file")
+        parser.add_argument(
+            "results", type=Path, metavar="RESULTS", help="a results file, or a file of another tool"
+        )
         parser.add_argument("--name", required=True, metavar="RUN", help="the run's name")
         parser.add_argument("--strict", action="store_true", help="import all lines or none")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *, dataset: str, results: Path, name: str, **options: Any) -> None:
         data_dir.prepare()
-        refused: list[Refused] = []
-        try:
-            with results.open("rb") as file:
-                version = version_of(dataset, name)
+        refused: list[RefusedLine] = []
+        left_out: list[dict[str, Any]] = []
+        with refusals(), results.open("rb") as file:
+            version = version_of(dataset, name)
+            if tool_of(given := SourceFile.of(results)):
+                taken, left_out = take_tool_file(given, version, name)
+            else:
                 taken = import_begin(
                     version=version, name=name, file=file, file_name=results.name, by=None, wait=True
                 )
-            run = imported(taken, refused, strict=options["strict"])
-        except CannotStart as refusal:
-            raise CommandError(str(refusal), returncode=1) from None
-        except ValidationError as error:
-            raise CommandError("\n".join(error.messages), returncode=1) from None
-        except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}", returncode=2) from None
-        told = document(run, refused)
+            run = imported(taken, refused, strict=options["strict"], left_out=len(left_out))
+        summary = document(run, refused)
+        summary["refused"] = [*left_out, *summary["refused"]]
         self.stdout.write(
-            json.dumps(told, ensure_ascii=False, allow_nan=False) if options["json"] else in_words(told, name)
+            json.dumps(summary, ensure_ascii=False, allow_nan=False)
+            if options["json"]
+            else in_words(summary, name)
         )
         if run is None:
             raise CommandError("Nothing was imported.", returncode=1)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What cannot be imported, and files that are not there, as a command says them."""
+    try:
+        yield
+    except NotUsable as error:
+        raise CommandError(not_usable(error), returncode=1) from None
+    except CannotStart as refusal:
+        raise CommandError(str(refusal), returncode=1) from None
+    except ValidationError as error:
+        raise CommandError("\n".join(error.messages), returncode=1) from None
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}", returncode=2) from None
+
+
+def take_tool_file(
+    file: SourceFile, version: Version, name: str
+) -> tuple[ResultsImport, list[dict[str, Any]]]:
+    """The verdicts of another tool's file, as they are about the version's rows, and what is left out of it.
+
+    Raises NotUsable, ValidationError.
+    """
+    source = tool_of(file)
+    if source is None:
+        raise NotUsable("no_table", file=file.name)
+    found = read_tool_file(file, source)
+    with tempfile.TemporaryFile() as verdicts:
+        write_verdicts(found, version, verdicts)
+        verdicts.seek(0)
+        taken = import_begin(
+            version=version, name=name, file=verdicts, file_name=file.name, by=None, wait=True
+        )
+    summary = [
+        {"line": one.place.line, "code": one.code, "message": left_out_reason(one.code)}
+        for one in found.left_out
+    ]
+    return taken, summary
 
 
 def version_of(dataset: str, run_name: str) -> Version:
@@ -85,12 +132,14 @@ def version_of_file(path: Path) -> Version:
     return next((one for one in known if one.usable), None) or upload(project, path, "")
 
 
-def imported(taken: ResultsImport, refused: list[Refused], *, strict: bool) -> Run | None:
+def imported(
+    taken: ResultsImport, refused: list[RefusedLine], *, strict: bool, left_out: int = 0
+) -> Run | None:
     """The run with the verdicts of a file, or None where nothing was imported. Raises CannotStart."""
     work(taken.pk, workers.owner(), on_refused=refused.append)
     taken.refresh_from_db()
     refuse_failed(taken)
-    if (strict and refused) or not (taken.new or taken.same):
+    if (strict and (refused or left_out)) or not (taken.new or taken.same):
         import_discard(taken)
         return None
     refused.clear()
@@ -106,7 +155,7 @@ def refuse_failed(taken: ResultsImport) -> None:
         raise CannotStart(f"{taken.file_name}: {file_problem(taken.problem, taken.problem_params)}")
 
 
-def document(run: Run | None, refused: list[Refused]) -> dict[str, Any]:
+def document(run: Run | None, refused: list[RefusedLine]) -> dict[str, Any]:
     """spec: results, `import_results --json`."""
     return {
         "run": run.pk if run else None,
@@ -123,15 +172,17 @@ def document(run: Run | None, refused: list[Refused]) -> dict[str, Any]:
     }
 
 
-def in_words(told: dict[str, Any], name: str) -> str:
+def in_words(summary: dict[str, Any], name: str) -> str:
     """A few lines for people."""
     lines = [
-        f"Run {told['run']} ({name}): {told['judgements']} judgements ({told['people']} by people), "
-        f"{told['scored']} scored, {told['no_score']} without a score, {told['unparsed']} unparsed, "
-        f"{told['errors']} errors, {told['not_run']} not run."
+        f"Run {summary['run']} ({name}): {summary['judgements']} judgements ({summary['people']} by people), "
+        f"{summary['scored']} scored, {summary['no_score']} without a score, {summary['unparsed']} unparsed, "
+        f"{summary['errors']} errors, {summary['not_run']} not run."
     ]
-    if told["run"] is None:
+    if summary["run"] is None:
         lines = []
-    lines += [f"  line {one['line']}: {one['message']} ({one['code']})" for one in told["refused"][:_SHOWN]]
-    more = len(told["refused"]) - _SHOWN
+    lines += [
+        f"  line {one['line']}: {one['message']} ({one['code']})" for one in summary["refused"][:_SHOWN]
+    ]
+    more = len(summary["refused"]) - _SHOWN
     return "\n".join([*lines, *([f"  and {more} more refused lines"] if more > 0 else [])])

@@ -13,10 +13,10 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from datasets.core.reader import Progress, Reading, read
+from datasets.core.reader import UploadReading, read
 from datasets.core.variables import row_and_response, row_data
-from datasets.management.commands.validate import terminal_language
-from judging.core.lint.findings import Finding, Lint
+from datasets.management.commands.validate import progress, terminal_language
+from judging.core.lint.findings import Lint, LintFinding
 from judging.core.lint.run import Answer, lint, subjects
 from judging.core.sandbox.job import SandboxError
 from judging.lint_messages import sentence
@@ -62,7 +62,7 @@ def linted(file: Path, source: str, script: str | None) -> Lint:
         raise CommandError(f"The sandbox can't be used: {error}", returncode=WRONG_USAGE) from None
 
 
-def answers(file: Path, reading: Reading) -> Iterator[Answer]:
+def answers(file: Path, reading: UploadReading) -> Iterator[Answer]:
     """Every answer of every valid row; None as the answer of a row that has none."""
     fmt, any_row = reading.detection.format, False
     for row in reading:
@@ -86,7 +86,7 @@ def document(result: Lint) -> dict[str, Any]:
     }
 
 
-def _found(found: Finding) -> dict[str, Any]:
+def _found(found: LintFinding) -> dict[str, Any]:
     return {
         "code": found.code,
         "name": found.name,
@@ -102,7 +102,7 @@ def readable(result: Lint) -> Iterator[str]:
     yield from in_words(pgettext("finding", "error"), result.errors)
     yield from in_words(pgettext("finding", "warning"), result.warnings)
     if not result.errors and not result.warnings:
-        yield _("Nothing is wrong with the template.")
+        yield _("No problems found in the template.")
     if result.longest:
         yield _(
             "Longest prompt: %(characters)s characters, about %(tokens)s tokens (row at line %(line)s)"
@@ -113,29 +113,17 @@ def readable(result: Lint) -> Iterator[str]:
         }
 
 
-def in_words(severity: str, findings: tuple[Finding, ...]) -> Iterator[str]:
+def in_words(severity: str, findings: tuple[LintFinding, ...]) -> Iterator[str]:
     for found in findings:
         yield f"{severity} {found.code}: {_place(found)}{sentence(found)}{_rows(found)}"
 
 
-def _place(found: Finding) -> str:
+def _place(found: LintFinding) -> str:
     return _("line %(line)s: ") % {"line": found.line} if found.line else ""
 
 
-def _rows(found: Finding) -> str:
+def _rows(found: LintFinding) -> str:
     if not found.first_rows or found.code in ("unknown_name", "syntax"):
         return ""
     shown = ", ".join(map(str, found.first_rows)) + (" …" if found.rows > len(found.first_rows) else "")
     return " " + _("[rows at lines %(lines)s]") % {"lines": shown}
-
-
-def progress() -> Progress | None:
-    """Per cent of the file on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(done: int, whole: int) -> None:
-        sys.stderr.write(f"\r{done * 100 // max(1, whole)} %" + ("\r     \r" if done >= whole else ""))
-        sys.stderr.flush()
-
-    return show

@@ -13,7 +13,7 @@ from datasets.core.reader import read
 from datasets.core.rows import RawRow
 from datasets.core.variables import row_and_response, row_data
 from judging.core.prompts import RenderItem, render
-from judging.core.sandbox.job import Failure, SandboxError
+from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import run_preprocess
 from judging.sandboxes import make_sandbox
@@ -29,8 +29,8 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, metavar="FILE")
         parser.add_argument("template", type=Path, metavar="TEMPLATE")
         parser.add_argument("--row", type=int, metavar="LINE", help="the line where the row starts")
-        parser.add_argument("--model", metavar="NAME", help="whose answer")
-        parser.add_argument("--response", type=int, metavar="K", help="which of its answers, from 1")
+        parser.add_argument("--model", metavar="NAME", help="candidate name")
+        parser.add_argument("--response", type=int, metavar="K", help="number of the answer, from 1")
         parser.add_argument("--preprocess", type=Path, metavar="SCRIPT")
         parser.add_argument("--min-score", type=score, default=1)
         parser.add_argument("--max-score", type=score, default=10)
@@ -119,7 +119,12 @@ def rendered(
     if script is not None:
         (ran,) = run_preprocess(sandbox, script, [pair])
         if ran.failure:
-            return {"prompt": None, "preprocess_result": None, "undefined": [], "error": told(ran.failure)}
+            return {
+                "prompt": None,
+                "preprocess_result": None,
+                "undefined": [],
+                "error": failure_document(ran.failure),
+            }
         result = ran.result
         data |= ran.changed["data"]
         response |= ran.changed["response"]
@@ -129,11 +134,11 @@ def rendered(
         "prompt": made.text,
         "preprocess_result": result,
         "undefined": list(dict.fromkeys(note.name for note in made.undefined)),
-        "error": told(made.error) if made.error else None,
+        "error": failure_document(made.error) if made.error else None,
     }
 
 
-def told(failure: Failure) -> dict[str, Any]:
+def failure_document(failure: SandboxFailure) -> dict[str, Any]:
     return {"line": failure.line, "message": failure.message}
 
 

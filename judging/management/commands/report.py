@@ -19,12 +19,12 @@ from judging.runs.selectors import run_called
 
 class Command(BaseCommand):
     help = (
-        "The figures of a run. Changes nothing. With --require: exit status 0 where every requirement is met, 3 where "
+        "Print a run's report. Read-only. With --require: exit status 0 where every requirement is met, 3 where "
         "one is not, 4 where one is undecided."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", metavar="RUN", help="its name or its number")
+        parser.add_argument("run", metavar="RUN", help="run name or number")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
         parser.add_argument(
             "--by",

@@ -18,12 +18,12 @@ from judging.core.judges.client import HttpClients
 from judging.core.judges.retry import AskResult, ask_with_retries
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.rules.ask import read_reply
-from judging.core.rules.check import Reading, read_program
+from judging.core.rules.check import CheckedProgram, read_program
 from judging.core.rules.evaluate import (
     NO_JUDGE,
-    Evaluation,
     LineQuestion,
     Result,
+    RuleEvaluation,
     conclude,
     needs_answers,
     plan,
@@ -32,6 +32,8 @@ from judging.core.rules.program import Problem, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import from_python, json_text
 from judging.core.sandbox.job import SandboxError
+from judging.endpoints.connection_test import endpoint_settings
+from judging.endpoints.models import Endpoint
 from judging.messages import reason_sentence as judge_sentence
 from judging.rule_messages import problem_sentence, reason_sentence
 from judging.sandboxes import make_sandbox
@@ -54,7 +56,7 @@ class Command(BaseCommand):
             action.add_argument("--json", action="store_true", help="one JSON document on standard output")
         score.add_argument("--answer", required=True, metavar="TEXT")
         score.add_argument("--reference", required=True, metavar="TEXT")
-        score.add_argument("--judge", metavar="NAME", help="the endpoint that is asked where a line needs it")
+        score.add_argument("--judge", metavar="NAME", help="endpoint for lines that need a judge model")
 
     def handle(self, *, action: str, program: Path, **options: Any) -> None:
         with translation.override(terminal_language()):
@@ -85,15 +87,15 @@ def text_of(path: Path) -> str:
 # --- check -----------------------------------------------------------------------------------------------------
 
 
-def checked(reading: Reading) -> Document:
+def checked(reading: CheckedProgram) -> Document:
     """The document of `check --json`."""
     return {
-        "errors": [told(problem) for problem in reading.errors],
-        "warnings": [told(problem) for problem in reading.warnings],
+        "errors": [problem_document(problem) for problem in reading.errors],
+        "warnings": [problem_document(problem) for problem in reading.warnings],
     }
 
 
-def told(problem: Problem) -> Document:
+def problem_document(problem: Problem) -> Document:
     return {
         "line": problem.place.line,
         "column": problem.place.column,
@@ -116,14 +118,14 @@ def check_in_words(document: Document) -> str:
 # --- score -----------------------------------------------------------------------------------------------------
 
 
-def scored(reading: Reading, answer: str, reference: str, judge: str | None) -> tuple[Document, str]:
+def scored(reading: CheckedProgram, answer: str, reference: str, judge: str | None) -> tuple[Document, str]:
     """The document of `score --json`, and why the answer lacks the format, '' if it has it.
 
     `error` is the first error, of the program or of the row; `errors` are all of the program.
     """
     settings = settings_of(judge) if judge is not None else None
     if reading.program is None:
-        errors = [told(problem) for problem in reading.errors]
+        errors = [problem_document(problem) for problem in reading.errors]
         first = {name: errors[0][name] for name in ("code", "line", "message")}
         return {"score": None, "format_ok": None, "lines": [], "error": first, "errors": errors}, ""
     evaluation = plan(reading.program, answer, reference)
@@ -158,7 +160,7 @@ def score_document(result: Result) -> Document:
     }
 
 
-def found_for(evaluation: Evaluation, settings: JudgeSettings | None) -> dict[int, Scored | Reason]:
+def found_for(evaluation: RuleEvaluation, settings: JudgeSettings | None) -> dict[int, Scored | Reason]:
     """What the sandbox and the judge model say of the lines that are not scored mechanically."""
     found: dict[int, Scored | Reason] = {}
     try:
@@ -192,14 +194,11 @@ def read(asked: AskResult) -> Scored | Reason:
 
 def settings_of(name: str) -> JudgeSettings:
     """How the endpoint of that name is asked; CommandError (status 2) if there is not exactly one."""
-    from judging.endpoints.connection_test import endpoint_settings
-    from judging.endpoints.models import Endpoint
-
     data_dir.prepare()
     endpoints = list(Endpoint.objects.filter(name=name, archived_at=None, draft=False)[:2])
     if len(endpoints) != 1:
         sentences = (
-            _("There is no endpoint called %(name)s."),
+            _("No endpoint named %(name)s."),
             _("Several projects have an endpoint called %(name)s; rename one."),
         )
         sentence = sentences[len(endpoints) > 1]
@@ -224,7 +223,7 @@ def score_in_words(document: Document, unfit: str) -> str:
         ]
         return "\n".join(lines)
     if unfit:
-        lines.append(_("The answer does not have the program's format: %(why)s") % {"why": unfit})
+        lines.append(_("The answer doesn't match the program's format: %(why)s") % {"why": unfit})
     return "\n".join([*lines, _("Score: %(score)s") % {"score": f"{document['score']:g}"}])
 
 

@@ -12,23 +12,27 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, duration, number, percent
-from judging.core.statistics.paired import MOST_LABELS, Paired, value_key
+from judging.core.statistics.correction import MOST_LABELS, Paired, value_key
 from judging.reports.disagreements import Spoken
-from judging.reports.judge_health import PARTS as HEALTH_PARTS
-from judging.reports.judge_health import JudgeHealth, judge_health
 from judging.reports.labels import (
     ValueFormat,
     author_name,
+    interval,
     kappa,
     label_text,
     level_name,
     refusal,
+    share_interval,
+    without_variation,
 )
-from judging.reports.leaderboard import Series, marked
 from judging.reports.links import Links, linked
-from judging.reports.pair_matrix import MatrixCell
-from judging.reports.result_card import Stat
-from judging.reports.tables import Column, Table, with_mark
+from judging.reports.page.judge_health import PARTS as HEALTH_PARTS
+from judging.reports.page.judge_health import JudgeHealth, judge_health
+from judging.reports.page.leaderboard import Series, marked
+from judging.reports.page.pair_matrix import MatrixCell
+from judging.reports.page.result_card import Stat
+from judging.reports.page.tables import Column, Table, with_mark
+from judging.reports.verdict_items import JUDGES, ORDERS, RATINGS
 
 SHADES = 5
 MOST_POINTS = 100  # rows of the table beside a scatter chart
@@ -44,14 +48,18 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class JudgeView:
-    """One judge against people or another judge; `beside`: the answers that it and people both gave a value."""
+    """One judge against people or another judge; `note`: why kappa says nothing; `beside`: the answers that it and
+    people both gave a value."""
 
     judge: str
     against: str
     people: bool
     items: str
     stats: Sequence[Stat]
+    further: Sequence[Stat]
+    note: str
     confusion: Confusion | None
+    by_candidate: Table | None
     beside: Beside | None
 
 
@@ -70,11 +78,12 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class RatersView:
-    """Everyone who rated under one metric."""
+    """Everyone who rated under one metric; `varies`: not all verdicts are the same."""
 
     stats: Sequence[Stat]
     each: Table
     pairs: Table | None
+    varies: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +119,8 @@ def agreement_view(
             _judge(one, order.get(one["judge"]), values, links, _beside(one, beside or {})) for one in judges
         ],
         health=judge_health(mine, metric, values, series, links),
-        raters=_raters(mine["raters"][0]) if mine["raters"] else None,
-        corrected=_corrected(mine["corrected"], values, series),
+        raters=_raters(mine["raters"][0], links) if mine["raters"] else None,
+        corrected=_corrected(mine["corrected"], values, series, links),
     )
 
 
@@ -143,16 +152,16 @@ def _judge(
     links: Links,
     beside: Beside | None,
 ) -> JudgeView:
-    human = one.get("human") or {}
+    human, note = one.get("human") or {}, without_variation(one)
     stats = [
-        Stat(_("κ, quadratic"), kappa(one["kappa_weighted"]), _kappa_more(one, human)),
+        Stat(_("κ, quadratic"), _("n/a"), "") if note else _kappa(one, human),
         Stat(
             _("Exact agreement"), percent(one["exact"], 0), _of_people(percent(human.get("exact"), 0), human)
         ),
         Stat("Spearman ρ", kappa(one["spearman"])),
         Stat(_("Bias"), values.signed(one["bias"]), values.interval(one["bias_low"], one["bias_high"])),
         *_rates(one),
-        *_flips(order),
+        *_flips(order, links),
     ]
     items = ngettext("%(n)s answer", "%(n)s answers", one["items"]) % {"n": number(one["items"])}
     return JudgeView(
@@ -161,15 +170,45 @@ def _judge(
         people=one["against"] == "people",
         items=items,
         stats=[stat for stat in stats if stat.value != NONE],
+        further=_further(one, values),
+        note=note,
         confusion=confusion_of(one, links, beside.paired if beside else None),
+        by_candidate=_by_candidate(one, values, links),
         beside=beside,
     )
 
 
+def _by_candidate(one: Mapping[str, Any], values: ValueFormat, links: Links) -> Table | None:
+    """Where a judge is kinder to one candidate than to the others, as people see it."""
+    found = one.get("by_candidate", ())
+    rows = [
+        [
+            cell["candidate"],
+            linked(
+                number(cell["items"]),
+                links.to_agreement(one["metric"], one["judge"], candidate=cell["candidate"]),
+            ),
+            f"{values.signed(cell['bias'])} {values.interval(cell['bias_low'], cell['bias_high'])}",
+            f"{values.signed(cell['difference'])} {values.interval(cell['ci_low'], cell['ci_high'])}",
+        ]
+        for cell in found
+    ]
+    columns = [Column(_("Candidate"), num=False), Column(_("Answers")), Column(_("Bias"))]
+    columns += [Column(_("Compared with the others"))]
+    return Table(_("Bias by candidate"), columns, rows) if len(rows) > 1 else None
+
+
+def _kappa(one: Mapping[str, Any], human: Mapping[str, Any]) -> Stat:
+    """Of labels without order Cohen's own, as there are no weights."""
+    if one["kappa_weighted"] is None and one["kappa"] is not None:
+        return Stat("κ", kappa(one["kappa"]))
+    return Stat(_("κ, quadratic"), kappa(one["kappa_weighted"]), _kappa_more(one, human))
+
+
 def _kappa_more(one: Mapping[str, Any], human: Mapping[str, Any]) -> str:
-    if human.get("kappa_weighted") is not None:
-        return _of_people(kappa(human["kappa_weighted"]), human)
-    return "" if one["kappa_low"] is None else f"[{kappa(one['kappa_low'])}, {kappa(one['kappa_high'])}]"
+    own = interval(one["kappa_low"], one["kappa_high"], 2)
+    people = _of_people(kappa(human.get("kappa_weighted")), human)
+    return " · ".join(text for text in (own if own != NONE else "", people) if text)
 
 
 def _of_people(text: str, human: Mapping[str, Any]) -> str:
@@ -177,21 +216,46 @@ def _of_people(text: str, human: Mapping[str, Any]) -> str:
 
 
 def _rates(one: Mapping[str, Any]) -> list[Stat]:
-    names = {"true_positive_rate": _("True positive rate"), "true_negative_rate": _("True negative rate")}
-    return [Stat(name, percent(one[key], 0)) for key, name in names.items() if one.get(key) is not None]
+    names = {"positive": _("True positive rate"), "negative": _("True negative rate")}
+    return [
+        Stat(
+            name,
+            percent(one[f"true_{key}_rate"], 0),
+            share_interval(one[f"true_{key}_low"], one[f"true_{key}_high"]),
+        )
+        for key, name in names.items()
+        if one.get(f"true_{key}_rate") is not None
+    ]
 
 
-def _flips(order: Mapping[str, Any] | None) -> list[Stat]:
+def _further(one: Mapping[str, Any], values: ValueFormat) -> list[Stat]:
+    """What few readers ask for."""
+    stats = [
+        Stat(_("Cohen's κ"), kappa(one["kappa"])),
+        Stat(_("Krippendorff's α"), kappa(one["alpha"])),
+        Stat("Kendall τ-b", kappa(one["kendall"])),
+        Stat("Pearson r", kappa(one["pearson"])),
+        Stat(_("Mean absolute difference"), values.text(one["mean_absolute_difference"])),
+    ]
+    return [stat for stat in stats if stat.value != NONE]
+
+
+def _flips(order: Mapping[str, Any] | None, links: Links) -> list[Stat]:
     if order is None or not order["pairs"]:
         return []
     counts = {"n": number(order["flips"]), "total": number(order["pairs"])}
-    return [Stat(_("Order flips"), percent(order["share"], 0), _("%(n)s of %(total)s") % counts)]
+    address = links.to_verdicts(
+        ORDERS, order["metric"], order["judge"], apart="yes" if order["flips"] else ""
+    )
+    return [
+        Stat(_("Order flips"), percent(order["share"], 0), linked(_("%(n)s of %(total)s") % counts, address))
+    ]
 
 
 def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = None) -> Confusion | None:
     """The judge's values against the other's, many of them rounded; None where there are too many different ones.
 
-    Its cells lead to the answers that are `paired`, or else to all to which the judge gave the row's value."""
+    Its cells lead to the answers that are `paired`, or else to those of which two judges said so."""
     labels, counts = one["labels"], one["confusion"]
     if not counts:
         return None
@@ -202,10 +266,13 @@ def confusion_of(one: Mapping[str, Any], links: Links, paired: Paired | None = N
     against = author_name(one["against"])
 
     def address(said: str | float, other: str | float) -> str:
-        if paired is None:
-            return _address(said, one["metric"], links, rounded)
-        keys = (value_key(value, rounded=paired.rounded) for value in (said, other))
-        return links.to_agreement(one["metric"], one["judge"], *keys)
+        key, of_other = (
+            value_key(value, rounded=paired.rounded if paired else rounded) for value in (said, other)
+        )
+        if paired is not None:
+            return links.to_agreement(one["metric"], one["judge"], key, of_other)
+        values = {"value": key, "other_value": of_other}
+        return links.to_verdicts(JUDGES, one["metric"], rater=one["judge"], other=one["against"], **values)
 
     rows = [
         (
@@ -246,63 +313,90 @@ def _count_cell(
     return MatrixCell(number(count), f"heat{shade}", tip, address if count else "")
 
 
-def _address(label: str | float, metric: str, links: Links, rounded: bool) -> str:
-    if isinstance(label, str):
-        return links.to("", metric, state="scored", value=label)
-    if rounded:
-        return links.to("", metric, state="scored", least=label - 0.5, below=label + 0.5)
-    return links.to("", metric, state="scored", least=label, most=label)
-
-
-def _raters(one: Mapping[str, Any]) -> RatersView:
+def _raters(one: Mapping[str, Any], links: Links) -> RatersView:
     alpha = "" if one["ci_low"] is None else f"[{kappa(one['ci_low'])}, {kappa(one['ci_high'])}]"
+    both = linked(_rated_together(one["items"]), links.to_verdicts(RATINGS, one["metric"], apart="yes"))
     stats = [
         Stat(
             _("Krippendorff's α (%(level)s)") % {"level": level_name(one["level"])},
-            kappa(one["alpha"]),
+            _known(one["alpha"], one["items"]),
             alpha,
         ),
-        Stat(_("Same verdict"), percent(one["percent"], 0)),
-        Stat("AC1", kappa(one["ac1"])),
+        Stat(_("Same verdict"), percent(one["percent"], 0), both),
+        Stat("AC1", _known(one["ac1"], one["items"])),
         Stat("Fleiss' κ", kappa(one["fleiss"])),
     ]
     return RatersView(
-        [stat for stat in stats if stat.value != NONE], _each_rater(one["each"]), _rater_pairs(one)
+        [stat for stat in stats if stat.value != NONE],
+        _each_rater(one, links),
+        _rater_pairs(one, links),
+        varies=one["alpha"] is not None or not one["items"],
     )
 
 
-def _each_rater(each: Mapping[str, Mapping[str, Any]]) -> Table:
+def _rated_together(items: int) -> str:
+    text = ngettext("on %(n)s item that several rated", "on %(n)s items that several rated", items)
+    return text % {"n": number(items)}
+
+
+def _known(value: float | None, items: int) -> str:
+    """A figure of agreement; "n/a" where people rated the same items, but all verdicts are the same."""
+    return _("n/a") if value is None and items else kappa(value)
+
+
+def _each_rater(one: Mapping[str, Any], links: Links) -> Table:
+    gold = any(rater.get("gold") for rater in one["each"].values())
     rows = [
-        [name, number(one["items"]), percent(one["agreement_with_others"], 0), duration(one["seconds"])]
-        for name, one in each.items()
+        [
+            name,
+            linked(number(rater["items"]), links.to_verdicts(RATINGS, one["metric"], rater=name)),
+            percent(rater["agreement_with_others"], 0),
+            duration(rater["seconds"]),
+            *([_hits(rater.get("gold"))] if gold else []),
+        ]
+        for name, rater in one["each"].items()
     ]
     columns = [Column(_("Rater"), num=False), Column(_("Items"))]
     columns += [Column(_("Agreement with the others")), Column(_("Time per item"))]
+    columns += [Column(_("Known answers right"))] if gold else []
     return Table(_("Raters"), columns, rows)
 
 
-def _rater_pairs(one: Mapping[str, Any]) -> Table | None:
+def _hits(gold: Mapping[str, int] | None) -> str:
+    return f"{number(gold['right'])}/{number(gold['of'])}" if gold else NONE
+
+
+def _rater_pairs(one: Mapping[str, Any], links: Links) -> Table | None:
     rows = [
         [
             f"{pair['a']} · {pair['b']}",
-            number(pair["items"]),
+            linked(
+                number(pair["items"]),
+                links.to_verdicts(RATINGS, one["metric"], rater=pair["a"], other=pair["b"]),
+            ),
             percent(pair["exact"], 0),
-            kappa(pair["kappa_weighted"]),
+            kappa(pair["kappa_weighted"] if one["level"] != "nominal" else pair["kappa"]),
         ]
         for pair in one["pairs"]
     ]
     columns = [Column(_("Pair"), num=False), Column(_("Items")), Column(_("Exact agreement"))]
-    return Table(_("Pairs of raters"), [*columns, Column(_("κ, quadratic"))], rows) if rows else None
+    columns += [Column(_("κ, quadratic") if one["level"] != "nominal" else "κ")]
+    return Table(_("Pairs of raters"), columns, rows) if rows else None
 
 
-def _corrected(found: Sequence[Mapping[str, Any]], values: ValueFormat, series: Series) -> Table | None:
+def _corrected(
+    found: Sequence[Mapping[str, Any]], values: ValueFormat, series: Series, links: Links
+) -> Table | None:
     """Both raw means beside what they come to together."""
     rows = [
         [
             with_mark(marked(series, one["candidate"]), one["candidate"]),
             author_name(one["judge"]),
             values.text(one["people_mean"]),
-            number(one["labelled"]),
+            linked(
+                number(one["labelled"]),
+                links.to_agreement(one["metric"], one["judge"], candidate=one["candidate"]),
+            ),
             values.text(one["judge_mean"]),
             number(one["judged"]),
             refusal(one["refused"]) if one["refused"] else values.text(one["value"]),

@@ -11,13 +11,16 @@ from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import NONE, number, percent
 from judging.reports.labels import author_name, share_interval, step_names
-from judging.reports.leaderboard import Series, marked
-from judging.reports.pair_matrix import MatrixCell, PairMatrix
-from judging.reports.result_card import Stat, names_of
-from judging.reports.tables import Column, Table, with_mark
+from judging.reports.links import Links, linked
+from judging.reports.page.leaderboard import Series, marked
+from judging.reports.page.pair_matrix import MatrixCell, PairMatrix
+from judging.reports.page.result_card import Stat, names_of
+from judging.reports.page.tables import Column, Table, with_mark
+from judging.reports.pairing import OUTCOMES
 
 POINTS = 400 / math.log(10)
 MIDDLE = 1000
+Z = 1.959964  # of a 95 % interval
 STEPS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
 
 
@@ -31,17 +34,20 @@ class Step:
     x: str
     width: str
     tone: str
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """Comparisons under one metric by one author. `warnings`: why a rating is missing or not to be trusted."""
+    """Comparisons under one metric by one author. `style`: what verdicts owe to the looks of answers; `warnings`: why a
+    rating is missing or not to be trusted."""
 
     by: str
     table: Table
     matrix: PairMatrix | None
     steps: Sequence[Step]
     stats: Sequence[Stat]
+    style: Table | None
     warnings: Sequence[str]
 
 
@@ -50,40 +56,84 @@ def rating_points(rating: float | None) -> str:
     return NONE if rating is None else f"{MIDDLE + POINTS * rating:.0f}"
 
 
-def side_views(document: Mapping[str, Any], metric: str, series: Series) -> list[SideView]:
-    return [_view(one, series) for one in document.get("side_by_side", ()) if one["metric"] == metric]
+def side_views(
+    document: Mapping[str, Any], metric: str, series: Series, links: Links | None = None
+) -> list[SideView]:
+    found = [one for one in document.get("side_by_side", ()) if one["metric"] == metric]
+    return [_view(one, series, links or Links.none()) for one in found]
 
 
-def _view(one: Mapping[str, Any], series: Series) -> SideView:
+def _view(one: Mapping[str, Any], series: Series, links: Links) -> SideView:
     cells = one["candidates"]
     names = sorted(cells, key=lambda name: (-(cells[name]["win_rate"] or 0), name))
+    about = {"metric": one["metric"], "by": one["by"]}
     return SideView(
         by=author_name(one["by"]),
-        table=_table(names, cells, series),
-        matrix=win_matrix(names, one["pairs"]),
-        steps=steps_of(one["steps"], one["pairs"][0]) if len(one["pairs"]) == 1 else [],
+        table=_table(names, one, series, links),
+        matrix=win_matrix(names, [{**pair, **about} for pair in one["pairs"]], links),
+        steps=steps_of(one["steps"], {**one["pairs"][0], **about}, links) if len(one["pairs"]) == 1 else [],
         stats=_first_side(one["first_side"]),
+        style=style_table(one.get("style")),
         warnings=_warnings(one),
     )
 
 
-def _table(names: Sequence[str], cells: Mapping[str, Any], series: Series) -> Table:
+def _table(names: Sequence[str], one: Mapping[str, Any], series: Series, links: Links) -> Table:
+    cells = one["candidates"]
+    styled = any(cell.get("style_rating") is not None for cell in cells.values())
     rows = [
         [
             with_mark(marked(series, name), name),
             _rank(cells[name]),
             rating_points(cells[name]["rating"]),
             _range(cells[name]),
+            *([rating_points(cells[name]["style_rating"])] if styled else []),
             percent(cells[name]["win_rate"]),
             share_interval(cells[name]["ci_low"], cells[name]["ci_high"]),
-            *(number(cells[name][key]) for key in ("wins", "ties", "losses", "both_bad", "comparisons")),
+            *(_count(one, names, name, key, links) for key in (*OUTCOMES, "both_bad", "comparisons")),
         ]
         for name in names
     ]
-    heads = [_("Rank"), _("Rating"), _("95 % interval"), _("Win rate"), _("95 % interval"), _("Wins")]
-    heads += [_("Ties"), _("Losses"), _("Both bad"), _("Comparisons")]
+    heads = [_("Rank"), _("Rating"), _("95 % interval"), *([_("Style-controlled rating")] if styled else [])]
+    heads += [
+        _("Win rate"),
+        _("95 % interval"),
+        _("Wins"),
+        _("Ties"),
+        _("Losses"),
+        _("Both bad"),
+        _("Comparisons"),
+    ]
     columns = [Column(_("Candidate"), num=False), *map(Column, heads)]
     return Table(_("Comparisons by candidate"), columns, rows)
+
+
+def _count(one: Mapping[str, Any], names: Sequence[str], name: str, key: str, links: Links) -> str:
+    """It leads to its items: of two candidates to those of the pair."""
+    count = one["candidates"][name][key]
+    other = next((other for other in names if other != name), "") if len(names) == 2 else ""
+    pair = {"metric": one["metric"], "by": one["by"], "a": name, "b": other}
+    address = links.to_pair(pair, "" if key == "comparisons" else key)
+    return linked(number(count), address) if count else number(count)
+
+
+def style_table(style: Mapping[str, Mapping[str, float]] | None) -> Table | None:
+    """What one standard deviation more of each feature goes with, in rating points, with its 95 % interval."""
+    names = {"length": _("Length"), "headers": _("Headings"), "lists": _("Lists"), "bold": _("Bold text")}
+    rows = [
+        [
+            names[feature],
+            _points(one["coefficient"]),
+            f"[{_points(one['coefficient'] - Z * one['se'])}, {_points(one['coefficient'] + Z * one['se'])}]",
+        ]
+        for feature, one in (style or {}).items()
+    ]
+    columns = [Column(_("Feature"), num=False), Column(_("Rating points")), Column(_("95 % interval"))]
+    return Table(_("Style of the answers"), columns, rows) if rows else None
+
+
+def _points(log_odds: float) -> str:
+    return f"{POINTS * log_odds:+.0f}".replace("-", "−")
 
 
 def _rank(cell: Mapping[str, Any]) -> str:
@@ -99,7 +149,9 @@ def _range(cell: Mapping[str, Any]) -> str:
     return f"[{rating_points(cell['rating_low'])}, {rating_points(cell['rating_high'])}]"
 
 
-def win_matrix(names: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> PairMatrix | None:
+def win_matrix(
+    names: Sequence[str], pairs: Sequence[Mapping[str, Any]], links: Links | None = None
+) -> PairMatrix | None:
     """How often the row beats the column, a tie half; faint where the interval holds one half."""
     if len(names) < 3:
         return None
@@ -107,15 +159,17 @@ def win_matrix(names: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> Pair
 
     def cell(row: str, column: str) -> MatrixCell | None:
         if (row, column) in known:
-            return _win_cell(known[row, column], row, column, turned=False)
+            return _win_cell(known[row, column], row, column, links, turned=False)
         if (column, row) in known:
-            return _win_cell(known[column, row], row, column, turned=True)
+            return _win_cell(known[column, row], row, column, links, turned=True)
         return None
 
     return PairMatrix(names, [(row, [cell(row, column) for column in names]) for row in names])
 
 
-def _win_cell(pair: Mapping[str, Any], row: str, column: str, *, turned: bool) -> MatrixCell | None:
+def _win_cell(
+    pair: Mapping[str, Any], row: str, column: str, links: Links | None, *, turned: bool
+) -> MatrixCell | None:
     if pair["win_rate"] is None:
         return None
     rate = 1 - pair["win_rate"] if turned else pair["win_rate"]
@@ -127,7 +181,8 @@ def _win_cell(pair: Mapping[str, Any], row: str, column: str, *, turned: bool) -
         "ties": number(pair["ties"]),
         "losses": number(losses),
     }
-    return MatrixCell(percent(rate, 0), _tone(pair, rate), tip)
+    address = links.to_pair({**pair, "a": row, "b": column}) if links else ""
+    return MatrixCell(percent(rate, 0), _tone(pair, rate), tip, address)
 
 
 def _tone(pair: Mapping[str, Any], rate: float) -> str:
@@ -137,7 +192,7 @@ def _tone(pair: Mapping[str, Any], rate: float) -> str:
     return f"{'up' if rate > 0.5 else 'down'}{min(3, 1 + int(6 * abs(rate - 0.5)))}"
 
 
-def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any]) -> list[Step]:
+def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any], links: Links | None = None) -> list[Step]:
     """The verdicts on a pair from A's best to B's best as parts of one bar; [] where there is none."""
     total = sum(counts.get(step, 0) for step in STEPS)
     names, found, x = step_names(pair["a"], pair["b"]), [], 0.0
@@ -153,6 +208,7 @@ def steps_of(counts: Mapping[str, int], pair: Mapping[str, Any]) -> list[Step]:
                 f"{x:.2f}",
                 f"{width:.2f}",
                 tones[step],
+                links.to_pair(pair, step) if links and counts.get(step, 0) else "",
             )
         )
         x += width

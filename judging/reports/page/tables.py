@@ -152,23 +152,51 @@ def repeats_table(cells: Cells, metric: str, links: Links) -> Table | None:
     """What only several responses to an item can tell; None where no item has several."""
     rows = []
     for name, cell in cells.items():
-        passed = cell.get("pass_at_k", {})
-        between = cell.get("variance", {}).get("share_between")
+        passed, all_passed = cell.get("pass_at_k", {}), cell.get("all_pass_at_k", {})
         for k, best in cell.get("best_at_k", {}).items():
-            figures = (best, cell["worst_at_k"][k], passed.get(k))
+            figures = (best, cell["worst_at_k"][k], passed.get(k), all_passed.get(k))
             count = cell["at_k_items"][k]
             items = number(count)
             if count == cell["items"]:  # of fewer items no filter of the list means exactly these
                 items = linked(items, links.to(name, metric, state="scored"))
-            rows.append([name, k, *map(decimal, figures), items, percent(between)])
+            rows.append([name, k, *map(decimal, figures), items])
     columns = [
         Column(_("Candidate"), num=False),
         Column("k"),
         Column(_("Best of k")),
         Column(_("Worst of k")),
     ]
-    columns += [Column(_("Pass of k")), Column(_("Items")), Column(_("Between-item variance"))]
+    columns += [Column(_("Pass of k")), Column(_("All k pass")), Column(_("Items"))]
     return Table(_("Repeated answers"), columns, rows) if rows else None
+
+
+def variance_table(cells: Cells) -> Table | None:
+    """Where each candidate's variance lies, and what twice as many items or answers would make of the error; None where
+    no item has several."""
+    known = {name: cell["variance"] for name, cell in cells.items() if "variance" in cell}
+    rows = [
+        [
+            name,
+            percent(one["share_between"]),
+            decimal(cells[name]["se"]),
+            decimal(one["se_twice_items"]),
+            decimal(one["se_twice_responses"]),
+            _better_bought(one["se_twice_items"], one["se_twice_responses"]),
+        ]
+        for name, one in known.items()
+        if one["share_between"] is not None
+    ]
+    columns = [Column(_("Candidate"), num=False), Column(_("Between-item variance"))]
+    columns += [Column(_("Standard error")), Column(_("With twice the items"))]
+    columns += [Column(_("With twice the answers")), Column(_("More precise"), num=False)]
+    return Table(_("More items or more answers"), columns, rows) if rows else None
+
+
+def _better_bought(items: float | None, answers: float | None) -> str:
+    """Which of the two leaves the smaller error, unless they come to the same."""
+    if items is None or answers is None or abs(items - answers) <= 0.01 * max(items, answers):
+        return _("no difference")
+    return _("more items") if items < answers else _("more answers per item")
 
 
 def pairs_table(

@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import md5
 from typing import Any
 
-from django.core.cache import cache
 from django.utils.safestring import SafeString, mark_safe
 
 from judging.core.statistics.frame import Metric
 from judging.reports import labels, selectors
-from judging.reports.agreement_view import AgreementView, Beside, agreement_view, points_table
 from judging.reports.disagreements import strongest
-from judging.reports.drawing import agreement_chart, metrics_radar, spread_chart
-from judging.reports.figures import KEPT_SECONDS, LAYOUT, Figures, Kept, for_page
-from judging.reports.leaderboard import BoardData, Leaderboard, leaderboard
+from judging.reports.figures import Figures, Kept, for_page, is_large, slices_for_page
 from judging.reports.links import Links
-from judging.reports.pair_matrix import PairMatrix, pair_matrix
-from judging.reports.result_card import ResultCard, result_card
-from judging.reports.rule_lines import left_out_lines, rule_table
-from judging.reports.selectors import LENGTH, TURNS, FieldUnknown
-from judging.reports.services import report_by, report_document
-from judging.reports.side_by_side_view import SideView, side_views
-from judging.reports.slices_view import Slices, slices_of
-from judging.reports.tables import (
+from judging.reports.page.agreement_view import AgreementView, Beside, agreement_view, points_table
+from judging.reports.page.drawing import agreement_chart, metrics_radar, spread_chart
+from judging.reports.page.leaderboard import BoardData, Leaderboard, leaderboard
+from judging.reports.page.pair_matrix import PairMatrix, pair_matrix
+from judging.reports.page.result_card import ResultCard, result_card
+from judging.reports.page.side_by_side_view import SideView, side_views
+from judging.reports.page.slices_view import SliceLinks, SlicesView, slices_of
+from judging.reports.page.tables import (
     Table,
     distribution_table,
     metrics_table,
@@ -35,24 +30,30 @@ from judging.reports.tables import (
     repeats_table,
     shares_table,
     uncertain,
+    variance_table,
 )
-from judging.reports.wanted_difference import WantedDifference, wanted_difference
+from judging.reports.page.wanted_difference import WantedDifference, wanted_difference
+from judging.reports.rule_lines import left_out_lines, rule_table
+from judging.reports.selectors import informative_field
+from judging.reports.services import report_document
+from judging.reports.slices import Slices
 from judging.runs.models import Run
+from judging.runs.row_fields import EVERY_ROW
 
-MOST_SLICED = 100_000  # judgements; of a larger run `manage.py report --by` shows slices
-EVERY_ROW = (TURNS, LENGTH)
+NO_SLICES = "-"
 EVERY_METRIC = "all"  # in one table
 EACH_METRIC = "each"  # below each other
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PageOptions:
     """What a reader chose: a metric by its number ("" is the first, "all" a table of all), columns, the field by
-    whose values the means are also shown, and the difference between candidates that should be detected."""
+    whose values the means are also shown ("" is one whose means differ), and the difference between candidates
+    that should be detected."""
 
     metric: str = ""
     columns: Collection[str] = ()
-    by: str = ""
+    by: str = NO_SLICES
     difference: str = ""
 
 
@@ -78,11 +79,12 @@ class MetricView:
     wanted: WantedDifference | None
     side_by_side: Sequence[SideView]
     agreement: AgreementView
-    slices: Slices | None
+    slices: SlicesView | None
     spread: SafeString
     distribution: Table | None
     shares: Table | None
     repeats: Table | None
+    variance: Table | None
     rule_lines: Table | None
     rule_lines_left_out: int
 
@@ -98,6 +100,7 @@ class ReportView:
 
     `fields`: by which its means may be shown too. `tabs`: (value, name, whether it is shown) for each metric;
     `metrics`: those that are shown; `every_metric`: the table of all of them. `scored`: judgements with a value;
+    `slices_due`: the field whose slices a worker works out, '' for none.
     `truncated`: those with a judge's reply that was cut off; `made_at`: when the figures were worked out, if the run
     has changed since.
     """
@@ -111,24 +114,26 @@ class ReportView:
     metrics: Sequence[MetricView]
     every_metric: Table | None
     radar: SafeString
+    slices_due: str
     scored: int
     responses: int
     truncated: int
     made_at: datetime | None
 
 
-def report_view(run: Run, options: Options | None = None) -> ReportView | None:
+def report_view(run: Run, options: PageOptions | None = None) -> ReportView | None:
     """What the report of a run shows its readers; None while a worker works the figures out."""
     kept = for_page(run)
-    return None if kept is None else view_of(run, kept, Links.of(run), options or Options())
+    return None if kept is None else view_of(run, kept, Links.of(run), options or PageOptions())
 
 
-def view_of(run: Run, kept: Kept, links: Links, options: Options) -> ReportView:
+def view_of(run: Run, kept: Kept, links: Links, options: PageOptions) -> ReportView:
     """The page from figures that are known; without links where its reader may not see items."""
     figures, fields = kept.figures, fields_of(run)
     document = report_document(run, figures)
-    if options.by in fields:
-        document["breakdown"] = _breakdown(run, kept, options.by)
+    by = options.by or _default_field(run)
+    sliced = slices_for_page(run, by, kept) if by in fields else Slices(None, due=False)
+    document["breakdown"] = sliced.breakdown
     cells = [cell for metrics in document["candidates"].values() for cell in metrics.values()]
     metrics = list(selectors.metrics_of(run).values())
     shown = chosen_metrics(len(metrics), options.metric)
@@ -138,12 +143,13 @@ def view_of(run: Run, kept: Kept, links: Links, options: Options) -> ReportView:
         document=document,
         fields=fields,
         series=series,
-        left_out=labels.left_out_sentences(document["left_out"]),
+        left_out=labels.left_out_sentences(document["left_out"], named=bool(links.judgements)),
         overridden=labels.overridden(document),
         tabs=_tabs(metrics, options.metric, shown),
         metrics=[maker.metric(place, metrics[place - 1]) for place in shown],
         every_metric=None if shown else metrics_table(document, metrics, series),
         radar=_svg("" if shown else metrics_radar(document, metrics, series)),
+        slices_due=by if sliced.due else "",
         scored=sum(cell["scored"] for cell in cells),
         responses=sum(cell["responses"] for cell in cells),
         truncated=figures.truncated,
@@ -152,23 +158,13 @@ def view_of(run: Run, kept: Kept, links: Links, options: Options) -> ReportView:
 
 
 def fields_of(run: Run) -> list[str]:
-    """The fields of the rows by whose values means can be shown; none where a page would have to wait for it."""
-    if run.total > MOST_SLICED:
-        return []
+    """The fields of the rows by whose values means can be shown."""
     return [*run.version.fields_found, *(name for name in EVERY_ROW if name not in run.version.fields_found)]
 
 
-def _breakdown(run: Run, kept: Kept, field: str) -> dict[str, Any] | None:
-    """Worked out once for each state of the run; None where no row has the field."""
-    key = f"breakdown.{LAYOUT}:{run.pk}:{kept.revision}:{md5(field.encode(), usedforsecurity=False).hexdigest()}"
-    found: dict[str, Any] | None = cache.get(key)
-    if found is None:
-        try:
-            found = report_by(run, [field])["breakdown"]
-        except FieldUnknown:
-            return None
-        cache.set(key, found, KEPT_SECONDS)
-    return found
+def _default_field(run: Run) -> str:
+    """By which a report shows slices unasked, as long as that costs a reader no time: '' for none."""
+    return informative_field(run) if run.rests and not is_large(run) else ""
 
 
 def chosen_metrics(count: int, wanted: str) -> list[int]:
@@ -195,7 +191,7 @@ class _Maker:
     document: Mapping[str, Any]
     links: Links
     series: Mapping[str, int]
-    options: Options
+    options: PageOptions
 
     def metric(self, place: int, metric: Metric) -> MetricView:
         links, cells = self.links, ranked(self.document, metric.name)
@@ -212,24 +208,31 @@ class _Maker:
             kind=kind or "",
             card=result_card(self.document, metric.name, cells, values, self.series),
             board=leaderboard(self._board(metric, cells, pairs, values), self.options.columns),
-            notes=labels.note_sentences(cells),
+            notes=[*labels.note_sentences(cells), *labels.cluster_sentences(cells)],
             uncertain=any(map(uncertain, cells.values())),
             matrix=pair_matrix(list(cells), pairs, values, links),
             pairs=pairs_table(pairs, links, wanted.needed if wanted else ()),
             pairs_summary=labels.pair_summary(pairs),
             wanted=wanted,
-            side_by_side=side_views(self.document, metric.name, self.series),
+            side_by_side=side_views(self.document, metric.name, self.series, links),
             agreement=agreement_view(
                 self.document, metric.name, values, self.series, links, self._beside(place, metric)
             ),
-            slices=slices_of(self.document.get("breakdown"), metric.name, list(cells), values, scale),
+            slices=self._slices(metric, list(cells), values),
             spread=_svg(spread_chart(f"spread-{place}", cells, metric)),
             distribution=distribution_table(cells, metric.name, links),
             shares=shares_table(cells, metric.name, links),
             repeats=repeats_table(cells, metric.name, links),
+            variance=variance_table(cells),
             rule_lines=rule_table(lines, metric.name, list(cells), links) if lines else None,
             rule_lines_left_out=left_out_lines(lines) if lines else 0,
         )
+
+    def _slices(self, metric: Metric, names: Sequence[str], values: labels.ValueFormat) -> SlicesView | None:
+        breakdown, scale = self.document.get("breakdown"), (metric.low, metric.high)
+        field = breakdown["field"] if breakdown else ""
+        links = SliceLinks(self.links, metric.name, field)
+        return slices_of(breakdown, metric.name, names, values, scale, links)
 
     def _beside(self, place: int, metric: Metric) -> dict[str, Beside]:
         """What stands with a judge against people; no answers for readers who see no items."""

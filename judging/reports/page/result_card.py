@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.templatetags.show import duration, number, percent
 from judging.core.charts.series import mark
-from judging.reports.labels import ValueFormat, share_interval
+from judging.reports.labels import ValueFormat, author_name, kappa, share_interval, without_variation
 
 NAMES_SHOWN = 3
 
@@ -66,7 +66,11 @@ def compared_sentences(compared: Mapping[str, Any], series: Mapping[str, int]) -
     figure = format_html("<b>{}</b>", percent(cell["win_rate"]))
     interval = format_html('<span class="ci">{}</span>', share_interval(cell["ci_low"], cell["ci_high"]))
     lead = format_html(
-        _("{name} wins {figure} {interval} of its comparisons"), name=name, figure=figure, interval=interval
+        _("{name} wins {figure} {interval} of its comparisons, judged by {by}"),
+        name=name,
+        figure=figure,
+        interval=interval,
+        by=author_name(compared["by"]),
     )
     alike = [one for one in order[1:] if cells[one]["rank_low"] == 1]
     if cell["rank_low"] is None:
@@ -164,20 +168,25 @@ def unscored_sentence(cells: Mapping[str, Any]) -> str:
 
 def agreement_sentence(document: Mapping[str, Any], metric: str) -> str:
     """How far the judge agrees with people, beside how far people agree with each other."""
-    found = next(
-        (one for one in document.get("judges", ()) if one["metric"] == metric and one["against"] == "people"),
-        None,
-    )
-    if found is None or found["kappa_weighted"] is None:
+    judges = [
+        one for one in document.get("judges", ()) if one["metric"] == metric and one["against"] == "people"
+    ]
+    if judges and (why := without_variation(judges[0])):
+        return why
+    if not judges or judges[0]["kappa_weighted"] is None:
         return ""
-    human = (found.get("human") or {}).get("kappa_weighted")
-    told = {"kappa": f"{found['kappa_weighted']:.2f}", "n": number(found["items"])}
-    if human is None:
-        return _("The judge agrees with people at κ %(kappa)s on %(n)s answers.") % told
-    return _("The judge agrees with people at κ %(kappa)s; people agree with each other at %(human)s.") % {
-        **told,
-        "human": f"{human:.2f}",
+    found, human = judges[0], (judges[0].get("human") or {}).get("kappa_weighted")
+    figures = {
+        "judge": _("The judge") if len(judges) == 1 else author_name(found["judge"]),
+        "kappa": kappa(found["kappa_weighted"]),
+        "n": number(found["items"]),
+        "human": kappa(human),
     }
+    if human is None:
+        return _("%(judge)s agrees with people at κ %(kappa)s on %(n)s answers.") % figures
+    return (
+        _("%(judge)s agrees with people at κ %(kappa)s; people agree with each other at %(human)s.") % figures
+    )
 
 
 def stats_of(document: Mapping[str, Any], metric: str, cells: Mapping[str, Any]) -> list[Stat]:

@@ -21,8 +21,8 @@ from evalsite.access import May
 from judging.reports.figures import Kept, for_page
 from judging.reports.links import Links
 from judging.reports.models import ReportLink
-from judging.reports.report_view import EACH_METRIC, Options, view_of
-from judging.reports.sharing import (
+from judging.reports.page.report_view import EACH_METRIC, PageOptions, view_of
+from judging.reports.sharing.services import (
     DAYS,
     NoReportLink,
     may_be_shared,
@@ -93,7 +93,7 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
         raise Http404 from None
     kept = for_page(run)
     columns, difference = tuple(request.GET.getlist("column")), request.GET.get("difference", "")
-    options = Options(request.GET.get("metric", ""), columns, difference=difference)
+    options = PageOptions(request.GET.get("metric", ""), columns, difference=difference)
     report = kept and view_of(run, kept, Links.none(), options)
     response = render(request, "reports/shared.html", {"run": run, "report": report, "options": options})
     response["X-Robots-Tag"] = "noindex, nofollow"
@@ -103,7 +103,7 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
 
 def report_html(run: Run, kept: Kept) -> bytes:
     """The whole report as one file that opens from a disk: every metric, styles inside, no links to items."""
-    report = view_of(run, kept, Links.none(), Options(metric=EACH_METRIC))
+    report = view_of(run, kept, Links.none(), PageOptions(metric=EACH_METRIC))
     folder = settings.BASE_DIR / "static" / "css"
     styles = "\n".join((folder / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
     return render_to_string("reports/file.html", {"run": run, "report": report, "styles": styles}).encode()

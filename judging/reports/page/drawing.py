@@ -10,11 +10,11 @@ from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import number
 from judging.core.charts.histograms import HistogramTexts, Panel, histogram_chart
-from judging.core.charts.intervals import Interval, IntervalTexts, interval_chart
+from judging.core.charts.intervals import IntervalRow, IntervalTexts, interval_chart
 from judging.core.charts.radar import FEWEST, Shape, radar_chart
 from judging.core.charts.scatter import Point, ScatterTexts, scatter_chart
+from judging.core.statistics.correction import Paired, value_key
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.paired import Paired, value_key
 from judging.reports.labels import author_name, decimal, interval, label_text
 from judging.reports.links import Links
 
@@ -39,15 +39,15 @@ def means_chart(chart_id: str, cells: Cells, metric: Metric) -> str:
     return interval_chart(chart_id, rows, texts, scale=_scale(rows, metric, rate))
 
 
-def _row(name: str, cell: Mapping[str, Any]) -> Interval:
+def _row(name: str, cell: Mapping[str, Any]) -> IntervalRow:
     shown = interval(cell["ci_low"], cell["ci_high"])
     label = _("no score") if cell["mean"] is None else f"{decimal(cell['mean'])} {shown}"
     bounds = (cell["low_bound"], cell["high_bound"])
     low, high = (None, None) if bounds[0] == bounds[1] else bounds
-    return Interval(name, label, cell["mean"], cell["ci_low"], cell["ci_high"], low, high)
+    return IntervalRow(name, label, cell["mean"], cell["ci_low"], cell["ci_high"], low, high)
 
 
-def _scale(rows: list[Interval], metric: Metric, rate: bool) -> tuple[float, float] | None:
+def _scale(rows: list[IntervalRow], metric: Metric, rate: bool) -> tuple[float, float] | None:
     """The metric's scale if all that is drawn lies on it; else as far as the bounds go; else what the means fill."""
     low, high = (0.0, 1.0) if rate else (metric.low, metric.high)
     drawn = [end for row in rows for end in (row.mean, row.low, row.high, row.low_bound, row.high_bound)]

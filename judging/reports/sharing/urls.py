@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.reports import share_views
+from judging.reports.sharing import views
 
 app_name = "reports"
 
-urlpatterns = [path("<str:secret>/", share_views.shared, name="shared")]
+urlpatterns = [path("<str:secret>/", views.shared, name="shared")]

@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import NONE, number, percent
 from judging.core.results import PLANTED_VERDICT
 from judging.reports.labels import ValueFormat, author_name, interval, kappa
-from judging.reports.leaderboard import Series, marked
 from judging.reports.links import Links, linked
-from judging.reports.tables import Column, Table, with_mark
+from judging.reports.page.leaderboard import Series, marked
+from judging.reports.page.tables import Column, Table, with_mark
+from judging.reports.verdict_items import ORDERS, REPEATS
 
 PARTS = ("repeats", "order", "length", "scale_ends")
 Found = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -33,16 +36,16 @@ class JudgeHealth:
 
 def judge_health(found: Found, metric: str, values: ValueFormat, series: Series, links: Links) -> JudgeHealth:
     return JudgeHealth(
-        judges_table(found, values), planted_table(found["planted"], metric, values, series, links)
+        judges_table(found, values, links), planted_table(found["planted"], metric, values, series, links)
     )
 
 
-def judges_table(found: Found, values: ValueFormat) -> Table | None:
+def judges_table(found: Found, values: ValueFormat, links: Links) -> Table | None:
     """Columns without a figure are left out; None without a judge."""
     parts = {part: {one["judge"]: one for one in found.get(part, ())} for part in PARTS}
     judges = dict.fromkeys(judge for part in parts.values() for judge in part)
     rows = [
-        [author_name(judge), *_figures({part: parts[part].get(judge) for part in PARTS}, values)]
+        [author_name(judge), *_figures({part: parts[part].get(judge) for part in PARTS}, values, links)]
         for judge in judges
     ]
     columns = [
@@ -60,15 +63,12 @@ def judges_table(found: Found, values: ValueFormat) -> Table | None:
     return Table(_("Judges"), [columns[place] for place in kept], shown) if rows else None
 
 
-def _figures(one: Mapping[str, Mapping[str, Any] | None], values: ValueFormat) -> list[str]:
+def _figures(one: Mapping[str, Mapping[str, Any] | None], values: ValueFormat, links: Links) -> list[str]:
     repeats, order, length, ends = (one[part] for part in PARTS)
-    flips = (
-        f"{percent(order['share'], 0)} ({number(order['flips'])}/{number(order['pairs'])})" if order else NONE
-    )
     spearman = length["spearman"] if length else None
     return [
-        percent(repeats["exact"], 0) if repeats else NONE,
-        flips if order and order["pairs"] else NONE,
+        _repeats(repeats, links) if repeats else NONE,
+        _flips(order, links) if order and order["pairs"] else NONE,
         percent(order["first_side"]["share"], 0) if order else NONE,
         f"{kappa(spearman)} {interval(length['ci_low'], length['ci_high'], 2)}"
         if length and spearman is not None
@@ -77,6 +77,22 @@ def _figures(one: Mapping[str, Mapping[str, Any] | None], values: ValueFormat) -
         percent(ends["lowest"], 0) if ends else NONE,
         percent(ends["highest"], 0) if ends else NONE,
     ]
+
+
+def _repeats(repeats: Mapping[str, Any], links: Links) -> str:
+    """The share of pairs of repeats that agree, which leads to the answers behind it."""
+    address = links.to_verdicts(REPEATS, repeats["metric"], repeats["judge"])
+    items = ngettext("%(n)s answer", "%(n)s answers", repeats["items"]) % {"n": number(repeats["items"])}
+    return format_html("{} ({})", percent(repeats["exact"], 0), linked(items, address))
+
+
+def _flips(order: Mapping[str, Any], links: Links) -> str:
+    """The share of pairs whose winner changed with the order, which leads to them."""
+    address = links.to_verdicts(
+        ORDERS, order["metric"], order["judge"], apart="yes" if order["flips"] else ""
+    )
+    counts = f"{number(order['flips'])}/{number(order['pairs'])}"
+    return format_html("{} ({})", percent(order["share"], 0), linked(counts, address))
 
 
 def planted_table(

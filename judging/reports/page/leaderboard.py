@@ -16,6 +16,7 @@ from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis
 from judging.core.charts.series import mark
 from judging.reports.labels import ValueFormat
 from judging.reports.links import Links, linked
+from judging.reports.page.tables import with_mark
 
 Cells = Mapping[str, Mapping[str, Any]]
 """{candidate: its figures under one metric}, the best first."""
@@ -134,9 +135,7 @@ def _rank(places: tuple[int, int] | None) -> str:
 
 
 def _name(data: BoardData, name: str) -> str:
-    return format_html(
-        '{}<a href="{}">{}</a>', marked(data.series, name), data.links.to(name, data.metric), name
-    )
+    return with_mark(marked(data.series, name), linked(name, data.links.to(name, data.metric)))
 
 
 def marked(series: Series, name: str) -> SafeString:

@@ -1,4 +1,4 @@
-"""A judgement as its page tells it: from stored texts to what a template shows."""
+"""A judgement as its page shows it: from stored texts to what a template shows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from datasets.core.variables import reference_in, row_and_response
+from datasets.core.variables import earlier_of, reference_in, row_and_response
 from evalsite.cells import clean_text
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.program import Reason
 from judging.core.values import value_text
 from judging.messages import reason_sentence
+from judging.review.content import Part, ToolCall, Turn, calls_of, images_in, turns_of, with_parts
 from judging.rule_messages import reason_sentence as rule_sentence
 from judging.runs.export import json_export
 from judging.runs.export.records import (
@@ -59,6 +60,12 @@ class Asked:
     error: str
     answered: bool
     swapped: bool
+    tool_calls: list[ToolCall]
+
+    @property
+    def words(self) -> str:
+        """All that the judge said, its reasoning first."""
+        return "\n\n".join(filter(None, (self.reply.reasoning, self.reply.content)))
 
     @property
     def shown(self) -> str:
@@ -110,14 +117,17 @@ class RuleLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class JudgementView:
     """The row, the answer, and all that was asked about it."""
 
     messages: list[dict[str, Any]]
+    turns: list[Turn]
     reference: str
     fields_json: str
+    images: list[tuple[str, Part]]
     answer: str
     reasoning: str
+    tool_calls: list[ToolCall]
     answer_fields_json: str
     asked: list[Asked]
     both: list[Both]
@@ -128,26 +138,36 @@ class Story:
     rules_failure: str
     tries: list[AnswerTry]
 
+    @property
+    def tokens(self) -> int:
+        """Of all calls to judges, read and written."""
+        return sum((one.reply.prompt_tokens or 0) + (one.reply.completion_tokens or 0) for one in self.asked)
 
-def story_of(
+
+def judgement_view(
     judgement: Judgement,
     replies: list[JudgeReply],
     metric: MetricDefinition,
     form: str,
     tries: Sequence[Generation] = (),
-) -> Story:
+) -> JudgementView:
     """Everything that the page shows of one judgement; the sentences are in the reader's language."""
     data, response = row_and_response(data_of(judgement.row.raw, form), judgement.response.raw)
     verdicts, rules = verdicts_by_place(judgement.verdicts), _rules(judgement.rules)
     asked_for = _rules(judgement.asked_by.rules) if judgement.asked_by else rules
-    return Story(
+    earlier = len(earlier_of(response) or [])
+    return JudgementView(
         messages=data["messages"],
+        turns=turns_of(with_parts(data["messages"], judgement.row.raw, earlier)),
         reference=_text(reference_in(data)),
         fields_json=_others(data, _OF_EVERY_ROW),
+        images=images_in(data),
         answer=response["content"],
         reasoning=response["reasoning_content"] or "",
+        tool_calls=calls_of(response["tool_calls"]),
         answer_fields_json=_others(
-            response, _OF_EVERY_RESPONSE[:2] if response["tool_calls"] else _OF_EVERY_RESPONSE
+            response,
+            _OF_EVERY_RESPONSE if isinstance(response["tool_calls"], list | None) else _OF_EVERY_RESPONSE[:2],
         ),
         asked=[
             _asked(
@@ -204,6 +224,7 @@ def _rules_failure(text: str) -> str:
 def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], name: str) -> Asked:
     request = _loads(reply.request) or {}
     params = {name: value for name, value in request.items() if name != "messages"}
+    extra = _loads(reply.extra) or {}
     return Asked(
         reply=reply,
         name=name,
@@ -211,13 +232,14 @@ def _asked(reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any],
         messages=request.get("messages", []),
         params_json=_pretty(params),
         request_json=_pretty(request),
-        extra_json=_pretty(_loads(reply.extra)) if reply.extra else "",
+        extra_json=_others(extra, ("tool_calls",)),
         calls=[_call(one) for one in _loads(reply.calls) or []],
         value=verdict.get("value"),
         reason=reason_sentence(verdict["reason"]) if verdict.get("reason") else "",
         error=reason_sentence(reply.error, reply.detail) if reply.error else "",
         answered=reply_record(reply) is not None,
         swapped=reply.swapped,
+        tool_calls=calls_of(extra.get("tool_calls")),
     )
 
 

@@ -1,0 +1,55 @@
+"""The guides: pages of docs/ in English and Chinese that the app shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from django.conf import settings
+from django.templatetags.static import static
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from judging.markdown import html_of
+from judging.rule_messages import spoken
+
+TASKS = ("start", "datasets", "metrics", "runs", "reports", "rating", "reviewing", "administration")
+REFERENCE = ("glossary", "prompts", "rules", "metrics-file", "results", "imports", "notebook")
+GUIDES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in (*TASKS, *REFERENCE)}
+_PICTURE = re.compile(r"^!\[(.+)\]\(images/([\w.-]+)\)$", re.MULTILINE)
+
+
+def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[str, SafeString]:
+    """Title and HTML of a guide in a language, else in the reader's; links to guides lead to their addresses."""
+    file = GUIDES[page].get(language) or GUIDES[page][spoken()]
+    title, _newline, text = _text(file).partition("\n")
+    for other, files in GUIDES.items():
+        address = "" if other == page else address_of(other)
+        for code, name in files.items():
+            text = text.replace(f"]({name})", f"]({address}?in={code})")
+    return title.removeprefix("# "), _html(text)
+
+
+def titles(pages: Iterable[str]) -> dict[str, str]:
+    """Each guide's title in the reader's language."""
+    found = {page: _text(GUIDES[page][spoken()]).partition("\n")[0] for page in pages}
+    return {page: title.removeprefix("# ") for page, title in found.items()}
+
+
+def _html(text: str) -> SafeString:
+    """Our own pictures, between which the text is treated as any other: there they would become links."""
+    before, *rest = _PICTURE.split(text)
+    pictures = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
+    return format_html(
+        "{}{}",
+        html_of(before, wrapped=True),
+        format_html_join(
+            "",
+            '<figure><img src="{}" alt="{}" loading="lazy" width="1280" height="800"></figure>{}',
+            ((static(f"guide/{file}"), alt, html_of(after, wrapped=True)) for alt, file, after in pictures),
+        ),
+    )
+
+
+def _text(file: str) -> str:
+    return (settings.BASE_DIR / "docs" / file).read_text(encoding="utf-8")

@@ -1,0 +1,178 @@
+"""Search over everything that a member may see, and over the pages and actions of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from datasets.models import Dataset
+from evalsite import access
+from evalsite.access import May
+from evalsite.accounts.models import Project
+from judging.endpoints.models import Endpoint
+from judging.metrics.models import Metric
+from judging.people.models import EvaluationRater
+from judging.runs.models import PEOPLE, Run
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+MOST_WORDS = 8
+MOST_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One place to go to."""
+
+    name: str
+    url: str
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What was found of one kind; `icon` is the kind's."""
+
+    label: StrPromise
+    icon: str
+    hits: list[Hit]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchKind:
+    """A kind of things with names: who finds them, which exist, and where each is."""
+
+    label: StrPromise
+    icon: str
+    may: May
+    things: Callable[[], QuerySet[Any]]
+    page: str
+
+
+KINDS = (
+    SearchKind(
+        _("Data sets"),
+        "database",
+        May.READ_JUDGEMENTS,
+        lambda: Dataset.objects.filter(archived_at=None, versions__number__gt=0).distinct(),
+        "datasets:dataset",
+    ),
+    SearchKind(
+        _("Metrics"), "ruler", May.METRICS, lambda: Metric.objects.filter(archived_at=None), "metrics:edit"
+    ),
+    SearchKind(
+        _("Endpoints"),
+        "plug",
+        May.USE_ENDPOINTS,
+        lambda: Endpoint.objects.filter(archived_at=None),
+        "endpoints:endpoint",
+    ),
+    SearchKind(
+        _("Runs"),
+        "play",
+        May.READ_JUDGEMENTS,
+        lambda: Run.objects.filter(archived_at=None).exclude(kind=PEOPLE),
+        "runs:detail",
+    ),
+    SearchKind(
+        _("Human evaluation"),
+        "users",
+        May.READ_JUDGEMENTS,
+        lambda: Run.objects.filter(archived_at=None, kind=PEOPLE),
+        "people:detail",
+    ),
+)
+
+# Pages and actions of a project: name, address, who may.
+PAGES = (
+    (_("Upload data set"), "datasets:upload", May.UPLOAD),
+    (_("Write a metric"), "metrics:new", May.METRICS),
+    (_("New rule metric"), "metrics:rules_new", May.METRICS),
+    (_("New endpoint"), "endpoints:new", May.MANAGE),
+    (_("New run"), "runs:new", May.RUN),
+    (_("New human evaluation"), "people:new", May.RUN),
+    (_("Import results"), "runs:import_results", May.RUN),
+    (_("Overview"), "project", May.SEE),
+    (_("Data sets"), "datasets:list", May.READ_JUDGEMENTS),
+    (_("Metrics"), "metrics:list", May.METRICS),
+    (_("Endpoints"), "endpoints:list", May.USE_ENDPOINTS),
+    (_("Runs"), "runs:list", May.READ_JUDGEMENTS),
+    (_("Leaderboard"), "runs:leaderboard", May.READ_JUDGEMENTS),
+    (_("Rating"), "rating:queue", May.RATE),
+    (_("Human evaluation"), "people:list", May.READ_JUDGEMENTS),
+    (_("Data set formats"), "datasets:formats", May.READ_JUDGEMENTS),
+    (_("Members"), "accounts:members", May.MANAGE),
+    (_("Project settings"), "accounts:project_settings", May.MANAGE),
+    (_("Audit log"), "accounts:project_log", May.MANAGE),
+)
+
+
+def search(request: HttpRequest, wanted: str, here: Project | None, most: int) -> list[Group]:
+    """What somebody may open whose name has all words of `wanted`, at most `most` of a kind: first what begins so,
+    then the newest. Pages and actions are those of the project `here`."""
+    words = wanted[:MOST_CHARACTERS].split()[:MOST_WORDS]
+    groups = [Group(_("Pages and actions"), "arrow-right", pages(request, words, here))]
+    if words:
+        projects = _named(access.open_projects_of(request.user), words, "name")
+        hits = [Hit(one.name, reverse("project", args=[one.slug])) for one in projects[:most]]
+        groups.append(Group(_("Projects"), "folder", hits))
+        groups += [Group(kind.label, kind.icon, _hits(request, kind, words, most)) for kind in KINDS]
+        groups.append(Group(_("Rating"), "star", _to_rate(request, words, most)))
+    return [group for group in groups if group.hits]
+
+
+def pages(request: HttpRequest, words: list[str], here: Project | None) -> list[Hit]:
+    """Pages and actions by their names in the reader's language."""
+    found: list[Hit] = []
+    if here is not None:
+        may = access.permissions(request, here)
+        found = [
+            Hit(str(name), reverse(url, args=[here.slug]), here.name)
+            for name, url, right in PAGES
+            if right in may
+        ]
+    found.append(Hit(str(_("All projects")), reverse("home")))
+    found.append(Hit(str(_("Account")), reverse("accounts:account")))
+    if access.manages_site(request):
+        found.append(Hit(str(_("System status")), reverse("status")))
+        found.append(Hit(str(_("New project")), reverse("accounts:create_project")))
+    return [hit for hit in found if all(word.lower() in hit.name.lower() for word in words)]
+
+
+def _hits(request: HttpRequest, kind: SearchKind, words: list[str], most: int) -> list[Hit]:
+    allowed = access.projects_where(request, kind.may).filter(archived_at=None)
+    things = kind.things().filter(project__in=allowed.values("pk")).select_related("project")
+    return [
+        Hit(one.name, reverse(kind.page, args=[one.project.slug, one.pk]), one.project.name)
+        for one in _named(things, words, "name")[:most]
+    ]
+
+
+def _to_rate(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
+    """Evaluations in which somebody rates; a rater knows of no others."""
+    allowed = access.projects_where(request, May.RATE).filter(archived_at=None)
+    mine = EvaluationRater.objects.filter(
+        user=access.signed_in(request),
+        left_at=None,
+        evaluation__closed_at=None,
+        evaluation__run__archived_at=None,
+        evaluation__run__project__in=allowed.values("pk"),
+    ).select_related("evaluation__run__project")
+    runs = [one.evaluation.run for one in _named(mine, words, "evaluation__run__name")[:most]]
+    return [
+        Hit(run.name, reverse("desk:page", args=[run.project.slug, run.pk]), run.project.name) for run in runs
+    ]
+
+
+def _named(found: QuerySet[Any], words: list[str], field: str) -> QuerySet[Any]:
+    has_all = Q(*(Q(**{f"{field}__icontains": word}) for word in words))
+    begins = Q(**{f"{field}__istartswith": " ".join(words)})
+    named: QuerySet[Any] = found.filter(has_all).alias(begins=begins).order_by("-begins", "-pk")
+    return named

@@ -1,0 +1,174 @@
+"""The candidates' means by a field of the rows: a heat table, with what differs significantly from the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from evalsite.templatetags.show import NONE, number, percent
+from judging.core.values import scale_level
+from judging.reports.labels import ValueFormat, author_name, interval, kappa, probability
+from judging.reports.links import Links, linked
+from judging.reports.page.pair_matrix import MatrixCell
+from judging.reports.page.tables import Column, Table
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesView:
+    """`rows`: a value of the field, each candidate's cell, and over how many items; none where no value has a mean.
+    `agreement`: judges against people by the same values. `left_out`: rarer values."""
+
+    field: str
+    names: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[MatrixCell], str]]
+    differing: int
+    left_out: int
+    agreement: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SliceLinks:
+    """Where the items behind a metric's slices are; none for rows without a value, and for values that are lists or
+    objects, by which lists can't be filtered."""
+
+    links: Links
+    metric: str
+    field: str
+
+    def to_cell(self, candidate: str, value: str) -> str:
+        if not value or value[0] in "[{":
+            return ""
+        return self.links.to_slice(candidate, self.metric, self.field, value)
+
+    def to_agreement(self, judge: str, value: str) -> str:
+        """Those of a judge and people."""
+        if not value:
+            return ""
+        return self.links.to_agreement(self.metric, judge, field=self.field, value=value)
+
+
+def slices_of(
+    breakdown: Mapping[str, Any] | None,
+    metric: str,
+    names: Sequence[str],
+    values: ValueFormat,
+    scale: tuple[float | None, float | None],
+    links: SliceLinks,
+) -> SlicesView | None:
+    """None without a breakdown, or where no value has a mean and no judge is held against people."""
+    if breakdown is None:
+        return None
+    agreement = agreement_table(breakdown, metric, values, links)
+    cells = {
+        value: {name: one.get(name, {}).get(metric) for name in names}
+        for value, one in breakdown["values"].items()
+    }
+    means = [
+        cell["mean"] for one in cells.values() for cell in one.values() if cell and cell["mean"] is not None
+    ]
+    if not means:
+        return SlicesView(breakdown["field"], names, [], 0, 0, agreement) if agreement else None
+    low, high = ends_of(means, scale, rate=values.rate)
+    deviations = {
+        (one["value"], one["candidate"]): one for one in breakdown["comparisons"] if one["metric"] == metric
+    }
+    rows = [
+        (
+            value,
+            [
+                slice_cell(value, name, cell, deviations.get((value, name)), values, (low, high), links)
+                for name, cell in one.items()
+            ],
+            linked(
+                number(max((cell["items"] for cell in one.values() if cell), default=0)),
+                links.to_cell("", value),
+            ),
+        )
+        for value, one in cells.items()
+    ]
+    differing = sum(significant(one) for one in deviations.values())
+    left_out = breakdown.get("left_out", 0)
+    return SlicesView(breakdown["field"], names, rows, differing, left_out, agreement)
+
+
+def agreement_table(
+    breakdown: Mapping[str, Any], metric: str, values: ValueFormat, links: SliceLinks
+) -> Table | None:
+    """Each judge against people, value by value."""
+    found = [one for one in breakdown.get("judges", ()) if one["metric"] == metric]
+    several = len({one["judge"] for one in found}) > 1
+    rows = [
+        [
+            one["value"] or NONE,
+            *([author_name(one["judge"])] if several else []),
+            linked(number(one["items"]), links.to_agreement(one["judge"], one["value"])),
+            percent(one["exact"], 0),
+            kappa(one["kappa_weighted"]),
+            interval(one["kappa_low"], one["kappa_high"], 2),
+            kappa((one["human"] or {}).get("kappa_weighted")),
+            kappa(one["spearman"]),
+            f"{values.signed(one['bias'])} {values.interval(one['bias_low'], one['bias_high'])}",
+        ]
+        for one in found
+    ]
+    columns = [Column(breakdown["field"], num=False)]
+    columns += [Column(_("Judge"), num=False)] if several else []
+    columns += [Column(_("Answers")), Column(_("Exact agreement")), Column(_("κ, quadratic"))]
+    columns += [Column(_("95 % interval")), Column(_("κ among people")), Column("Spearman ρ")]
+    columns += [Column(_("Bias"))]
+    return Table(_("Judge and people, by value"), columns, rows) if rows else None
+
+
+def ends_of(
+    means: Sequence[float], scale: tuple[float | None, float | None], *, rate: bool
+) -> tuple[float, float]:
+    """What the shades run over: the metric's scale where it holds all means, else the means."""
+    low, high = (0.0, 1.0) if rate else scale
+    if low is not None and high is not None and low <= min(means) and max(means) <= high:
+        return low, high
+    return min(means), max(means)
+
+
+def slice_cell(
+    value: str,
+    name: str,
+    cell: Mapping[str, Any] | None,
+    deviation: Mapping[str, Any] | None,
+    values: ValueFormat,
+    ends: tuple[float, float],
+    links: SliceLinks,
+) -> MatrixCell:
+    if cell is None or cell["mean"] is None:
+        return MatrixCell(NONE, "")
+    text = values.text(cell["mean"])
+    return MatrixCell(
+        f"{text} *" if deviation and significant(deviation) else text,
+        f"scale{scale_level(cell['mean'], *ends)}",
+        _tip(value, name, cell, deviation, values),
+        links.to_cell(name, value),
+    )
+
+
+def significant(deviation: Mapping[str, Any]) -> bool:
+    return deviation["p_bh"] is not None and deviation["p_bh"] < ALPHA
+
+
+def _tip(
+    value: str, name: str, cell: Mapping[str, Any], deviation: Mapping[str, Any] | None, values: ValueFormat
+) -> str:
+    figures = f"{values.text(cell['mean'])} {values.interval(cell['ci_low'], cell['ci_high'])}"
+    tip = _("%(name)s, %(value)s: %(figures)s, %(n)s items") % {
+        "name": name,
+        "value": value,
+        "figures": figures,
+        "n": number(cell["items"]),
+    }
+    if deviation is None or deviation["difference"] is None:
+        return tip
+    difference = {"difference": values.signed(deviation["difference"]), "p": probability(deviation["p_bh"])}
+    return _("%(tip)s; %(difference)s from the rest, p (BH) %(p)s") % {"tip": tip, **difference}

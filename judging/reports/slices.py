@@ -1,0 +1,75 @@
+"""A run's cells by the values of a field: of a small run worked out by whoever asks, of a large one by a worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from django.core.cache import cache
+
+from judging.core.statistics.report import breakdown
+from judging.reports import kept_parts, selectors
+from judging.reports.frames import run_frame
+from judging.reports.kept_parts import digest, part_keep, part_of, part_want
+from judging.reports.models import KeptPart
+from judging.reports.selectors import FieldUnknown
+from judging.runs.models import Run
+
+LAYOUT = 2  # of a breakdown in the cache; to be raised whenever it changes
+KEPT_SECONDS = 24 * 3600
+PREFIX = "by:"
+
+
+class Slices(NamedTuple):
+    """`breakdown`: None where no row has the field, or nothing is known yet; `due`: it is to be worked out (anew)."""
+
+    breakdown: dict[str, Any] | None
+    due: bool
+
+
+def breakdowns_of(run: Run, fields: Sequence[str]) -> list[dict[str, Any]]:
+    """One for each field, as the run is now. Raises FieldUnknown for a field that no row has."""
+    values = selectors.values_of_fields(run, fields)
+    frame, metrics = run_frame(run), list(selectors.metrics_of(run).values())
+    return [dict(breakdown(frame, metrics, field, values[field])) for field in fields]
+
+
+def at_once(run: Run, field: str, revision: int) -> dict[str, Any] | None:
+    """Worked out once for each revision of a small run; None where no row has the field."""
+    key = f"breakdown.{LAYOUT}:{run.pk}:{revision}:{digest(field)}"
+    found: dict[str, Any] | None = cache.get(key)
+    if found is None:
+        try:
+            (found,) = breakdowns_of(run, [field])
+        except FieldUnknown:
+            return None
+        cache.set(key, found, KEPT_SECONDS)
+    return found
+
+
+def kept(run: Run, field: str, revision: int) -> Slices:
+    """Those of a large run as they were last worked out; `revision`: of the figures beside them."""
+    part = part_of(run, PREFIX + field)
+    if part is None or not part.packed:
+        return Slices(None, due=True)
+    return Slices(json.loads(bytes(part.packed)), part.revision < revision)
+
+
+def want(run: Run, field: str) -> None:
+    """Have a worker work them out, who is to be woken then."""
+    part_want(run, PREFIX + field)
+
+
+def keep_wanted() -> None:
+    """Work out and keep those that pages wait for; what fails is not tried again before a page asks again."""
+    for part in list(KeptPart.objects.filter(wanted=True).select_related("run").order_by("pk")):
+        KeptPart.objects.filter(pk=part.pk).update(wanted=False)
+        run, field = part.run, part.name.removeprefix(PREFIX)
+        if part.packed and part.layout == kept_parts.LAYOUT and part.revision >= run.revision:
+            continue  # it was asked for again while it was worked out
+        try:
+            (found,) = breakdowns_of(run, [field])
+        except FieldUnknown:
+            found = {}
+        part_keep(run, part.name, json.dumps(found or None).encode(), run.revision)

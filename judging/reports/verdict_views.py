@@ -1,0 +1,219 @@
+"""Pages of the items behind figures of verdicts: comparisons, ratings, several judges, a judge's repeats and orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from evalsite.web.paging import paged
+from judging.core.statistics.frame import Metric
+from judging.core.statistics.listed import LOSSES, TIES, WINS, Comparison, ComparisonsOf, Voices
+from judging.core.statistics.verdicts import BOTH_BAD
+from judging.core.values import Value
+from judging.reports import selectors, verdict_items
+from judging.reports.disagreements import ValuePill, pill
+from judging.reports.figures import Kept, for_page, is_large
+from judging.reports.labels import author_name, step_names
+from judging.reports.links import Links
+from judging.reports.people_result import rates_here
+from judging.reports.verdict_items import KINDS, ORDERS, REPEATS
+from judging.runs.access import get_run
+from judging.runs.models import Run
+
+PER_PAGE = 100
+QUESTION = 200  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A part of a list: `value` in the address, how many items it has, whether it is shown."""
+
+    value: str
+    name: str
+    count: int
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One verdict on an item: whose it is, or which of several."""
+
+    by: str
+    value: ValuePill
+
+
+@dataclass(frozen=True, slots=True)
+class ListedItem:
+    """An answer, or two, and what was said of it. `url`: of its judgements."""
+
+    line: int
+    candidate: str
+    response: int
+    other: str
+    other_response: int
+    question: str
+    url: str
+    said: Sequence[Said]
+
+
+def comparisons_page(request: HttpRequest, run: Run) -> HttpResponse:
+    """What an author said of a candidate beside another one, or beside all others."""
+    asked = {name: request.GET.get(name, "") for name in ("metric", "a", "b", "by", "outcome")}
+    kept = None if rates_here(request, run) else for_page(run)
+    metric = _metric(run, asked["metric"])
+    found = None
+    if kept is not None:
+        _check_compared(kept, asked)
+        found = verdict_items.comparisons(run, metric, asked["by"], large=is_large(run))
+    if kept is None or found is None:
+        return redirect("runs:report", run.project.slug, run.pk)  # which says that they are being worked out
+    every = found.of(asked["a"], asked["b"])
+    chosen = every.having(asked["outcome"]) if asked["outcome"] else every
+    places, page = paged(request.GET, range(len(chosen)), PER_PAGE)
+    here = chosen.page(range(places[0], places[-1] + 1)) if places else []
+    context = {
+        **asked,
+        **page,
+        "run": run,
+        "by_name": author_name(asked["by"]),
+        "made_at": None if kept.current(run) else kept.made_at,
+        "tabs": _outcome_tabs(every, asked),
+        "items": _compared_items(run, metric, here),
+        "several_answers": any(max(one.response, one.other_response) > 1 for one in here),
+    }
+    return render(request, "reports/comparisons.html", context)
+
+
+def _metric(run: Run, name: str) -> Metric:
+    for metric in selectors.metrics_of(run).values():
+        if metric.name == name:
+            return metric
+    raise Http404
+
+
+def _check_compared(kept: Kept, asked: Mapping[str, str]) -> None:
+    """Raises Http404 where the report has no such comparisons."""
+    names = {asked["a"], asked["b"] or asked["a"]}
+    if not any(
+        (one["metric"], one["by"]) == (asked["metric"], asked["by"]) and names <= set(one["candidates"])
+        for one in kept.figures.report["side_by_side"]
+    ):
+        raise Http404
+
+
+def _outcome_tabs(every: ComparisonsOf, asked: Mapping[str, str]) -> list[Tab]:
+    a, b, outcome = asked["a"], asked["b"], asked["outcome"]
+    names = {
+        "": _("All"),
+        WINS: _("%(name)s wins") % {"name": a},
+        TIES: _("Ties"),
+        LOSSES: _("%(name)s wins") % {"name": b} if b else _("%(name)s loses") % {"name": a},
+        BOTH_BAD: pgettext("verdict", "Both bad"),
+    }
+    if outcome not in names:
+        steps = step_names(a, b or _("the other one"))
+        if outcome not in steps:
+            raise Http404
+        names[outcome] = steps[outcome]
+    counts = {value: every.count(value) if value else len(every) for value in names}
+    shown = [value for value in names if counts[value] or value in ("", WINS, TIES, LOSSES, outcome)]
+    return [Tab(value, names[value], counts[value], value == outcome) for value in shown]
+
+
+def _compared_items(run: Run, metric: Metric, here: Sequence[Comparison]) -> list[ListedItem]:
+    questions, links = selectors.questions_of(run, [one.row for one in here]), Links.of(run)
+    return [
+        ListedItem(
+            line=one.row,
+            candidate=one.candidate,
+            response=one.response,
+            other=one.other,
+            other_response=one.other_response,
+            question=questions.get(one.row, "")[:QUESTION],
+            url=links.to("", metric.name, line=one.row),  # a comparison is listed under either side
+            said=[_verdict("", one.label, one.candidate, one.other)],
+        )
+        for one in here
+    ]
+
+
+def _verdict(by: str, label: str, a: str, b: str) -> Said:
+    text = pgettext("verdict", "Both bad") if label == BOTH_BAD else step_names(a, b).get(label, label)
+    return Said(by, ValuePill(text, None))
+
+
+@login_required
+def verdicts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Answers with several verdicts, those first on which they differ most."""
+    run = get_run(request, slug, pk)
+    names = ("kind", "metric", "judge", "rater", "other", "value", "other_value", "apart")
+    asked = {name: request.GET.get(name, "") for name in names}
+    kept = None if rates_here(request, run) else for_page(run)
+    if kept is None or asked["kind"] not in KINDS:
+        return redirect("runs:report", slug, pk)  # which leads here, or says that they are being worked out
+    metric = _metric(run, asked["metric"])
+    found = verdict_items.voices(run, metric, asked["kind"], asked["judge"], large=is_large(run))
+    if found is None or not {asked["rater"], asked["other"]} <= {"", *found.names}:
+        raise Http404
+    wanted = (asked["rater"], asked["value"]), (asked["other"], asked["other_value"])
+    every, apart = (found.places(*wanted, apart=only) for only in (False, True))
+    here, page = paged(request.GET, apart if asked["apart"] else every, PER_PAGE)
+    context = {
+        **asked,
+        **page,
+        "run": run,
+        "judge_name": author_name(asked["judge"]),
+        "made_at": None if kept.current(run) else kept.made_at,
+        "voices": found,
+        "tabs": [
+            Tab("", _("All"), len(every), not asked["apart"]),
+            Tab(
+                "yes",
+                _("Flipped") if asked["kind"] == ORDERS else _("Differing"),
+                len(apart),
+                bool(asked["apart"]),
+            ),
+        ],
+        "items": _voiced_items(run, metric, asked["kind"], found, here),
+        "of_repeats": asked["kind"] in (REPEATS, ORDERS),
+        "several_answers": max([*found.responses, *found.other_responses], default=1) > 1,
+    }
+    return render(request, "reports/verdicts.html", context)
+
+
+def _voiced_items(
+    run: Run, metric: Metric, kind: str, found: Voices, here: Sequence[int]
+) -> list[ListedItem]:
+    questions, links = selectors.questions_of(run, [found.rows[one] for one in here]), Links.of(run)
+    return [
+        ListedItem(
+            line=found.rows[one],
+            candidate=found.candidates[one],
+            response=found.responses[one],
+            other=found.others[one] or "",
+            other_response=found.other_responses[one],
+            question=questions.get(found.rows[one], "")[:QUESTION],
+            url=links.to(
+                "" if found.others[one] else found.candidates[one], metric.name, line=found.rows[one]
+            ),
+            said=[_said(found, one, kind, who, value, metric) for who, value in found.said[one]],
+        )
+        for one in here
+    ]
+
+
+def _said(found: Voices, place: int, kind: str, who: int, value: Value, metric: Metric) -> Said:
+    a, b, name = found.candidates[place], found.others[place], found.names[who]
+    if kind == ORDERS:
+        name = _("%(name)s first") % {"name": b if who else a}
+    elif kind == REPEATS:
+        name = _("repeat %(n)s") % {"n": name}
+    if b is not None and isinstance(value, str):
+        return _verdict(name, value, a, b)
+    return Said(name, pill(value, metric))

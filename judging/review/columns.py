@@ -1,0 +1,102 @@
+"""The columns of the list of judgements: which of them each member sees, and how their heads sort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from evalsite.access import signed_in
+from evalsite.accounts.models import User
+from judging.review.models import ListColumns
+from judging.runs.access import get_run
+from judging.runs.filter_form import SORT_NAMES, FilterForm
+from judging.runs.filters import Filters
+from judging.runs.models import Run
+
+ROW, SOURCE = "position", "source"
+NAMES = {
+    "candidate": SORT_NAMES["candidate"],
+    "metric": SORT_NAMES["metric"],
+    SOURCE: _("Judged by"),
+    "score": SORT_NAMES["score"],
+    "state": SORT_NAMES["state"],
+    "question": _("Question"),
+    "answer": _("Answer"),
+    "spread": SORT_NAMES["spread"],
+    "differs": SORT_NAMES["differs"],
+    "seconds": SORT_NAMES["seconds"],
+}
+"""The columns behind that of the rows, which is always there."""
+
+_ON_DEMAND = ("spread", "differs")
+NUMBERS = (ROW, "score", "spread", "differs", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that may be shown. `query`: where its head leads, '' where it cannot sort; `now`: how it sorts now."""
+
+    name: str
+    label: str
+    shown: bool
+    query: str
+    now: str
+
+    @property
+    def number(self) -> bool:
+        return self.name in NUMBERS
+
+
+class ColumnsForm(forms.Form):
+    columns = forms.MultipleChoiceField(choices=list(NAMES.items()), required=False)
+
+
+def columns_of(run: Run, user: User, filters: Filters, *, several_metrics: bool) -> list[Column]:
+    """The columns that a list may have; shown are those that the member has chosen, and that which sorts it."""
+    chosen = ListColumns.objects.filter(user=user).values_list("names", flat=True).first()
+    if chosen is None:
+        chosen = [name for name in NAMES if name not in _ON_DEMAND]
+    shown = {*chosen, filters.sorted_by}
+    names = _told_by(run, several_metrics)
+    return [_column(ROW, True, filters), *(_column(name, name in shown, filters) for name in names)]
+
+
+def _told_by(run: Run, several_metrics: bool) -> list[str]:
+    """The columns that tell something in this run."""
+    offered = {"metric": several_metrics, SOURCE: run.imported}
+    return [name for name in NAMES if offered.get(name, True)]
+
+
+def _column(name: str, shown: bool, filters: Filters) -> Column:
+    """Its head sorts rising first, then falling."""
+    label = SORT_NAMES.get(name) or NAMES[name]
+    if name not in SORT_NAMES:
+        return Column(name, str(label), shown, "", "")
+    now = {name: "ascending", f"-{name}": "descending"}.get(filters.sort, "")
+    turned = replace(filters, sort=f"-{name}" if now == "ascending" else name)
+    return Column(name, str(label), shown, turned.query() or "?", now)
+
+
+@login_required
+@require_POST
+def choose(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The columns that the member wants to see, in every list of judgements."""
+    run = get_run(request, slug, pk)
+    form = ColumnsForm(request.POST)
+    chosen: Sequence[str] = form.cleaned_data["columns"] if form.is_valid() else ()
+    if chosen:
+        offered = _told_by(run, run.metrics.count() > 1)
+        kept = [name for name in NAMES if name not in offered]  # other runs show them
+        ListColumns.objects.update_or_create(user=signed_in(request), defaults={"names": [*chosen, *kept]})
+    else:  # none would be a list of numbers: back to those that everybody sees
+        ListColumns.objects.filter(user=signed_in(request)).delete()
+    address = reverse("runs:judgements", args=(run.project.slug, run.pk))
+    return redirect(address + FilterForm(request.GET, run).filters.query())

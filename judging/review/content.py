@@ -1,0 +1,147 @@
+"""Messages as people read them: texts, images, and tool calls with their arguments and results."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evalsite.cells import clean_text
+
+MOST_IMAGE = 4_000_000  # characters of a data URL that a page shows
+_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/=\s]+\Z")
+_NAMED = 120  # characters of an address or a part that is only named
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a message. `text`: of an `image` its data URL; of a `remote` image, which is never fetched, its
+    address; of an `other` part its JSON."""
+
+    kind: Literal["text", "image", "remote", "other"]
+    text: str
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """`arguments` are indented where they are JSON; `key` is what its result names it by, '' without one; `result` is
+    None where none was returned."""
+
+    name: str
+    arguments: str
+    key: str = ""
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message: who speaks, its parts and its tool calls."""
+
+    role: str
+    parts: list[Part]
+    calls: list[ToolCall] = field(default_factory=list)
+
+
+def turns_of(messages: Sequence[dict[str, Any]]) -> list[Turn]:
+    """The messages in their order; the result of a tool call stands with the call."""
+    turns: list[Turn] = []
+    waiting: dict[str, ToolCall] = {}
+    for message in messages:
+        answered = waiting.pop(str(message.get("tool_call_id")), None) if message["role"] == "tool" else None
+        if answered is not None:
+            answered.result = indented(_text_of(message.get("content")))
+            continue
+        calls = calls_of(message.get("tool_calls"))
+        waiting |= {call.key: call for call in calls if call.key}
+        turns.append(Turn(message["role"], parts_of(message.get("content")), calls))
+    return turns
+
+
+def with_parts(messages: Sequence[dict[str, Any]], row: str, earlier: int) -> list[dict[str, Any]]:
+    """The messages with the parts that were uploaded, which `data.messages` has as one text. `row`: the row's JSON;
+    `earlier`: how many of the messages at the beginning are the response's own."""
+    of_row = json.loads(row).get("messages")
+    rest = len(messages) - earlier
+    if not isinstance(of_row, list) or len(of_row) < rest:
+        return list(messages)  # a legacy row
+    own = of_row[len(of_row) - rest :]
+    return [
+        *messages[:earlier],
+        *(
+            one | {"content": given["content"]} if isinstance(given.get("content"), list) else one
+            for one, given in zip(messages[earlier:], own, strict=True)
+        ),
+    ]
+
+
+def parts_of(content: Any) -> list[Part]:
+    """The parts of a message's content; none of an empty one."""
+    if isinstance(content, list):
+        return [_part(one) for one in content]
+    return [Part("text", str(content))] if content else []
+
+
+def images_in(fields: dict[str, Any]) -> list[tuple[str, Part]]:
+    """Those fields that hold an image as a data URL."""
+    return [
+        (name, Part("image", value))
+        for name, value in fields.items()
+        if isinstance(value, str) and value.startswith("data:image/") and _shown(value)
+    ]
+
+
+def calls_of(given: Any) -> list[ToolCall]:
+    """The tool calls of a message, or of an answer, one for each that is given."""
+    return [_call(one) for one in given] if isinstance(given, list) else []
+
+
+def indented(text: str) -> str:
+    """JSON with indents; any other text as it is."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return _pretty(value) if isinstance(value, dict | list) else text
+
+
+def _call(given: Any) -> ToolCall:
+    function = given.get("function") if isinstance(given, dict) else None
+    if not isinstance(function, dict):
+        return ToolCall("", _pretty(given))
+    arguments = function.get("arguments")
+    text = arguments if isinstance(arguments, str) else _pretty(arguments)
+    return ToolCall(str(function.get("name") or ""), indented(text), str(given.get("id") or ""))
+
+
+def _part(given: Any) -> Part:
+    if isinstance(given, str):
+        return Part("text", given)
+    if isinstance(given, dict) and isinstance(given.get("text"), str):
+        return Part("text", given["text"])
+    address = _address(given) if isinstance(given, dict) else ""
+    if not address:
+        return Part("other", _pretty(given))
+    if not address.startswith("data:"):
+        return Part("remote", address[:_NAMED])
+    return Part("image", address) if _shown(address) else Part("other", f"{address[:_NAMED]}…")
+
+
+def _address(part: dict[str, Any]) -> str:
+    """Where an image part's image is; '' for any other part."""
+    given = part.get("image_url") or (part.get("url") if part.get("type") == "image" else None)
+    address = given.get("url") if isinstance(given, dict) else given
+    return address if isinstance(address, str) else ""
+
+
+def _shown(address: str) -> bool:
+    return len(address) <= MOST_IMAGE and _IMAGE.match(address) is not None
+
+
+def _text_of(content: Any) -> str:
+    return "".join(part.text for part in parts_of(content))
+
+
+def _pretty(value: Any) -> str:
+    return clean_text(json.dumps(value, ensure_ascii=False, indent=2))

@@ -1,0 +1,142 @@
+"""What happened to an answer's score, in one timeline: attempts, overrides, comments, people's ratings and decisions.
+
+Each source is a function in `SOURCES` that gives entries of one kind; another kind is another function there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from judging.core.people.criteria import Criterion
+from judging.core.values import stored_value_text
+from judging.messages import reason_sentence
+from judging.people.models import Adjudication, Item, Rating, RatingKind, SkipReason
+from judging.people.selectors import MOST, criteria_of, labelled_values
+from judging.runs.addresses import judgement_url
+from judging.runs.models import Judgement
+from judging.runs.overrides import attempts_of, history_of
+from judging.runs.teamwork.comments import comments_of
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`at`: None for what waits. `what` happened, by `who` ('' for the judge), with `value` ('' without one) and the
+    words beside it; `url` leads to it."""
+
+    at: datetime | None
+    what: str
+    value: str = ""
+    who: str = ""
+    words: str = ""
+    url: str = ""
+    here: bool = False  # the judgement that the page is about
+
+
+Source = Callable[[Judgement, Sequence[int]], Iterable[Entry]]
+
+
+def timeline(judgement: Judgement, items: Sequence[int]) -> list[Entry]:
+    """Everything, the earliest first; what waits comes last. `items`: those with the answer whose ratings may be seen
+    (judging.people.selectors.items_about)."""
+    found = [entry for source in SOURCES for entry in source(judgement, items)]
+    return sorted(found, key=lambda one: (one.at is None, one.at or datetime.max.replace(tzinfo=UTC)))
+
+
+def attempts(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
+    if judgement.rater_id:
+        return  # see `people`
+    run = judgement.run
+    parts = ("reading__metric_version", "run_metric__metric_version", "source")
+    for one in attempts_of(judgement).select_related(*parts).order_by("attempt"):
+        by = one.reading or one.run_metric
+        version = f"{one.run_metric.name} v{by.metric_version.number}" if by.metric_version else ""
+        yield Entry(
+            None if one.finished_at is None else datetime.fromtimestamp(one.finished_at, UTC),
+            _attempt_text(one),
+            stored_value_text(one.value) or str(one.get_state_display()),
+            one.source.name if one.source else "",
+            " · ".join(
+                filter(None, (version, reason_sentence(one.reason, one.detail) if one.reason else ""))
+            ),
+            judgement_url(run, one.pk),
+            one.pk == judgement.pk,
+        )
+
+
+def _attempt_text(one: Judgement) -> str:
+    text = _("Replies re-parsed, no calls") if one.asked_by_id else _("Judged")
+    return f"{text} · " + _("attempt %(number)s") % {"number": one.attempt}
+
+
+def overrides(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
+    for one in history_of(judgement).select_related("by"):
+        yield Entry(
+            one.at,
+            _("Override withdrawn") if one.value is None else _("Score overridden"),
+            stored_value_text(one.value),
+            one.by.username,
+            one.reason,
+            judgement_url(judgement.run, one.judgement_id),
+        )
+
+
+def comments(judgement: Judgement, _items: Sequence[int]) -> Iterable[Entry]:
+    for one in comments_of(judgement):
+        yield Entry(one.at, pgettext("review", "Comment"), who=one.author.username, words=one.text)
+
+
+def people(judgement: Judgement, items: Sequence[int]) -> Iterable[Entry]:
+    """Everything that raters did with the answer, alone or beside another, also what they changed later; decisions."""
+    if not items:
+        return
+    label, skipped = _Labels(), dict(SkipReason.choices)
+    parts = ("rater", "assignment__item__evaluation__run", *_names("assignment__item__"))
+    ratings = Rating.objects.filter(assignment__item__in=items).select_related(*parts).order_by("pk")
+    for one in ratings[:MOST]:
+        item = one.assignment.item
+        words = " · ".join(filter(None, (str(skipped.get(one.reason, "")), one.comment)))
+        what = _RATED[RatingKind(one.kind)]()
+        yield Entry(one.at, what, label(item, one.values), one.rater.pseudonym, words, _url(judgement, item))
+    parts = ("by", "item__evaluation__run", *_names("item__"))
+    decisions = Adjudication.objects.filter(item__in=items).select_related(*parts).order_by("pk")
+    for decided in decisions[:MOST]:
+        values, address = label(decided.item, decided.values), _url(judgement, decided.item)
+        yield Entry(decided.at, _("Adjudicated"), values, decided.by.username, decided.reason, address)
+
+
+_RATED: dict[RatingKind, Callable[[], str]] = {
+    RatingKind.VERDICT: lambda: _("Rated"),
+    RatingKind.CHANGE: lambda: _("Rating changed"),
+    RatingKind.SKIP: lambda: _("Skipped"),
+    RatingKind.UNDO: lambda: _("Rating undone"),
+}
+
+
+def _names(item: str) -> tuple[str, str]:
+    return f"{item}response__candidate", f"{item}other_response__candidate"
+
+
+class _Labels:
+    """A rating's values as text; reads each evaluation's criteria once."""
+
+    def __init__(self) -> None:
+        self.criteria: dict[int, dict[int, Criterion]] = {}
+
+    def __call__(self, item: Item, values: str) -> str:
+        if item.evaluation_id not in self.criteria:
+            self.criteria[item.evaluation_id] = criteria_of(item.evaluation)
+        labelled = labelled_values(item, self.criteria[item.evaluation_id], values, {})
+        return "; ".join(f"{name}: {value}" for name, value, _own in labelled)
+
+
+def _url(judgement: Judgement, item: Item) -> str:
+    return reverse("people:item", args=(judgement.run.project.slug, item.evaluation.run_id, item.number))
+
+
+SOURCES: list[Source] = [attempts, overrides, comments, people]

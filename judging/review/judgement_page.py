@@ -1,0 +1,285 @@
+"""The page of one judgement, and the panel beside the grid: the verdict first, where a reviewer may override it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh, trigger_client_event
+
+from evalsite.access import May, signed_in
+from judging.core.metric_definition import MetricDefinition
+from judging.core.people.criteria import Criterion
+from judging.core.results_file.verdicts import COMPARISONS
+from judging.core.values import Value, stored_value_text
+from judging.markdown import MarkupBudget, html_of
+from judging.people.access import blind_evaluations
+from judging.people.selectors import items_about, said_of, seen_by_people
+from judging.reports.people_result import ratings_hidden
+from judging.review import selectors
+from judging.review.content import Part
+from judging.review.differences import answer_differences, reply_differences
+from judging.review.forms import LARGEST, OverrideForm, WithdrawForm
+from judging.review.history import timeline
+from judging.review.judgement_view import JudgementView, judgement_view
+from judging.runs.access import get_judgement
+from judging.runs.addresses import filters_in, judgement_url, query_in
+from judging.runs.filter_form import FLAGS
+from judging.runs.filters import Filters
+from judging.runs.models import INFER, PEOPLE, Generation, Judgement, JudgementState, Override
+from judging.runs.overrides import OverrideConflict, override_add, override_withdraw
+
+TABS = ("rendered", "raw", "request", "reply", "script", "history")
+EXCERPT = 400  # characters of a judge's reply; a longer one is folded
+
+
+@login_required
+def panel(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """One judgement beside the grid."""
+    return _panel(request, get_judgement(request, slug, pk, judgement_pk))
+
+
+@login_required
+def judgement(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """One judgement with all that led to it. While its newest attempt waits, the page asks whether that is there."""
+    found = get_judgement(request, slug, pk, judgement_pk)
+    if request.htmx:  # type: ignore[attr-defined]
+        waits = _waits(selectors.attempts(found))
+        return HttpResponse(status=204) if waits else HttpResponseClientRefresh()
+    return _page(request, found)
+
+
+def _waits(attempts: Iterable[Judgement]) -> bool:
+    """Is an answer being judged now? `attempts`: all of them."""
+    return any(one.current and one.state == JudgementState.NOT_RUN and not one.run.rests for one in attempts)
+
+
+@login_required
+@require_POST
+def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """A reviewer's value in place of the attempts' own."""
+    found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
+    done = _("Score overridden. The original value is kept.")
+    return _change(request, found, _override_form(found, request.POST), override_add, done)
+
+
+@login_required
+@require_POST
+def withdraw(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """The attempts' own values count again."""
+    found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
+    done = _("Override withdrawn. The judge's own value counts again.")
+    return _change(request, found, _withdraw_form(request.POST), override_withdraw, done)
+
+
+def _change(
+    request: HttpRequest,
+    found: Judgement,
+    form: OverrideForm | WithdrawForm,
+    service: Callable[..., Override],
+    done: str,
+) -> HttpResponse:
+    """What a form asks for is done, or the form comes back with what is wrong; in the panel beside the grid too."""
+    if ratings_hidden(request, found.run):
+        raise PermissionDenied
+    in_panel = bool(request.htmx)  # type: ignore[attr-defined]
+    show = _panel if in_panel else _page
+    if not form.is_valid():
+        return show(request, found, form, status=422)
+    try:
+        service(judgement=found, by=signed_in(request), **form.cleaned_data)
+    except OverrideConflict:
+        _add_conflict(found, form)
+        return show(request, found, form, status=422 if in_panel else 409)
+    if in_panel:
+        found.refresh_from_db()
+        return trigger_client_event(_panel(request, found), "judgement-changed", {"pk": found.pk})
+    messages.success(request, done)
+    return redirect(judgement_url(found.run, found.pk, query_in(request, found.run)))
+
+
+def _add_conflict(found: Judgement, form: OverrideForm | WithdrawForm) -> None:
+    """Keep what was typed; when it is sent again, the reviewer has seen the newest entry."""
+    form.add_error(
+        None,
+        _(
+            "Someone else changed this override in the meantime. Check its history above, then send this again."
+        ),
+    )
+    form.data = dict(form.data.items()) | {"seen": _newest(selectors.overrides_of(found))}
+
+
+def _newest(history: list[Override]) -> int:
+    return history[0].pk if history else 0
+
+
+def _override_form(found: Judgement, data: Any = None, *, seen: int = 0) -> OverrideForm:
+    metric = MetricDefinition.from_json(found.definition)
+    choices = _choices(found, metric)
+    return OverrideForm(
+        data,
+        least=metric.min_score if metric.scale_declared else -LARGEST,
+        most=metric.max_score if metric.scale_declared else LARGEST,
+        values=() if choices else selectors.values_like(found),
+        choices=choices,
+        initial={"seen": seen},
+    )
+
+
+def _choices(found: Judgement, metric: MetricDefinition) -> Sequence[Value]:
+    """The only values that it may have; none where it may have any of a kind."""
+    if found.run.by_people:
+        return Criterion.from_json(found.definition).choices
+    return COMPARISONS if metric.values == "comparison" else ()
+
+
+def _withdraw_form(data: Any = None, *, seen: int = 0) -> WithdrawForm:
+    return WithdrawForm(data, initial={"seen": seen}, auto_id="withdraw_%s")
+
+
+def _page(
+    request: HttpRequest,
+    found: Judgement,
+    form: OverrideForm | WithdrawForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    run, filters = found.run, filters_in(request, found.run)
+    if ratings_hidden(request, found.run):
+        return render(request, "reports/hidden.html", {"run": run})
+    tab = request.GET.get("tab", "")
+    tab = tab if tab in TABS else TABS[0]
+    budget = MarkupBudget()
+    context = _judgement_context(request, found, form, budget)
+    here = filters.query(tab=tab if tab != TABS[0] else "")
+    before, after = selectors.neighbours(found, filters)
+    context |= {
+        "tab": tab,
+        "tabs": _tabs(filters, tab),
+        "query": filters.query(),
+        "here": here,
+        "history": filters.query(tab="history"),
+        "previous_url": judgement_url(run, before, here) if before else "",
+        "next_url": judgement_url(run, after, here) if after else "",
+        **_of_tab(request, tab, found, context, budget),
+    }
+    return render(request, "review/judgement.html", context, status=status)
+
+
+def _of_tab(
+    request: HttpRequest, tab: str, found: Judgement, context: dict[str, Any], budget: MarkupBudget
+) -> dict[str, Any]:
+    """What only the tab that is open shows."""
+    if tab == "history":
+        return {"entries": timeline(found, context["about"].seen)}
+    if tab == "reply":
+        kept = [pair for pair in request.GET.items() if pair[0] not in ("tab", "a", "b")]
+        others = [one for one, _shown in context["others"]]
+        return {"kept": kept, **reply_differences(found, others, request.GET)}
+    if tab != "rendered":
+        return {}
+    shown = _rendered(context["view"], budget)
+    if "differences" in request.GET:
+        shown["differences"] = answer_differences(context["view"])
+    return shown | ({"seen": seen_by_people(found)} if found.run.kind == PEOPLE else _other_answer(found))
+
+
+def _panel(
+    request: HttpRequest,
+    found: Judgement,
+    form: OverrideForm | WithdrawForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    if ratings_hidden(request, found.run):
+        return render(request, "reports/_hidden.html", {"run": found.run})
+    context = _judgement_context(request, found, form, MarkupBudget())
+    return render(request, "review/_panel.html", context | {"here": ""}, status=status)
+
+
+def _judgement_context(
+    request: HttpRequest, found: Judgement, form: OverrideForm | WithdrawForm | None, budget: MarkupBudget
+) -> dict[str, Any]:
+    """What the page and the panel say of a judgement."""
+    run, metric = found.run, MetricDefinition.from_json(found.definition)
+    replies = list(selectors.replies_of(found))
+    asked = Generation.objects.filter(response=found.response_id).order_by("-attempt")
+    tries = list(asked) if run.kind == INFER else []
+    about = items_about(found.response_id, lambda: blind_evaluations(request, run.project))
+    overrides = selectors.overrides_of(found)
+    newest = _newest(overrides)
+    view = judgement_view(found, replies, metric, run.version.format, tries)
+    in_force = overrides[0] if overrides and overrides[0].value is not None else None
+    return {
+        "run": run,
+        "judgement": found,
+        "metric": metric,
+        "view": view,
+        "words": [(one, html_of(one.reply.content or "", budget)) for one in view.asked],
+        "excerpt": EXCERPT,
+        "value": stored_value_text(found.value),
+        "override": in_force,
+        "overrides": len(overrides),
+        "in_force": stored_value_text(in_force.value) if in_force else "",
+        **_attempts(found),
+        "level": _level(found, metric, in_force),
+        "others": [(one, stored_value_text(one.value_in_force)) for one in selectors.other_runs(found)],
+        "flags": [(flag, FLAGS.get(flag, flag)) for flag in found.flags.split(",") if flag],
+        "override_form": form if isinstance(form, OverrideForm) else _override_form(found, seen=newest),
+        "withdraw_form": form if isinstance(form, WithdrawForm) else _withdraw_form(seen=newest),
+        "sent": type(form).__name__,
+        "about": about,
+        "people": said_of(about.seen),
+    }
+
+
+def _attempts(found: Judgement) -> dict[str, Any]:
+    """How many there are, the one that counts where the page is about another, and whether that is still to come."""
+    attempts = selectors.attempts(found)
+    newest = next((one for one in attempts if one.current and one.pk != found.pk), None)
+    value = stored_value_text(newest.value_in_force) if newest else ""
+    return {"attempts": len(attempts), "newest": newest, "newest_value": value, "waits": _waits(attempts)}
+
+
+def _level(found: Judgement, metric: MetricDefinition, override: Override | None) -> int | None:
+    """Where on the metric's scale the value in force stands, from 1; None without a number on a scale."""
+    value, score = (override.value, override.score) if override else (found.value, found.score)
+    return metric.level(value, score)
+
+
+def _other_answer(found: Judgement) -> dict[str, Any]:
+    """The second answer of an imported comparison."""
+    other = found.other_response
+    return {"other": other, "other_html": html_of(selectors.answer_text(other.raw))} if other else {}
+
+
+def _rendered(view: JudgementView, budget: MarkupBudget) -> dict[str, Any]:
+    """What is judged comes first: it is formatted before the conversation uses the budget up."""
+    answer, reference = html_of(view.answer, budget), html_of(view.reference, budget)
+
+    def shown(part: Part) -> str:
+        return html_of(part.text, budget) if part.kind == "text" else part.text
+
+    return {
+        "turns": [(turn, [(part, shown(part)) for part in turn.parts]) for turn in view.turns],
+        "reference_html": reference,
+        "answer_html": answer,
+    }
+
+
+def _tabs(filters: Filters, tab: str) -> list[dict[str, Any]]:
+    names = (_("Rendered"), _("Raw"), _("Request"), _("Reply"), _("Script"), _("History"))
+    return [
+        {
+            "name": name,
+            "query": filters.query(tab=code if code != TABS[0] else "") or "?",
+            "on": code == tab,
+            "key": key,
+        }
+        for key, (code, name) in enumerate(zip(TABS, names, strict=True), 1)
+    ]

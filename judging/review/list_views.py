@@ -1,0 +1,187 @@
+"""Judgements as a grid of items, as a list, and as files: what the filter in the address means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
+
+from datasets.models import Response
+from evalsite.access import signed_in
+from judging.markdown import MarkupBudget, html_of
+from judging.people.disagreement import differences
+from judging.reports.people_result import ratings_hidden
+from judging.review import selectors
+from judging.review.columns import columns_of
+from judging.review.grid import grid_page
+from judging.review.orders import place_from
+from judging.review.pills import pill_of
+from judging.review.saved_views import views_for
+from judging.runs.access import get_judgement, get_run
+from judging.runs.counts import count_text, counts_are_exact, counts_by_state
+from judging.runs.export.files import ENDINGS, FORMS
+from judging.runs.filter_form import FilterForm
+from judging.runs.filters import Filters
+from judging.runs.models import JudgementState, Run
+from judging.runs.rerun.reparse import definition_now
+from judging.runs.selectors import worker_missing
+from judging.runs.teamwork.marks import current_marks
+
+
+@login_required
+def judgements(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """A page of the list: what the filter in the address means, with the counts of each state."""
+    return _filtered_page(request, get_run(request, slug, pk), "review/list.html", _list_part)
+
+
+@login_required
+def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The grid: rows and candidates, with the judgements of every answer."""
+    return _filtered_page(request, get_run(request, slug, pk), "review/grid.html", _grid_part)
+
+
+def _filtered_page(
+    request: HttpRequest,
+    run: Run,
+    template: str,
+    part: Callable[[HttpRequest, FilterForm], dict[str, Any]],
+) -> HttpResponse:
+    if ratings_hidden(request, run):
+        return render(request, "reports/hidden.html", {"run": run})
+    form = FilterForm(request.GET, run)
+    filters = form.filters
+    if "" in request.GET.values():  # sent by the menu, whose empty fields are better left out of the address
+        return redirect(request.path + (filters.query() or "?"))
+    counts = counts_by_state(run, filters)
+    views = views_for(run.project, signed_in(request))
+    context = {
+        "run": run,
+        "filters": filters,
+        "chips": form.chips(),
+        "query": filters.query(),
+        "saved_views": [(view, form.misfit(view.query)) for view in views],
+        "states": _states(filters, counts),
+        **_count(filters, counts),
+        "several_metrics": len(form.metrics) > 1,
+        "worker_missing": worker_missing(run),
+    }
+    return render(request, template, context | part(request, form))
+
+
+def _list_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
+    run, filters = form.run, form.filters
+    columns = columns_of(run, signed_in(request), filters, several_metrics=len(form.metrics) > 1)
+    after, before = (place_from(request.GET.get(name, "")) for name in ("after", "before"))
+    page = selectors.page(run, filters, after=after, before=before)
+    shown = {column.name: column.label for column in columns if column.shown}
+    return {
+        "page": page,
+        "previous_url": filters.query(before=page.previous) if page.previous else "",
+        "next_url": filters.query(after=page.next) if page.next else "",
+        **_search_on(page, filters),
+        "columns": columns,
+        "shown": shown,
+        "differs": differences(run, among=selectors.answers_in(page)) if "differs" in shown else {},
+    }
+
+
+def _grid_part(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
+    page = grid_page(form.run, form.filters, place_from(request.GET.get("after", "")))
+    return {
+        "page": page,
+        "next_url": form.filters.query(after=page.next) if page.next else "",
+        "paged": "after" in request.GET,
+    }
+
+
+@login_required
+def pill(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """One judgement's pill in the grid, after it was changed in the panel."""
+    found = get_judgement(request, slug, pk, judgement_pk)
+    filters = FilterForm(request.GET, found.run).filters
+    named = found.run.imported or found.run.metrics.count() > 1
+    base = reverse("runs:judgements", args=(slug, pk))
+    shown = pill_of(found, definition_now(found.run_metric))
+    return HttpResponse(shown.html(base, filters.query(), current_marks(found), named=named))
+
+
+@login_required
+def answer(request: HttpRequest, slug: str, pk: int, response_pk: int) -> HttpResponse:
+    """A whole answer, formatted, for the grid."""
+    run = get_run(request, slug, pk)
+    found = get_object_or_404(Response, pk=response_pk, candidate__in=run.run_candidates.values("candidate"))
+    return render(
+        request, "review/_answer.html", {"answer": html_of(selectors.answer_text(found.raw), MarkupBudget())}
+    )
+
+
+@login_required
+def filter_menu(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The menu of filters with how many judgements each choice, and all of them together, would mean."""
+    run = get_run(request, slug, pk)
+    form = FilterForm(request.GET, run)
+    context: dict[str, Any] = {"run": run, "form": form, "problem": form.problem}
+    whole = not request.htmx  # type: ignore[attr-defined]
+    if not form.problem:
+        form.show_counts()
+        filters = form.filters
+        context |= {"filters": filters, "query": filters.query()}
+        context |= _count(filters, counts_by_state(run, filters))
+    return render(request, "review/filters.html" if whole else "review/_filters.html", context)
+
+
+def _search_on(page: selectors.Page, filters: Filters) -> dict[str, Any]:
+    """Where a look goes on that ended before the page was full, and how far from the beginning it came."""
+    if page.stopped is None:
+        return {"search_on": ""}
+    by_row = filters.sort == "position" and not page.back
+    looked_through = page.stopped.position + 1 if by_row else None
+    return {"search_on": "previous" if page.back else "next", "looked_through": looked_through}
+
+
+def _states(filters: Filters, counts: dict[str, int] | None) -> list[dict[str, Any]]:
+    """The tabs above the list: all, and each state that there is."""
+    every = [("", _("All")), *JudgementState.choices]
+    return [
+        {
+            "name": label,
+            "count": _count(replace(filters, state=state), counts)["count_shown"],
+            "query": replace(filters, state=state).query(),
+            "on": filters.state == state,
+        }
+        for state, label in every
+        if not state or counts is None or counts.get(state) or filters.state == state
+    ]
+
+
+def _count(filters: Filters, counts: dict[str, int] | None) -> dict[str, Any]:
+    """How many judgements match, and the count as text: '' where it is not known."""
+    if counts is None:
+        return {"count": None, "count_shown": ""}
+    meant = [counts.get(filters.state, 0)] if filters.state else list(counts.values())
+    return {"count": sum(meant), "count_shown": count_text(*meant, exact=counts_are_exact(filters))}
+
+
+@login_required
+def export(request: HttpRequest, slug: str, pk: int, form: str) -> StreamingHttpResponse:
+    """What the filter means, as a file, sent while it is made."""
+    run = get_run(request, slug, pk)
+    if form not in FORMS:
+        raise Http404
+    if ratings_hidden(request, run):
+        raise PermissionDenied
+    make, kind = FORMS[form]
+    response = StreamingHttpResponse(make(run, FilterForm(request.GET, run).filters), content_type=kind)
+    name = re.sub(r"[^\w.-]+", "-", run.name).strip("-.") or str(run.pk)
+    ending = ENDINGS.get(form, form)
+    response["Content-Disposition"] = content_disposition_header(True, f"{name}.{ending}") or ""
+    return response

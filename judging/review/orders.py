@@ -1,0 +1,88 @@
+"""What a list of judgements is sorted by, and where a judgement stands in it.
+
+By candidate, metric or state the key is the place of the name among all; by a further filter what that counts.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+
+from evalsite.web.numbers import whole
+from judging.runs.filters import FURTHER, Filters, states_of
+from judging.runs.models import Judgement, Run
+
+GROUPS = {
+    "candidate": attrgetter("candidate.name"),
+    "metric": attrgetter("run_metric.name"),
+    "state": attrgetter("state_in_force"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a judgement stands in a sorted list: the value sorted by and, to break ties, its position."""
+
+    key: float
+    position: int
+
+    def __str__(self) -> str:
+        return f"{self.key!r}~{self.position}"
+
+
+def place_from(text: str) -> Place | None:
+    """The place that an address names; None if it names none."""
+    key, _, position = text.partition("~")
+    number = whole(position)
+    try:
+        place = float(key)
+    except ValueError:
+        return None
+    return Place(place, number) if number is not None and math.isfinite(place) else None
+
+
+def place_of(judgement: Judgement, filters: Filters) -> Place:
+    """Where the judgement stands in the list of `filters`."""
+    key = _key_of(judgement, filters)
+    return Place(last_key(filters) if key is None else float(key), judgement.position)
+
+
+def _key_of(judgement: Judgement, filters: Filters) -> float | None:
+    name = filters.sorted_by
+    if name in FURTHER:
+        return keys_of(judgement.run, filters).get(judgement.pk)
+    if name in GROUPS:
+        group, groups = GROUPS[name](judgement), groups_of(judgement.run, filters)
+        return groups.index(group) if group in groups else None
+    found: float | None = getattr(judgement, field_of(filters))
+    return found
+
+
+def field_of(filters: Filters) -> str:
+    """The field of a judgement that the list is sorted by."""
+    return "score_in_force" if filters.sorted_by == "score" else filters.sorted_by
+
+
+def groups_of(run: Run, filters: Filters) -> list[str]:
+    """The candidates, metrics or states that the list is sorted by, in order."""
+    if filters.sorted_by == "state":
+        return list(states_of(filters))
+    if asked := getattr(filters, filters.sorted_by):
+        return [asked]
+    if filters.sorted_by == "metric":
+        return sorted(set(run.metrics.values_list("name", flat=True)))
+    return sorted(set(run.run_candidates.values_list("candidate__name", flat=True)))
+
+
+def keys_of(run: Run, filters: Filters) -> Mapping[int, float]:
+    """What a list that is sorted by a further filter is sorted by."""
+    keys = FURTHER[filters.sorted_by].keys
+    return keys(run, filters.further.get(filters.sorted_by, "0")) if keys else {}
+
+
+def last_key(filters: Filters) -> float:
+    """The key of what has no value: it comes last, whichever way."""
+    return -sys.float_info.max if filters.falling else sys.float_info.max

@@ -1,0 +1,143 @@
+"""Actions on all that a filter means: what they would change, the go-ahead, the list of them, and undo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST
+
+from evalsite.access import May, signed_in
+from evalsite.tasks import workers
+from evalsite.templatetags.show import number
+from evalsite.web.numbers import whole
+from evalsite.web.paging import newest_first
+from judging.review.teamwork.forms import change_of, form_for
+from judging.runs.access import get_run
+from judging.runs.addresses import filters_in
+from judging.runs.counts import MOST_COUNTED
+from judging.runs.filters import Filters
+from judging.runs.models import Run
+from judging.runs.teamwork.batches import change_many, first_pairs, undo
+from judging.runs.teamwork.marks import Change, Kind, count_marks
+from judging.runs.teamwork.models import FLAG, ReviewAction
+from judging.runs.teamwork.tags import tag_names
+
+PER_PAGE = 50
+FLAG_KINDS = {"flag": Kind.TAG, "unflag": Kind.UNTAG}
+TITLES = {
+    "tag": gettext_lazy("Add a tag"),
+    "untag": gettext_lazy("Remove a tag"),
+    "flag": gettext_lazy("Flag"),
+    "unflag": gettext_lazy("Remove flags"),
+    "assign": gettext_lazy("Assign to a reviewer"),
+    "unassign": gettext_lazy("Remove assignments"),
+    "exclude": gettext_lazy("Exclude from figures"),
+    "include": gettext_lazy("Include in figures again"),
+}
+AFTER = {
+    "tag": gettext_lazy("All of them have the tag you enter."),
+    "untag": gettext_lazy("None of them has the tag you enter."),
+    "flag": gettext_lazy("All of them are flagged."),
+    "unflag": gettext_lazy("None of them is flagged."),
+    "assign": gettext_lazy("All of them are assigned to the reviewer you choose, and to nobody else."),
+    "unassign": gettext_lazy("None of them is assigned to anyone."),
+    "exclude": gettext_lazy("Reports of this run leave all of them out, and say who excluded them and why."),
+    "include": gettext_lazy("Reports of this run count all of them again."),
+}
+
+
+@login_required
+def act(request: HttpRequest, slug: str, pk: int, kind: str) -> HttpResponse:
+    """What the action would change, as a form; then it is done, or a worker is woken to do it."""
+    run = get_run(request, slug, pk, May.REVIEW)
+    if kind not in TITLES:
+        raise Http404
+    filters = filters_in(request, run)
+    of_kind = FLAG_KINDS.get(kind, kind)
+    flagged = kind in FLAG_KINDS
+    form: Any = None if flagged else form_for(of_kind, run.project, request.POST or None)
+    if request.method == "POST" and (flagged or form.is_valid()):
+        change = Change(of_kind, FLAG) if flagged else change_of(of_kind, form)
+        action = change_many(run=run, filters=filters, change=change, by=signed_in(request))
+        if action.under_way:
+            return redirect("runs:actions", slug, pk)
+        _report_done(request, run, action)
+        return redirect(reverse("runs:judgements", args=(slug, pk)) + filters.query())
+    context = {
+        "run": run,
+        "form": form,
+        "title": TITLES[kind],
+        "after": AFTER[kind],
+        "kind": kind,
+        "back": filters.query(),
+        "tag_names": tag_names(run.project) if of_kind in (Kind.TAG, Kind.UNTAG) else [],
+        **_before(run, filters, of_kind, flagged),
+    }
+    return render(request, "review/act.html", context, status=422 if request.method == "POST" else 200)
+
+
+def _before(run: Run, filters: Filters, kind: str, flagged: bool) -> dict[str, Any]:
+    """How many are meant, and how they are marked now; of very many the first. `count`: None where it is not known."""
+    pairs = first_pairs(run, filters)
+    if pairs is None:
+        return {"count": None}
+    many = len(pairs) > MOST_COUNTED
+    marks = count_marks(pairs[:MOST_COUNTED], kind, **({"name": FLAG} if flagged else {}))
+    unnamed = _("flagged") if kind in (Kind.TAG, Kind.UNTAG) else _("excluded")
+    return {
+        "count": len(pairs),
+        "shown": f"{number(MOST_COUNTED)}+" if many else number(len(pairs)),
+        "many": many,
+        "before": [(tag or user or unnamed, count) for tag, user, count in marks.counts[:20]],
+        "unmarked": min(len(pairs), MOST_COUNTED) - marks.marked,
+    }
+
+
+def _report_done(request: HttpRequest, run: Run, action: ReviewAction) -> None:
+    """The notice with its button to undo."""
+    text = ngettext("%(n)s judgement changed.", "%(n)s judgements changed.", action.changed)
+    address = reverse("runs:undo_action", args=(run.project.slug, run.pk, action.pk))
+    shown = text % {"n": number(action.changed)}
+    messages.success(request, shown, extra_tags=address if action.changed else "")
+
+
+@login_required
+def actions(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """What reviewers did in this run, the newest first; asks for itself again while something is under way."""
+    run = get_run(request, slug, pk)
+    before = whole(request.GET.get("before", ""))
+    found, further = newest_first(
+        run.review_actions.select_related("by", "user", "undone_by"), PER_PAGE, before
+    )
+    live = any(one.under_way for one in found)
+    context = {
+        "run": run,
+        "actions": found,
+        "further": further,
+        "paged": before is not None,
+        "live": live,
+        "unattended": workers.obstacle(workers.DATA) if live else "",
+    }
+    htmx = request.htmx  # type: ignore[attr-defined]
+    return render(request, "review/_actions.html" if htmx else "review/actions.html", context)
+
+
+@login_required
+@require_POST
+def undo_action(request: HttpRequest, slug: str, pk: int, action_pk: int) -> HttpResponse:
+    """Put back what an action changed."""
+    run = get_run(request, slug, pk, May.REVIEW)
+    action = get_object_or_404(run.review_actions.select_related("by", "user"), pk=action_pk)
+    action.run = run
+    if not undo(action=action, by=signed_in(request)):
+        messages.info(request, _("This action is still running, or was undone already."))
+    elif not action.under_way:
+        messages.success(request, _("Undone. What others changed since stays as it is."))
+    return redirect("runs:actions", slug, pk)

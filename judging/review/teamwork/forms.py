@@ -1,0 +1,73 @@
+"""The small forms of reviewing together."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from evalsite.accounts.models import Project, User
+from judging.runs.teamwork.inbox import reviewers_of
+from judging.runs.teamwork.marks import Change, Kind
+from judging.runs.teamwork.models import Mark
+
+LONGEST_COMMENT = 10_000
+_TAG = Mark._meta.get_field("name").max_length
+
+
+class TagForm(forms.Form):
+    name = forms.CharField(
+        label=_("Tag"),
+        max_length=_TAG,
+        widget=forms.TextInput(attrs={"list": "tag-names", "autocomplete": "off"}),
+    )
+
+    def clean_name(self) -> str:
+        return " ".join(unicodedata.normalize("NFC", self.cleaned_data["name"]).split())
+
+
+class UserChoice(forms.ModelChoiceField[User]):
+    """A user by username, as addresses and mentions have it."""
+
+    def label_from_instance(self, obj: User) -> str:
+        name = obj.get_full_name()
+        return f"{name} ({obj.username})" if name else obj.username
+
+
+class AssignForm(forms.Form):
+    def __init__(self, data: Any = None, *, project: Project, **options: Any) -> None:
+        super().__init__(data, **options)
+        reviewers = reviewers_of(project)
+        self.fields["user"] = UserChoice(reviewers, label=_("Reviewer"), to_field_name="username")
+
+
+class ReasonForm(forms.Form):
+    reason = forms.CharField(label=_("Reason"), max_length=4000, widget=forms.Textarea(attrs={"rows": 2}))
+
+
+class CommentForm(forms.Form):
+    """`version`: of the comment that is edited, when the page was opened."""
+
+    text = forms.CharField(
+        label=pgettext_lazy("review", "Comment"),
+        max_length=LONGEST_COMMENT,
+        widget=forms.Textarea(attrs={"rows": 3, "data-mentions": "mention-names", "data-key": "c"}),
+    )
+    version = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
+
+
+def form_for(kind: str, project: Project, data: Any = None) -> forms.Form:
+    """The form of a change of marks: a tag's name, a reviewer, a reason, or nothing but the button."""
+    if kind in (Kind.TAG, Kind.UNTAG):
+        return TagForm(data)
+    if kind == Kind.ASSIGN:
+        return AssignForm(data, project=project)
+    return ReasonForm(data) if kind == Kind.EXCLUDE else forms.Form(data)
+
+
+def change_of(kind: str, form: forms.Form) -> Change:
+    """What a valid form asks for."""
+    return Change(kind, **form.cleaned_data)

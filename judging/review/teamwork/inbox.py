@@ -1,0 +1,66 @@
+"""What waits for a reviewer: the queue of a project, and the inbox over all projects."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+
+from evalsite import access
+from evalsite.access import May, signed_in
+from evalsite.accounts.models import Project, User
+from evalsite.web.numbers import whole
+from evalsite.web.paging import newest_first
+from judging.runs.models import Run
+from judging.runs.teamwork.inbox import mark_read, notices_of, unread_of
+from judging.runs.teamwork.models import Mark, Notice
+
+PER_PAGE = 50
+
+
+def queue_of(user: User, projects: QuerySet[Project]) -> list[Run]:
+    """The runs in which something is assigned to them; each with how much, as `waiting`."""
+    found = Mark.objects.current().filter(user=user, run__project__in=projects, run__archived_at=None)
+    counts = dict(found.values_list("run").annotate(count=Count("*")).order_by())
+    runs = list(Run.objects.filter(pk__in=counts).select_related("project").order_by("project", "-pk"))
+    for run in runs:
+        run.waiting = counts[run.pk]  # type: ignore[attr-defined]
+    return runs
+
+
+def unread_notices(request: HttpRequest) -> QuerySet[Notice]:
+    """What the visitor has not read yet."""
+    return unread_of(signed_in(request), access.projects_where(request, May.READ_JUDGEMENTS))
+
+
+@login_required
+def mine(request: HttpRequest, slug: str) -> HttpResponse:
+    """Everything in the project that is assigned to the visitor, run by run."""
+    project = access.get_project(request, slug, May.READ_JUDGEMENTS)
+    runs = queue_of(signed_in(request), Project.objects.filter(pk=project.pk))
+    return render(request, "review/mine.html", {"queue": runs})
+
+
+@login_required
+def inbox(request: HttpRequest) -> HttpResponse:
+    """Mentions and assignments, the newest first."""
+    user = signed_in(request)
+    notices = notices_of(user, access.projects_where(request, May.READ_JUDGEMENTS))
+    before = whole(request.GET.get("before", ""))
+    found, further = newest_first(notices, PER_PAGE, before)
+    context = {"notices": found, "further": further, "paged": before is not None}
+    return render(request, "review/inbox.html", context)
+
+
+@login_required
+@require_POST
+def read(request: HttpRequest) -> HttpResponse:
+    """Mark one notice as read, or all of them; then to where it leads, if that is asked for."""
+    mark_read(signed_in(request), whole(request.POST.get("only", "")))
+    there = request.POST.get("next", "")
+    here = url_has_allowed_host_and_scheme(there, allowed_hosts={request.get_host()})
+    return redirect(there if here else reverse("inbox"))

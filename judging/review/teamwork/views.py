@@ -1,0 +1,159 @@
+"""One judgement's comments, tags, flag, assignee and exclusion, on its page and in the panel beside the grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from evalsite.access import May, signed_in
+from evalsite.web.numbers import whole
+from judging.markdown import MarkupBudget, html_of
+from judging.review.places import nearest
+from judging.review.selectors import neighbours
+from judging.review.teamwork.forms import CommentForm, change_of, form_for
+from judging.runs.access import get_judgement, get_run
+from judging.runs.addresses import filters_in, judgement_url, query_in
+from judging.runs.filters import by_response
+from judging.runs.models import Judgement
+from judging.runs.teamwork import comments
+from judging.runs.teamwork.inbox import readers_of
+from judging.runs.teamwork.marks import Change, Kind, MarkConflict, change_one, current_marks
+from judging.runs.teamwork.models import FLAG, Comment, MarkKind
+from judging.runs.teamwork.tags import tag_names
+
+
+def teamwork_of(judgement: Judgement) -> dict[str, Any]:
+    """What the section about reviewing together shows of a judgement."""
+    project, budget = judgement.run.project, MarkupBudget()
+    readers = list(readers_of(project))
+    by_kind: dict[str, list[Any]] = {kind: [] for kind in MarkKind}
+    for mark in current_marks(judgement):
+        by_kind[mark.kind].append(mark)
+    return {
+        "run": judgement.run,
+        "judgement": judgement,
+        "tags": [mark for mark in by_kind[MarkKind.TAG] if mark.name != FLAG],
+        "flag": next((mark for mark in by_kind[MarkKind.TAG] if mark.name == FLAG), None),
+        "assigned": next(iter(by_kind[MarkKind.ASSIGNED]), None),
+        "excluded": next(iter(by_kind[MarkKind.EXCLUDED]), None),
+        "comments": [(one, html_of(one.text, budget)) for one in comments.comments_of(judgement)],
+        "tag_names": tag_names(project),
+        "reviewers": [one for one in readers if one.reviews],  # type: ignore[attr-defined]
+        "readers": readers,
+        "comment_form": CommentForm(auto_id="comment_%s"),
+    }
+
+
+@login_required
+@require_POST
+def mark(request: HttpRequest, slug: str, pk: int, judgement_pk: int, kind: str) -> HttpResponse:
+    """Change a mark; `seen` in the form is the one that is replaced."""
+    found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
+    if kind not in Kind.values:
+        raise Http404
+    flagged = "flag" in request.POST and kind in (Kind.TAG, Kind.UNTAG)
+    form = form_for(kind, found.run.project, request.POST)
+    if not flagged and not form.is_valid():
+        problem = " ".join(str(text) for errors in form.errors.values() for text in errors)
+        return _shown(request, found, problem=problem, kept=request.POST.get("reason", ""), status=422)
+    change = Change(kind, FLAG) if flagged else change_of(kind, form)
+    onward = _after(request, found) if "next" in request.POST else ""
+    try:
+        seen = whole(request.POST.get("seen", ""))
+        change_one(judgement=found, change=change, by=signed_in(request), seen=seen)
+    except MarkConflict:
+        problem = _("Someone else changed this in the meantime. Check what it is now, then try again.")
+        return _shown(request, found, problem=problem, kept=change.reason, status=409)
+    return redirect(onward) if onward else _shown(request, found)
+
+
+@login_required
+@require_POST
+def comment(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpResponse:
+    """Write something about an answer and a metric."""
+    found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
+    form = CommentForm(request.POST, auto_id="comment_%s")
+    if not form.is_valid():
+        return _shown(request, found, comment_form=form, status=422)
+    comments.comment_add(judgement=found, text=form.cleaned_data["text"], by=signed_in(request))
+    return _shown(request, found)
+
+
+@login_required
+@require_POST
+def comment_change(
+    request: HttpRequest, slug: str, pk: int, judgement_pk: int, comment_pk: int
+) -> HttpResponse:
+    """Edit or delete one's own comment."""
+    found = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
+    user = signed_in(request)
+    same = {"run": found.run, "run_metric": found.run_metric_id, "response": found.response_id}
+    own = get_object_or_404(Comment.objects.select_related("author"), pk=comment_pk, **same)
+    if own.author != user:
+        raise PermissionDenied
+    own.run = found.run
+    if "delete" in request.POST:
+        comments.comment_delete(comment=own, by=user)
+        return _shown(request, found)
+    form = CommentForm(request.POST)
+    if not form.is_valid():
+        return _shown(request, found, edited=own.pk, edited_form=form, status=422)
+    sent = form.cleaned_data
+    try:
+        comments.comment_edit(comment=own, text=sent["text"], version=sent["version"] or 0)
+    except comments.CommentChanged:
+        form.add_error(
+            None, _("You changed this comment elsewhere in the meantime. Send again to replace it.")
+        )
+        form.data = dict(form.data.items()) | {"version": own.version}
+        return _shown(request, found, edited=own.pk, edited_form=form, status=409)
+    return _shown(request, found)
+
+
+def _shown(request: HttpRequest, found: Judgement, *, status: int = 200, **more: Any) -> HttpResponse:
+    """The section for htmx; else back to the judgement's page, or what went wrong on a page of its own."""
+    if request.htmx:  # type: ignore[attr-defined]
+        # htmx swaps a 422 in, and no other error.
+        context = teamwork_of(found) | {"here": query_in(request, found.run)} | more
+        return render(request, "review/_teamwork.html", context, status=422 if status >= 400 else 200)
+    if status < 400:
+        return redirect(judgement_url(found.run, found.pk, query_in(request, found.run)))
+    return render(request, "review/teamwork.html", teamwork_of(found) | more, status=status)
+
+
+def _after(request: HttpRequest, found: Judgement) -> str:
+    """The next judgement within the filter; at its end the reviewer's queue."""
+    filters = filters_in(request, found.run)
+    _before, after = neighbours(found, filters)
+    if after is None:
+        return reverse("runs:mine", args=(found.run.project.slug,))
+    return judgement_url(found.run, after, filters.query())
+
+
+@login_required
+def first(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """To the first judgement of the filter in the address."""
+    run = get_run(request, slug, pk)
+    filters = filters_in(request, run)
+    look = nearest(run, filters, None, 1).found
+    if not look:
+        return redirect(reverse("runs:judgements", args=(slug, pk)) + filters.query())
+    return redirect(judgement_url(run, look[0][0], filters.query()))
+
+
+@login_required
+def at(request: HttpRequest, slug: str, pk: int, metric: int, response: int) -> HttpResponseRedirect:
+    """To the current judgement of an answer by a metric."""
+    run = get_run(request, slug, pk)
+    found = Judgement.objects.filter(run=run, run_metric=metric, response=response, current=True)
+    newest = found.filter(by_response(run)).order_by("position").first()
+    if newest is None:
+        raise Http404
+    return redirect("runs:judgement", slug, pk, newest.pk)

@@ -1,0 +1,70 @@
+"""What reviewers do together, on any page: `{% load teamwork %}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import template
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from judging.review.grid import GridPage
+from judging.review.pills import Pill
+from judging.review.selectors import Page
+from judging.review.teamwork.inbox import unread_notices
+from judging.review.teamwork.views import teamwork_of
+from judging.runs.models import Judgement
+from judging.runs.teamwork.marks import marks_of
+from judging.runs.teamwork.models import Mark
+
+register = template.Library()
+MOST_COUNTED = 99
+
+
+@register.inclusion_tag("review/_teamwork.html", takes_context=True)
+def teamwork(context: template.Context) -> dict[str, Any]:
+    """Comments, tags, assignee and exclusion of the page's judgement."""
+    known = {name: context[name] for name in ("request", "project", "may", "user", "csrf_token")}
+    return known | {"here": context.get("here", "")} | teamwork_of(context["judgement"])
+
+
+@register.simple_tag
+def marks_on(judgements: Iterable[Judgement]) -> dict[int, list[Mark]]:
+    """{judgement's key: its marks}, of judgements as a list shows them, in one query."""
+    given = list(judgements)
+    found: dict[tuple[int, int], list[Mark]] = {}
+    for mark in marks_of(given):
+        found.setdefault((mark.run_metric_id, mark.response_id), []).append(mark)
+    return {one.pk: found.get((one.run_metric_id, one.response_id), []) for one in given}
+
+
+@register.filter
+def judgements_in(page: Page | GridPage) -> list[Judgement]:
+    """Of a page of the list, or of the grid."""
+    if isinstance(page, Page):
+        return [line.judgement for line in page.lines]
+    cells = (answer for row in page.rows for cell in row.cells for answer in cell)
+    return [pill.judgement for answer in cells for pill in answer.pills]
+
+
+@register.filter
+def of_key(found: Mapping[int, list[Mark]], key: int) -> list[Mark]:
+    return found.get(key, [])
+
+
+@register.simple_tag(takes_context=True)
+def pill_link(context: template.Context, pill: Pill, marked: Mapping[int, list[Mark]]) -> SafeString:
+    """A pill of the grid, with the marks on its judgement."""
+    named = context["several_metrics"] or context["run"].imported
+    return pill.html(context["base"], context["query"], marked[pill.judgement.pk], named=named)
+
+
+@register.simple_tag(takes_context=True)
+def unread_count(context: template.Context) -> str:
+    """How many notices the visitor has not read, as a badge shows it; '' for none."""
+    request: HttpRequest = context["request"]
+    if not request.user.is_authenticated:
+        return ""
+    count = unread_notices(request)[: MOST_COUNTED + 1].count()
+    return f"{MOST_COUNTED}+" if count > MOST_COUNTED else str(count or "")
