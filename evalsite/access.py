@@ -1,4 +1,4 @@
-"""The one door to every object: a function here, or in a room's own access.py built on it, returns it or raises.
+"""Access checks: the only way to an object is a function here, or in a package's access.py, which returns it or raises.
 
 Somebody who is no member of a project must not learn that it exists (404); a member without the role
 gets 403.
@@ -76,7 +76,14 @@ def manages_site(request: HttpRequest) -> bool:
 
 
 def permissions(request: HttpRequest, project: Project) -> frozenset[May]:
-    """What this request's user may do in a project, as the role that a local visitor tries on, if any."""
+    """What this request's user may do in a project, as the role that a local visitor tries on, if any; read once."""
+    known: dict[int, frozenset[May]] = request.__dict__.setdefault("permissions_known", {})
+    if project.pk not in known:
+        known[project.pk] = _permissions(request, project)
+    return known[project.pk]
+
+
+def _permissions(request: HttpRequest, project: Project) -> frozenset[May]:
     user = request.user
     if not isinstance(user, User) or not user.is_active:
         return frozenset()

@@ -51,7 +51,9 @@ class Action(models.TextChoices):
     DATASET_UPLOADED = "dataset.uploaded", _("Data set uploaded")
     DATASET_READ_AS = "dataset.read_as", _("Data set re-read in another format")
     DATASET_REPAIRED = "dataset.repaired", _("Data set repaired")
+    DATASET_EDITED = "dataset.edited", _("Data set rows edited")
     DATASET_ANSWERS = "dataset.answers", _("Answers added to a data set")
+    DATASET_IMPORTED = "dataset.imported", _("Data set imported from another tool")
     DATASET_LEFT_OUT = "dataset.left_out", _("Invalid rows excluded")
     DATASET_ARCHIVED = "dataset.archived", _("Data set archived")
     DATASET_RESTORED = "dataset.restored", _("Data set restored")
@@ -59,6 +61,7 @@ class Action(models.TextChoices):
     RUN_PAUSED = "run.paused", _("Run paused")
     RUN_RESUMED = "run.resumed", _("Run resumed")
     RUN_CANCELLED = "run.cancelled", _("Run cancelled")
+    RUN_EXTENDED = "run.extended", _("Run extended")
     RUN_RETRIED = "run.retried", _("Run retried")
     RUN_JUDGED_AGAIN = "run.judged_again", _("Judgements re-judged")
     RUN_READ_AGAIN = "run.read_again", _("Replies re-parsed")
@@ -79,11 +82,22 @@ class Action(models.TextChoices):
     RESULTS_IMPORTED = "results.imported", _("Results imported")
     OVERRIDE_ADDED = "override.added", _("Score overridden")
     OVERRIDE_WITHDRAWN = "override.withdrawn", _("Override removed")
+    REVIEW_TAG = "review.tag", _("Tag added")
+    REVIEW_UNTAG = "review.untag", _("Tag removed")
+    REVIEW_ASSIGN = "review.assign", _("Assigned to a reviewer")
+    REVIEW_UNASSIGN = "review.unassign", _("Assignment removed")
+    REVIEW_FINISH = "review.finish", _("Review finished")
+    REVIEW_EXCLUDE = "review.exclude", _("Excluded from figures")
+    REVIEW_INCLUDE = "review.include", _("Included again in figures")
+    REVIEW_UNDONE = "review.undone", _("Review action undone")
+    COMMENT_ADDED = "comment.added", _("Comment added")
+    COMMENT_EDITED = "comment.edited", _("Comment edited")
+    COMMENT_DELETED = "comment.deleted", _("Comment deleted")
 
 
 @contextmanager
 def asked_by(who: Callable[[], tuple[object, str]]) -> Iterator[None]:
-    """Meanwhile, entries without a `by` name whom `who` returns: the request's user, and a token's name or ''."""
+    """Entries without a `by` name the person that `who` returns: the request's user, and a token's name or ''."""
     before = _asking.set(who)
     try:
         yield

@@ -76,7 +76,7 @@ class Config:
     @property
     def local_mode(self) -> bool:
         """On a loopback address only: the visitor is let in without a form. Not where others come through a proxy,
-        which HTTPS or another name in ALLOWED_HOSTS tells of, and not with REQUIRE_SIGN_IN."""
+        which HTTPS or another name in ALLOWED_HOSTS indicates, and not with REQUIRE_SIGN_IN."""
         return (
             is_loopback(self.host)
             and not self.https
@@ -188,7 +188,7 @@ def storages(config: Config) -> dict[str, dict[str, object]]:
     """What Django's STORAGES say of kept files: the bucket, where FILES names one."""
     if config.files != "s3":
         return {}
-    from boto3.s3.transfer import TransferConfig
+    from boto3.s3.transfer import TransferConfig  # here: only a bucket needs boto3
     from botocore.config import Config as ClientConfig
 
     client = ClientConfig(
@@ -210,7 +210,7 @@ def storages(config: Config) -> dict[str, dict[str, object]]:
         "default_acl": None,
         "file_overwrite": True,
         "client_config": client,
-        # In the caller's thread: what is told of progress writes to the caller's database connection.
+        # In the caller's thread: progress reports write to the caller's database connection.
         "transfer_config": TransferConfig(use_threads=False),
     }
     return {"kept": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}}

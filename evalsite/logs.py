@@ -38,7 +38,7 @@ def _of_environment() -> Iterable[str]:
     return (value for value in named if len(value) >= SHORTEST)
 
 
-class Line(logging.Formatter):
+class PlainLine(logging.Formatter):
     """`2026-11-21 12:00:00,000 INFO judging.run_worker: text`, a traceback below."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class JsonLine(logging.Formatter):
     """One JSON object a line: time (UTC), level, logger, message, process, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = {
+        fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
@@ -60,8 +60,8 @@ class JsonLine(logging.Formatter):
             "process": record.process,
         }
         if record.exc_info:
-            told["traceback"] = hidden(self.formatException(record.exc_info))
-        return json.dumps(told, ensure_ascii=False, default=str)
+            fields["traceback"] = hidden(self.formatException(record.exc_info))
+        return json.dumps(fields, ensure_ascii=False, default=str)
 
 
 class WithoutTraceback(logging.Filter):

@@ -9,6 +9,7 @@ import secrets as random_source
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
+from django.conf import settings
 
 from evalsite import logs
 
@@ -34,8 +35,6 @@ def stored_key(data_dir: Path, name: str) -> str | None:
 
 def make_key(data_dir: Path, name: str) -> str:
     """The key called `name`, made on first use. Two processes that start at once agree on one."""
-    from django.conf import settings
-
     folder = data_dir / "keys"
     folder.mkdir(parents=True, exist_ok=True, mode=settings.DATA_FOLDER_MODE)
     draft = folder / f".{name}.{os.getpid()}"
@@ -77,14 +76,10 @@ def decrypt(stored: str) -> str:
 
 def _given_key() -> str:
     """That of ENCRYPTION_KEY."""
-    from django.conf import settings
-
     return str(settings.CONFIG.encryption_key)
 
 
 def _data_dir() -> Path:
-    from django.conf import settings
-
     return Path(settings.DATA_DIR)
 
 

@@ -146,9 +146,12 @@ RECONCILERS = [
     "datasets.versions.repair.reconcile",
     "datasets.versions.compare.reconcile",
     "datasets.versions.attach.reconcile",
+    "datasets.versions.file_import.reconcile",
     "datasets.versions.search.reconcile",
     "judging.runs.worker.reconcile.reconcile",
     "judging.runs.results_import.services.reconcile",
+    "judging.runs.teamwork.batches.reconcile",
+    "judging.comparison.kept.reconcile",
     "judging.metrics.lint.reconcile",
     "judging.people.rating_import.reconcile",
     "evalsite.accounts.housekeeping.reconcile",
@@ -162,7 +165,7 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [BASE_DIR / "static", ("guide", BASE_DIR / "docs" / "images")]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder"
 ]  # ours only: no app ships what we use
@@ -186,7 +189,7 @@ CONTENT_SECURITY_POLICY = {
         "default-src": [NONE],
         "script-src": [SELF],
         "style-src": [SELF],
-        "img-src": [SELF],
+        "img-src": [SELF, "data:"],  # images that a data set holds; nothing is fetched for them
         "font-src": [SELF],
         "connect-src": [SELF],
         "form-action": [SELF],
@@ -209,7 +212,7 @@ SECURE_HSTS_SECONDS = 31536000 if CONFIG.https else 0
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "evalsite.logs.Line"}, "json": {"()": "evalsite.logs.JsonLine"}},
+    "formatters": {"line": {"()": "evalsite.logs.PlainLine"}, "json": {"()": "evalsite.logs.JsonLine"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": CONFIG.log_format}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "filters": {"no_traceback": {"()": "evalsite.logs.WithoutTraceback"}},

@@ -81,12 +81,12 @@ class Child:
             kill_group(self.process.pid)
             self._rest_after(code, now)
             self.process = None
-            told = f"{self.name} ended with {code}; it is started again."
+            message = f"{self.name} ended with {code}; it is started again."
         else:
-            told = None
+            message = None
         if self.process is None and now >= self.not_before:
             self.start()
-        return told
+        return message
 
     def end_if_stopped(self, now: float) -> None:
         """One that was stopped by a signal, and does not go on soon, is killed."""
@@ -113,7 +113,7 @@ class Child:
 
 
 class Supervisor:
-    """Keeps its children running until it is told to stop by SIGTERM, SIGINT or `stop()`."""
+    """Keeps its children running until it is stopped by SIGTERM, SIGINT or `stop()`."""
 
     def __init__(self, children: list[Child]) -> None:
         self.children = children
@@ -124,9 +124,9 @@ class Supervisor:
             signal.signal(number, self._stop)
         while not self.stopping:
             for child in self.children:
-                told = child.look_after()
-                if told:
-                    print(told, file=sys.stderr, flush=True)  # noqa: T201
+                message = child.look_after()
+                if message:
+                    print(message, file=sys.stderr, flush=True)  # noqa: T201
             time.sleep(LOOK_SECONDS)
         self.end_all()
 

@@ -1,4 +1,4 @@
-"""Every address of the site, room by room."""
+"""Every address of the site, by package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ urlpatterns = [
     path("", include("judging.status.urls")),
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
-    path("shared/", include("judging.reports.urls")),
+    path("shared/", include("judging.reports.sharing.urls")),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
     path("p/<slug:slug>/endpoints/", include("judging.endpoints.urls")),
     path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),

@@ -17,6 +17,7 @@ from evalsite.audit import Action
 from evalsite.cells import no_formula
 from evalsite.models import AuditEntry
 from evalsite.web.numbers import whole
+from evalsite.web.paging import newest_first
 
 PER_PAGE = 50
 # What the names in an entry's detail mean to a reader; others are shown as they are.
@@ -135,13 +136,9 @@ def page(entries: QuerySet[AuditEntry], *, before: int | None = None, after: int
             return page(entries)  # the beginning was reached: a whole first page
         shown = found[:PER_PAGE][::-1]
         return LogPage(_lines(shown), newer=shown[0].pk, older=shown[-1].pk)
-    found = list((entries if before is None else entries.filter(pk__lt=before))[: PER_PAGE + 1])
-    shown = found[:PER_PAGE]
-    return LogPage(
-        _lines(shown),
-        newer=shown[0].pk if shown and before is not None else None,
-        older=shown[-1].pk if len(found) > PER_PAGE else None,
-    )
+    shown, older = newest_first(entries, PER_PAGE, before)
+    newer = shown[0].pk if shown and before is not None else None
+    return LogPage(_lines(shown), newer=newer, older=older)
 
 
 def people_in(entries: QuerySet[AuditEntry]) -> list[tuple[int, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.forms import BaseUserCreationForm, PasswordChangeForm
+from django.contrib.auth.forms import BaseUserCreationForm, PasswordChangeForm, SetPasswordForm
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.accounts.models import Role, User
@@ -108,6 +108,16 @@ class OwnPasswordForm(PasswordChangeForm):
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if values.get("new_password1") and values.get("new_password1") == values.get("old_password"):
+            self.add_error("new_password2", _("This is your current password. Choose another one."))
+        return values
+
+
+class FirstPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # Django's own takes none
+    """A password for who has none, or has one that somebody else knows: signing in has just asked for that."""
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.user.check_password(values.get("new_password1", "")):
             self.add_error("new_password2", _("This is your current password. Choose another one."))
         return values
 

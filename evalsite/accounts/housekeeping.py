@@ -7,9 +7,12 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from evalsite.accounts.drafts import drafts_expire
+
 
 def reconcile() -> None:
-    """Sessions that have ended, and wrong passwords that no longer count."""
+    """Sessions that have ended, wrong passwords that no longer count, drafts that nobody came back to."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     AccessAttempt.objects.filter(attempt_time__lt=now - 2 * settings.AXES_COOLOFF_TIME).delete()
+    drafts_expire()

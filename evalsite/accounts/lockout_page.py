@@ -17,7 +17,7 @@ from evalsite.models import AuditEntry
 
 
 def client_address(request: HttpRequest) -> str:
-    """Whence a request comes. Behind a proxy (HTTPS=1) that is what the nearest one saw, not what others claim."""
+    """The address of the client. Behind a proxy (HTTPS=1) that is what the nearest one saw, not what others claim."""
     if settings.CONFIG.https:
         forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
         return counted_address(forwarded or request.META.get("REMOTE_ADDR", ""))

@@ -1,4 +1,4 @@
-"""Small doors before every view: tokens, the local visitor, the user's language, one-time passwords, the log's doer."""
+"""Middleware before every view: tokens, the local visitor, the user's language, one-time passwords, the log's doer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evalsite.accounts.tokens import token_find
 Handler = Callable[[HttpRequest], HttpResponse]
 ACCOUNTS = "accounts"
 PROXY_HEADERS = ("HTTP_FORWARDED", "HTTP_VIA")
-# what a token opens of the room about people: reading the log
+# the only page about people that a token may read: the log
 FOR_TOKENS: set[str | None] = {"project_log", "project_log_csv", "site_log", "site_log_csv"}
 
 

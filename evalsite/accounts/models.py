@@ -81,6 +81,25 @@ class ApiToken(models.Model):
         return self.expires_at is not None and self.expires_at <= timezone.now()
 
 
+class Draft(models.Model):
+    """What somebody has typed into a form and not saved; only its author ever sees it."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    form = models.CharField(max_length=20)  # drafts.FORMS
+    key = models.CharField(max_length=100)  # what the form edits, or how a new one began
+    data = models.TextField(help_text="form fields, as an address carries them; no secrets")
+    saved_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "project", "form", "key"], name="draft_once")]
+
+    @property
+    def start(self) -> str:
+        """What a new one began with."""
+        return self.key.removeprefix("new").removeprefix("-")
+
+
 class Identity(models.Model):
     """What an OpenID Connect provider calls a user: its own address, and the subject, which never changes."""
 

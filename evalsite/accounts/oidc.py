@@ -17,7 +17,7 @@ from evalsite.accounts.models import Identity, User
 from evalsite.audit import Action, record
 
 
-class Refused(Exception):
+class SignInRefused(Exception):
     """The provider's answer can't be believed, or it said no; the text is for the log."""
 
 
@@ -36,14 +36,14 @@ def is_on() -> bool:
 
 
 def user_of(claims: dict[str, Any]) -> User:
-    """The account of whom the claims tell; a new one without a project at the first time. Raises Refused if closed."""
+    """The account that the claims name; a new one without a project the first time. Raises Refused if closed."""
     known = {"issuer": settings.CONFIG.oidc_issuer, "subject": claims["sub"][:255]}
     try:
         identity = Identity.objects.filter(**known).select_related("user").first() or _made(claims, known)
     except IntegrityError:  # made by the same person's other window just now
         identity = Identity.objects.select_related("user").get(**known)
     if not identity.user.is_active:
-        raise Refused("the account is closed")
+        raise SignInRefused("the account is closed")
     return identity.user
 
 

@@ -20,7 +20,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from evalsite.accounts.oidc import Begun, Refused
+from evalsite.accounts.oidc import Begun, SignInRefused
 
 SIGNED_BY = [
     "RS256",
@@ -57,9 +57,9 @@ def begin(*, callback: str, target: str) -> tuple[str, Begun]:
 def finish(*, callback: str, given: dict[str, str], begun: Begun) -> dict[str, Any]:
     """The claims about who came back, once everything about them was checked. Raises Refused."""
     if not hmac.compare_digest(given.get("state", "").encode(), begun.state.encode()):
-        raise Refused("the state is not the one that was sent")
+        raise SignInRefused("the state is not the one that was sent")
     if "code" not in given:
-        raise Refused(f"the provider said: {given.get('error', 'nothing')[:100]}")
+        raise SignInRefused(f"the provider said: {given.get('error', 'nothing')[:100]}")
     try:
         with httpx.Client(timeout=SECONDS) as client:
             metadata = _metadata(client)
@@ -67,7 +67,7 @@ def finish(*, callback: str, given: dict[str, str], begun: Begun) -> dict[str, A
             keys = KeySet.import_key_set(client.get(metadata["jwks_uri"]).raise_for_status().json())
         return _believed(token, keys, begun.nonce)
     except (AuthlibBaseError, JoseError, httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-        raise Refused(f"{type(error).__name__}: {str(error)[:200]}") from None
+        raise SignInRefused(f"{type(error).__name__}: {str(error)[:200]}") from None
 
 
 def _token(
@@ -106,18 +106,18 @@ def _believed(token: dict[str, Any], keys: KeySet, nonce: str) -> dict[str, Any]
     )
     claims.validate(leeway=LEEWAY)
     if not isinstance(claims["sub"], str) or not claims["sub"]:
-        raise Refused("the subject is no text")
+        raise SignInRefused("the subject is no text")
     return dict(claims)
 
 
 def _metadata(client: httpx.Client) -> dict[str, Any]:
-    """What the provider says of itself, if it is the one that we were told of."""
+    """What the provider says of itself, if it is the configured one."""
     issuer = settings.CONFIG.oidc_issuer
     address = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
     try:
         found: dict[str, Any] = client.get(address).raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
-        raise Refused(f"{address}: {type(error).__name__}") from None
+        raise SignInRefused(f"{address}: {type(error).__name__}") from None
     if not isinstance(found, dict) or found.get("issuer") != issuer:
-        raise Refused(f"{address} speaks for another issuer")
+        raise SignInRefused(f"{address} speaks for another issuer")
     return found

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 
 from evalsite.accounts import oidc
 from evalsite.accounts.invitation_views import BACKEND
-from evalsite.accounts.oidc import Begun, Refused
+from evalsite.accounts.oidc import Begun, SignInRefused
 
 KEPT = "oidc"  # session key
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ def leave(request: HttpRequest) -> HttpResponse:
     """Go to the provider; what must come back with the visitor stays in the session."""
     if not oidc.is_on():
         raise Http404
-    from evalsite.accounts import oidc_flow
+    from evalsite.accounts import oidc_flow  # slow to import
 
     target = request.GET.get("next", "")
     safe = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
@@ -32,7 +32,7 @@ def leave(request: HttpRequest) -> HttpResponse:
         address, begun = oidc_flow.begin(
             callback=_callback(request), target=target if safe else reverse("home")
         )
-    except Refused as error:
+    except SignInRefused as error:
         return _refused(request, error)
     request.session[KEPT] = oidc.as_kept(begun)
     return HttpResponseRedirect(address)
@@ -43,16 +43,16 @@ def come_back(request: HttpRequest) -> HttpResponse:
     """Signed in, if all that the provider sent holds. What was kept serves once."""
     if not oidc.is_on():
         raise Http404
-    from evalsite.accounts import oidc_flow
+    from evalsite.accounts import oidc_flow  # slow to import
 
     kept = request.session.pop(KEPT, None)
     try:
         if kept is None:
-            raise Refused("nothing was begun in this browser")
+            raise SignInRefused("nothing was begun in this browser")
         begun = Begun(**kept)
         claims = oidc_flow.finish(callback=_callback(request), given=request.GET.dict(), begun=begun)
         user = oidc.user_of(claims)
-    except Refused as error:
+    except SignInRefused as error:
         return _refused(request, error)
     login(request, user, backend=BACKEND)
     return HttpResponseRedirect(begun.next)
@@ -62,6 +62,6 @@ def _callback(request: HttpRequest) -> str:
     return request.build_absolute_uri(reverse("accounts:oidc_back"))
 
 
-def _refused(request: HttpRequest, error: Refused) -> HttpResponse:
+def _refused(request: HttpRequest, error: SignInRefused) -> HttpResponse:
     log.warning("single sign-on refused: %s", error)
     return render(request, "accounts/sso_refused.html", status=403)

@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import SetPasswordForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -15,7 +14,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from evalsite import access
-from evalsite.accounts.forms import AccountForm, OwnPasswordForm, TokenForm
+from evalsite.accounts.forms import AccountForm, FirstPasswordForm, OwnPasswordForm, TokenForm
 from evalsite.accounts.models import ApiToken
 from evalsite.accounts.services import account_edit, password_change
 from evalsite.accounts.tokens import MOST, token_create, token_revoke, tokens_of
@@ -38,9 +37,11 @@ def account(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @login_required
 def password(request: HttpRequest) -> HttpResponse:
-    """Change one's own password; who has none yet (the local administrator) sets one."""
+    """Change one's own password; who has none yet (the local administrator), or has just signed in with a one-time
+    password, sets one."""
     user = access.signed_in(request)
-    kind = OwnPasswordForm if user.has_usable_password() else SetPasswordForm
+    asks_for_old = user.has_usable_password() and not user.must_change_password
+    kind = OwnPasswordForm if asks_for_old else FirstPasswordForm
     form = kind(user, request.POST or None)
     if request.method == "POST" and form.is_valid():
         password_change(user=user, password=form.cleaned_data["new_password1"])

@@ -2,6 +2,7 @@ from django.urls import path
 
 from evalsite.accounts import (
     audit_views,
+    drafts,
     invitation_views,
     member_views,
     oidc_views,
@@ -32,6 +33,7 @@ urlpatterns = [
     path("p/<slug:slug>/settings/restore/", project_views.restore_project, name="restore_project"),
     path("p/<slug:slug>/log/", audit_views.project_log, name="project_log"),
     path("p/<slug:slug>/log/export.csv", audit_views.project_log_csv, name="project_log_csv"),
+    path("p/<slug:slug>/drafts/<slug:form>/<str:key>/", drafts.draft, name="draft"),
     path("log/", audit_views.site_log, name="site_log"),
     path("log/export.csv", audit_views.site_log_csv, name="site_log_csv"),
     path(_PEOPLE, member_views.members, name="members"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from django.conf import settings
+from django.contrib.staticfiles.finders import FileSystemFinder
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import OperationalError, connection
@@ -40,14 +41,14 @@ def prepare() -> None:
             settings.SECRET_KEY = secrets.make_key(settings.DATA_DIR, "django")
     except OSError as error:
         raise CommandError(
-            f"DATA_DIR ({settings.DATA_DIR}) cannot be written: {error.strerror or error}. "
+            f"DATA_DIR ({settings.DATA_DIR}) is not writable: {error.strerror or error}. "
             "Choose another folder, for example: make run DATA_DIR=$HOME/evalsite-data"
         ) from None
     try:
         files.check()
     except StorageUnreachable as error:
         raise CommandError(
-            f"Files cannot be kept in {files.description()}: {error}. Check S3_… and that the bucket exists."
+            f"Files can't be stored in {files.description()}: {error}. Check S3_… and that the bucket exists."
         ) from None
     try:
         with _migrating_alone():
@@ -55,8 +56,8 @@ def prepare() -> None:
     except OperationalError as error:
         what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CommandError(
-            f"The database does not answer: {what}. Check DATABASE_URL and that the server runs; without DATABASE_URL "
-            "evalsite keeps its data in DATA_DIR."
+            f"The database is not responding: {what}. Check DATABASE_URL and that the server runs; without "
+            "DATABASE_URL evalsite keeps its data in DATA_DIR."
         ) from None
 
 
@@ -126,7 +127,7 @@ def claim() -> IO[str]:
         lock.close()
         raise CommandError(
             f"Another evalsite is running with this DATA_DIR ({settings.DATA_DIR}). "
-            "Use that one, end it first, or choose another folder: make run DATA_DIR=/path PORT=8010"
+            "Use that one, stop it first, or choose another folder: make run DATA_DIR=/path PORT=8010"
         ) from None
     return lock
 
@@ -143,7 +144,10 @@ def collect_static() -> None:
 def static_state() -> str:
     """Changes with every change of a static file."""
     files = sorted(
-        path for folder in settings.STATICFILES_DIRS for path in Path(folder).rglob("*") if path.is_file()
+        path
+        for _prefix, folder in FileSystemFinder().locations
+        for path in Path(folder).rglob("*")
+        if path.is_file()
     )
-    told = "".join(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns};" for path in files)
-    return hashlib.sha256(told.encode()).hexdigest()
+    state = "".join(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns};" for path in files)
+    return hashlib.sha256(state.encode()).hexdigest()

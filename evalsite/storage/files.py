@@ -88,7 +88,7 @@ def delete(*names: str) -> None:
 def storage() -> FileStorage:
     """The place that the settings name."""
     if settings.CONFIG.files == "s3":
-        from evalsite.storage.bucket import Bucket
+        from evalsite.storage.bucket import Bucket  # here: only a bucket needs boto3
 
         return Bucket(Path(settings.DATA_DIR))
     return Folder(Path(settings.DATA_DIR))

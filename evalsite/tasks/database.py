@@ -47,7 +47,7 @@ def trouble() -> str:
 
 
 class SiteWorker(Worker):
-    """django-tasks-db's worker, which tells a long task to end when it is told to stop itself."""
+    """django-tasks-db's worker, which ends a long task when it receives a stop signal itself."""
 
     def shutdown(self, signum: int, frame: FrameType | None) -> None:
         workers.stopping.set()

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Model
+from django.db import DatabaseError, close_old_connections, transaction
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_tasks.base import Task
@@ -58,7 +58,7 @@ def backend() -> Any:
 def owner() -> str:
     """This process's name as the holder of leases: host, process id, and when the process started.
 
-    The start time tells it from a later process that happens to get the same id.
+    The start time distinguishes it from a later process that happens to get the same id.
     """
     return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
 
@@ -76,7 +76,7 @@ def _started(pid: int) -> str:
 def is_alive(name: str) -> bool:
     """Does the process that took a lease under this name still run, and does it move?
 
-    A worker's heartbeats tell; one on this host may also have none, as a command that judges by itself.
+    Decided by its heartbeats; a worker on this host may also have none, as a command that judges by itself.
     """
     beats = WorkerProcess.objects.filter(owner=name)
     if _is_of_this_host(name):
@@ -93,7 +93,7 @@ def _is_of_this_host(name: str) -> bool:
 
 
 def _runs_here(name: str) -> bool:
-    """Is there such a process on this host, stopped or not?"""
+    """Whether this process runs on this host, stopped or not."""
     _host, pid, started = name.rsplit(":", 2)
     return _is_of_this_host(name) and bool(started) and _started(int(pid)) == started
 
@@ -150,12 +150,21 @@ def is_held(name: str, model: type[Model], pk: int) -> bool:
     return (model, pk) in _in_hand if name == owner() else is_alive(name)
 
 
+def reconcile_owned(waiting: QuerySet[Any], wake: Callable[[int], object]) -> None:
+    """Give back rows whose `owner` died, and wake for each row that has none."""
+    for pk, name in waiting.exclude(owner="").values_list("pk", "owner"):
+        if not is_held(name, waiting.model, pk):
+            waiting.model._default_manager.filter(pk=pk, owner=name).update(owner="")
+    for pk in waiting.filter(owner="").values_list("pk", flat=True):
+        wake(pk)
+
+
 _turned: dict[object, float] = {}  # loops that prove their progress: when each last turned
 
 
 @contextmanager
 def turning() -> Iterator[Callable[[], None]]:
-    """For a loop that calls what it gets at each turn: heartbeats tell of its last turn, not of their own thread."""
+    """For a loop that calls what it gets at each turn: heartbeats report its last turn."""
     loop = object()
 
     def turned() -> None:
@@ -200,8 +209,6 @@ def keep_house(queue: str, problem: Callable[[Exception], None]) -> None:
     A database that is away for a while must not end it: the error goes to `problem`, the loop goes on. When it is
     back, the living have a while to renew what they hold before anybody looks for the dead.
     """
-    from django.db import DatabaseError, close_old_connections
-
     last, known = 0.0, set[str]()
     calm_since = beaten = time.monotonic()
     while not stopping.wait(BEAT_SECONDS if last else 0):

@@ -15,7 +15,7 @@ from wsgiref.util import FileWrapper
 
 from aiohttp.web import BaseRequest
 
-from evalsite.web.threads import Busy, Threads
+from evalsite.web.threads import Threads, ThreadsBusy
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -94,7 +94,7 @@ class Exchange:
                 close: Callable[[], None] | None = getattr(answer, "close", None)
                 if close is not None:
                     close()
-        except (ClientGone, Busy):
+        except (ClientGone, ThreadsBusy):
             self.failed = True
         except Exception:
             self.failed = True
@@ -162,7 +162,7 @@ class ClientInput(io.RawIOBase):
             try:
                 self._exchange.step_aside()
                 received = asyncio.run_coroutine_threadsafe(self._receive(), self._loop).result()
-            except (Busy, RuntimeError) as error:
+            except (ThreadsBusy, RuntimeError) as error:
                 raise ClientGone from error
             self._rest = memoryview(received)
         count = min(len(target), len(self._rest))

@@ -5,10 +5,19 @@ It needs no database: neither the reader's account nor the session is looked at.
 
 from __future__ import annotations
 
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django_htmx.http import trigger_client_event
+
+
+class RequestRefused(BadRequest):
+    """A request that a view cannot make sense of: `title` and `text` as in `refusal`. handler400 answers."""
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__(title, text)
+        self.title, self.text = title, text
 
 
 def refusal(

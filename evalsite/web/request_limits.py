@@ -20,13 +20,13 @@ from evalsite.templatetags.show import filesize
 from evalsite.web.exchange import BUFFERED
 from evalsite.web.refusals import refusal
 from evalsite.web.server import BODY_WAITS, STEP_ASIDE, WHOLE_BODY
-from evalsite.web.threads import Busy
+from evalsite.web.threads import ThreadsBusy
 
 View = TypeVar("View", bound=Callable[..., Any])
 RETRY_SECONDS = 30
 
 
-class TooLarge(Exception):
+class RequestTooLarge(Exception):
     """A request beyond its limit; the text says what to do."""
 
 
@@ -73,7 +73,7 @@ class RequestLimitsMiddleware:
             return response
         try:
             step_aside(request)
-        except Busy:
+        except ThreadsBusy:
             response.close()
             return _busy(request)
         return response
@@ -84,16 +84,16 @@ class RequestLimitsMiddleware:
         most, sentence = _form_limit(request)
         try:
             _check(request, most, sentence)
-        except (TooLarge, Busy) as error:
+        except (RequestTooLarge, ThreadsBusy) as error:
             return self.process_exception(request, error)
         return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if isinstance(error, TooLarge):
+        if isinstance(error, RequestTooLarge):
             return _too_large(request, str(error))
         if isinstance(error, UnreadablePostError):  # the client is gone or was too slow: no fault of the site
             return HttpResponse(status=408)
-        return _busy(request) if isinstance(error, Busy) else None
+        return _busy(request) if isinstance(error, ThreadsBusy) else None
 
 
 def _form_limit(request: HttpRequest) -> tuple[int, str]:
@@ -114,14 +114,14 @@ def _form_limit(request: HttpRequest) -> tuple[int, str]:
 def _check(request: HttpRequest, most: int, sentence: str) -> None:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if int(length) > most:
-        raise TooLarge(sentence)
+        raise RequestTooLarge(sentence)
     if not request.META.get(BODY_WAITS):
         return
     if "CONTENT_LENGTH" not in request.META:
         text = _(
             "Requests without a Content-Length header are limited to %(most)s. Add the header and try again."
         )
-        raise TooLarge(text % {"most": filesize(WHOLE_BODY)})
+        raise RequestTooLarge(text % {"most": filesize(WHOLE_BODY)})
     step_aside(request)
 
 

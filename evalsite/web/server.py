@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """What slow clients get."""
 
     pages: int = 6  # requests that are worked on at a time
@@ -61,7 +61,7 @@ class TooSlow(ClientGone):
 class Pace:
     """How long a client may let the server wait: a grace period, and more with each byte that it moved."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
         self._moved = 0
         self._waited = 0.0
@@ -136,7 +136,7 @@ class Site:
     """A WSGI application on a socket."""
 
     def __init__(
-        self, application: WSGIApplication, limits: Limits, *, at_thread_end: Job = lambda: None
+        self, application: WSGIApplication, limits: ServerLimits, *, at_thread_end: Job = lambda: None
     ) -> None:
         self.application, self.limits = application, limits
         self.loop = asyncio.get_running_loop()
@@ -190,7 +190,7 @@ class Site:
         await asyncio.sleep(0)
 
     def opened(self, connection: Connection) -> None:
-        """Where there are too many connections, the one that has waited longest for its client makes room."""
+        """Where there are too many connections, the one that has waited longest for its client is closed."""
         self.connections.add(connection)
         if len(self.connections) <= self.limits.connections:
             return
@@ -324,13 +324,15 @@ def refused(status: int, text: str) -> Response:
     return answer
 
 
-def run(application: WSGIApplication, host: str, port: int, *, limits: Limits, at_thread_end: Job) -> None:
+def run(
+    application: WSGIApplication, host: str, port: int, *, limits: ServerLimits, at_thread_end: Job
+) -> None:
     """Serve until SIGTERM or SIGINT."""
     asyncio.run(_run(application, host, port, limits, at_thread_end))
 
 
 async def _run(
-    application: WSGIApplication, host: str, port: int, limits: Limits, at_thread_end: Job
+    application: WSGIApplication, host: str, port: int, limits: ServerLimits, at_thread_end: Job
 ) -> None:
     raise_open_files(limits.connections + 500)
     stop = asyncio.Event()

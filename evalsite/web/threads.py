@@ -10,7 +10,7 @@ Job = Callable[[], None]
 SPARE = 2  # threads kept beyond those for pages, so that a download does not start one each time
 
 
-class Busy(Exception):
+class ThreadsBusy(Exception):
     """As many threads as may wait for slow clients do so already."""
 
 
@@ -44,7 +44,7 @@ class Threads:
         """Called by a job: give its turn to another one, until it ends. Raises Busy."""
         with self._lock:
             if len(self._aside) >= self._most_aside:
-                raise Busy
+                raise ThreadsBusy
             self._aside.add(threading.get_ident())
             missing = self._alive - len(self._aside) < self._pages
         if missing:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from django.views import defaults
 
 from evalsite.storage.errors import StorageProblem, storage_problem
-from evalsite.web.refusals import refusal
+from evalsite.web.refusals import RequestRefused, refusal
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -66,6 +66,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler400. To Django a session that the database did not take is one that somebody has deleted."""
+    if isinstance(exception, RequestRefused):
+        return refusal(request, 400, exception.title, exception.text)
     return unavailable(request, exception) or defaults.bad_request(request, exception)
 
 

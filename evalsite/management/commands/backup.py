@@ -19,9 +19,7 @@ LEFT_OUT = shutil.ignore_patterns(".*")  # half-made files; a worker makes them 
 
 
 class Command(BaseCommand):
-    help = (
-        "Write the database, the uploads and the keys into a new FOLDER; see docs/deploy.md for the way back."
-    )
+    help = "Write the database, the uploads and the keys into a new FOLDER; see docs/deploy.md for restoring."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)
@@ -30,7 +28,7 @@ class Command(BaseCommand):
         try:
             folder.mkdir(parents=True, mode=0o700)
         except FileExistsError:
-            raise CommandError(f"{folder} is there already. Name a new folder.", returncode=2) from None
+            raise CommandError(f"{folder} already exists. Choose a new folder.", returncode=2) from None
         # The database first: every file that it names is then there to be copied.
         name = copy_sqlite(folder) if connection.vendor == "sqlite" else dump_postgresql(folder)
         elsewhere = settings.CONFIG.files != "folder"
@@ -43,7 +41,7 @@ class Command(BaseCommand):
         )
         if elsewhere:
             self.stdout.write(
-                f"Uploads are not in it: they are in {files.description()}; let that store copy its bucket."
+                f"Uploads are not included: they are in {files.description()}. Back up that bucket separately."
             )
 
 

@@ -25,16 +25,16 @@ from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, mana
 
 
 class Command(BaseCommand):
-    help = "Start the site: web, workers and, if wanted, the demo judge with the sample project. Ctrl-C ends all."
+    help = "Start the site: web, workers and (with DEMO_JUDGE) the demo judge and sample project. Ctrl-C stops it."
 
     # The checks load every page; they come when the site answers, so that nobody waits for them.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--web-only", action="store_true", help="the web process alone, in the foreground"
+            "--web-only", action="store_true", help="run only the web process, in the foreground"
         )
-        parser.add_argument("--no-sample", action="store_true", help="make no sample project")
+        parser.add_argument("--no-sample", action="store_true", help="skip the sample projects")
 
     def handle(self, *, web_only: bool, no_sample: bool, **options: Any) -> None:
         end_with_parent()
@@ -70,7 +70,7 @@ class Command(BaseCommand):
         """What is done once the site answers, beside it."""
         self.say_when_ready(config.host, config.port)
         if sample:
-            import_string("judging.sample.test_connection")()
+            import_string("judging.sample.test_connections")()
 
     def say_when_ready(self, host: str, port: int) -> None:
         """Print the address once it answers."""
@@ -78,13 +78,13 @@ class Command(BaseCommand):
         address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
         while not answers(address):
             time.sleep(0.1)
-        self.stdout.write(f"\n  evalsite is ready: {address}\n  Ctrl-C ends it.\n{who_gets_in()}")
+        self.stdout.write(f"\n  evalsite is ready: {address}\n  Press Ctrl-C to stop.\n{who_gets_in()}")
         if not settings.LOCAL_MODE and not any(
             user.has_usable_password() for user in User.objects.all()[:100]
         ):
             command = " ".join(manage("set_password", "NAME"))
             self.stdout.write(
-                f"  Nobody can sign in yet. Make an administrator:\n"
+                f"  Nobody can sign in yet. Create an administrator:\n"
                 f"    DATA_DIR={settings.DATA_DIR} {command}\n"
             )
         self.stdout.flush()
@@ -98,18 +98,18 @@ def who_gets_in() -> str:
     if not settings.LOCAL_MODE:
         return ""
     return (
-        "  Everyone with an account on this machine gets in without a password, as an administrator.\n"
-        "  To ask for a password, start it with REQUIRE_SIGN_IN=1.\n"
+        "  Anyone with an account on this machine can open it as administrator, without a password.\n"
+        "  To require a password, start with REQUIRE_SIGN_IN=1.\n"
     )
 
 
 def serve_web(host: str, port: int) -> None:
-    """Our web server with the WSGI application; returns when it is told to stop."""
+    """Our web server with the WSGI application; returns when it is asked to stop."""
     env.for_pages(connections["default"].settings_dict)  # each thread opens a connection of its own
-    from evalsite.web import server
+    from evalsite.web import server  # in the web process alone: its parent stays small
     from evalsite.wsgi import application
 
-    server.run(application, host, port, limits=server.Limits(), at_thread_end=connections.close_all)
+    server.run(application, host, port, limits=server.ServerLimits(), at_thread_end=connections.close_all)
 
 
 def refuse_taken_port(host: str, port: int) -> None:

@@ -15,9 +15,7 @@ from evalsite.storage import data_dir
 
 
 class Command(BaseCommand):
-    help = (
-        "Give an account a new password; an account that does not exist is made, as the site's administrator."
-    )
+    help = "Set an account's password. Creates a site administrator if the account does not exist."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
@@ -35,7 +33,7 @@ class Command(BaseCommand):
         user.set_password(password)
         user.is_active = True
         user.save()
-        self.stdout.write(f"{'Made the administrator' if made else 'Set a new password for'} {name}.")
+        self.stdout.write(f"{'Created administrator' if made else 'Password changed for'} {name}.")
 
 
 def ask_password() -> str:
@@ -43,6 +41,6 @@ def ask_password() -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")
     first = getpass.getpass("New password: ")
-    if getpass.getpass("Once more: ") != first:
-        raise CommandError("The two passwords differ.")
+    if getpass.getpass("Repeat password: ") != first:
+        raise CommandError("The passwords don't match.")
     return first

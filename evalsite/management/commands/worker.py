@@ -18,7 +18,7 @@ log = logging.getLogger("evalsite.worker")
 
 class Command(BaseCommand):
     help = (
-        "Work in the background: read uploads and judge. Without --queue, one process for each queue. "
+        "Process background work: uploads and runs. Without --queue, one process per queue. "
         "With TASK_ENGINE=celery it is a Celery worker."
     )
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--queue", choices=workers.QUEUES, help="work for this queue only, in this process"
+            "--queue", choices=workers.QUEUES, help="process only this queue, in this process"
         )
 
     def handle(self, *, queue: str | None, **options: Any) -> None:

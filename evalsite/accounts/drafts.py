@@ -1,0 +1,110 @@
+"""Drafts of long forms: kept while somebody types, put back when they return, gone once the form is saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from evalsite import access
+from evalsite.access import May, signed_in
+from evalsite.accounts.models import Draft, Project, User
+from evalsite.accounts.views import back
+
+FORMS = {
+    "metric": May.METRICS,
+    "rules": May.METRICS,
+    "endpoint": May.MANAGE,
+    "run": May.RUN,
+    "evaluation": May.RUN,
+}
+NEVER_KEPT = ("csrfmiddlewaretoken", "key", "headers", "proxy")  # secrets of endpoints
+MOST = 50  # of one person in one project; beyond, the oldest go
+KEPT_FOR = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True)
+class FormDraft:
+    """Where a form keeps its draft, and what the draft has: `data` is None where the form shows none."""
+
+    project: Project
+    user: User
+    form: str
+    key: str
+    data: QueryDict | None
+    saved_at: datetime | None
+    sent: bool  # the page answers a form, whose fields are in no draft yet
+
+    @property
+    def address(self) -> str:
+        return reverse("accounts:draft", args=[self.project.slug, self.form, self.key])
+
+    def forget(self) -> None:
+        """The form was saved."""
+        _found(self.user, self.project, self.form).filter(key=self.key).delete()
+
+
+def form_draft(request: HttpRequest, project: Project, form: str, key: str = "new") -> FormDraft:
+    """The draft for this page's form; a fragment and an answer to a sent form show none."""
+    user, sent = signed_in(request), request.method == "POST"
+    kept = None
+    if not sent and "part" not in request.GET:
+        kept = _found(user, project, form).filter(key=key).first()
+    data = QueryDict(kept.data) if kept else None
+    return FormDraft(project, user, form, key, data, kept.saved_at if kept else None, sent)
+
+
+def newest_draft(user: User, project: Project, form: str) -> Draft | None:
+    """The last draft of a form, whatever it is for."""
+    return _found(user, project, form).order_by("-saved_at", "-pk").first()
+
+
+def drafts_of_new(user: User, project: Project, form: str) -> list[Draft]:
+    """Drafts of things that do not exist yet, newest first."""
+    return list(_found(user, project, form).filter(key__startswith="new").order_by("-saved_at", "-pk"))
+
+
+def draft_save(*, user: User, project: Project, form: str, key: str, typed: QueryDict) -> None:
+    """Keep what is typed, without secrets; what was kept before is replaced."""
+    kept = typed.copy()
+    for name in NEVER_KEPT:
+        kept.pop(name, None)
+    if "@" in kept.get("url", ""):
+        kept.pop("url")  # a password may stand in it
+    Draft.objects.update_or_create(
+        user=user, project=project, form=form, key=key, defaults={"data": kept.urlencode()}
+    )
+    oldest = Draft.objects.filter(user=user, project=project).order_by("-saved_at", "-pk")[MOST:]
+    Draft.objects.filter(pk__in=list(oldest.values_list("pk", flat=True))).delete()
+
+
+def drafts_expire() -> None:
+    """Remove what nobody came back to."""
+    Draft.objects.filter(saved_at__lt=timezone.now() - KEPT_FOR).delete()
+
+
+@login_required
+@sensitive_post_parameters()
+@require_POST
+def draft(request: HttpRequest, slug: str, form: str, key: str) -> HttpResponse:
+    """Keep what is typed; with `discard`, forget it and show the form as it was."""
+    if form not in FORMS or len(key) > 100:
+        raise Http404
+    project = access.get_project(request, slug, FORMS[form])
+    user = signed_in(request)
+    if "discard" in request.GET:
+        _found(user, project, form).filter(key=key).delete()
+        return back(request)
+    draft_save(user=user, project=project, form=form, key=key, typed=request.POST)
+    return HttpResponse(status=204)
+
+
+def _found(user: User, project: Project, form: str) -> QuerySet[Draft]:
+    return Draft.objects.filter(user=user, project=project, form=form)

@@ -1,0 +1,37 @@
+"""A page of a list: of a short one by its number, of a long one by key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import QueryDict
+
+from evalsite.web.numbers import whole
+
+Item = TypeVar("Item")
+Stored = TypeVar("Stored", bound=Model)
+
+
+def paged(asked: QueryDict, items: Sequence[Item], size: int) -> tuple[list[Item], dict[str, Any]]:
+    """The items of the page that `page` names (the first for nonsense, the last for one beyond the end), and what the
+    template says of it: `first` and `last` from 1, `count` of all, the numbers `previous` and `next` or None."""
+    page = Paginator(items, size).get_page(whole(asked.get("page", "")) or 1)
+    return list(page.object_list), {
+        "first": page.start_index(),
+        "last": page.end_index(),
+        "count": page.paginator.count,
+        "previous": page.previous_page_number() if page.has_previous() else None,
+        "next": page.next_page_number() if page.has_next() else None,
+    }
+
+
+def newest_first(
+    found: QuerySet[Stored], size: int, before: int | None = None
+) -> tuple[list[Stored], int | None]:
+    """Up to `size` rows with ids below `before`, newest first, and the `before` of the next page (None: nowhere)."""
+    older = found if before is None else found.filter(pk__lt=before)
+    page = list(older.order_by("-pk")[: size + 1])
+    return page[:size], page[size - 1].pk if len(page) > size else None
