@@ -1,5 +1,5 @@
 // Deciding on a difference by keyboard, as on the rating desk. Without this module the form works as any form.
-import { keep } from "./keys.js";
+import { keep } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
 
 const decision = document.getElementById("decision");

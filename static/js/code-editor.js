@@ -1,6 +1,35 @@
 // <code-editor language="jinja"><textarea name="…">…</textarea></code-editor>: colours and line numbers over an ordinary field.
-import { createEditor, defaultCommands, editHistory, highlightBracketPairs, matchBrackets } from "../vendor/prism-code-editor/editor.js";
-import "./rules-grammar.js";
+import { createEditor, defaultCommands, editHistory, highlightBracketPairs, languages, matchBrackets } from "../vendor/prism-code-editor/editor.js";
+
+// Colours of the scoring-rule language: header lines, blocks with Python or a rule's text inside.
+
+languages.rules = {
+  comment: { pattern: /^\s*# DSL\s*$/m },
+  python: {
+    pattern: /(^[ \t]*<((?:代码|code)[^<>\n]*)>[ \t]*\n)[\s\S]*?(?=\n[ \t]*<\/\2>)/m,
+    lookbehind: true,
+    greedy: true,
+    inside: languages.python,
+  },
+  "rule-text": {
+    pattern: /(^[ \t]*<((?:规则|rule)[^<>\n]*)>[ \t]*\n)[\s\S]*?(?=\n[ \t]*<\/\2>)/m,
+    lookbehind: true,
+    greedy: true,
+    alias: "string",
+  },
+  tag: { pattern: /^[ \t]*<\/?[^<>\n]+>[ \t]*$/m },
+  keyword: { pattern: /^[ \t]*@(?:全部字段|单个字段|聚合方式|格式限制|all|whole|aggregate|format)(?=[ \t]*[:：])/m },
+  line: {
+    pattern: /^[^:：\n]*[:：].*$/m,
+    inside: {
+      // First, while the line is still whole: the second part, whatever colons the third one holds.
+      function: { pattern: /(^[^:：]+[:：]\s*)[^:：\s][^:：]*/, lookbehind: true },
+      property: { pattern: /^[^:：]+(?=[:：])/, alias: "variable" },
+      punctuation: /^[:：]/,
+      string: /\S[\s\S]*/,
+    },
+  },
+};
 
 const known = new Set(["jinja", "python", "json", "rules"]);
 
@@ -75,3 +104,60 @@ function takePlace(written, field) {
 }
 
 customElements.define("code-editor", CodeEditor);
+
+// A button with data-source puts a whole script into the editor's field that data-into names; undo brings the old one back.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-source]");
+  const field = button && document.getElementById(button.dataset.into);
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+  // The editor's history learns of a change by these two events.
+  const change = { inputType: "insertReplacementText", data: button.dataset.source, bubbles: true };
+  field.dispatchEvent(new InputEvent("beforeinput", change));
+  field.setRangeText(button.dataset.source, 0, field.value.length, "end");
+  field.dispatchEvent(new InputEvent("input", change));
+});
+
+// A look that typing asks for a moment later is not sent once a click has asked for a newer one with the same text:
+// it would take the click's place.
+let typed = 0;
+let clicked = 0;
+
+document.addEventListener("input", () => (typed = performance.now()));
+document.addEventListener("htmx:confirm", (event) => {
+  const { elt, target } = event.detail;
+  if (target?.id !== "preview") return;
+  if (elt !== target) clicked = performance.now();
+  else if (clicked >= typed) event.preventDefault();
+});
+
+// A look that is under way was asked for without what is chosen now: its answer would put the older choice back.
+document.addEventListener("change", (event) => {
+  const preview = event.target.closest("#preview");
+  if (preview) window.htmx.trigger(preview, "htmx:abort");
+});
+
+// A preview that takes long says so; one that failed leaves no older one standing, which would be taken for the new.
+const state = document.getElementById("preview-state");
+let slow;
+
+function onPreview(name, act) {
+  document.addEventListener(name, ({ detail }) => state && detail.target?.id === "preview" && act(detail));
+}
+onPreview("htmx:beforeRequest", () => {
+  clearTimeout(slow);
+  slow = setTimeout(() => (state.textContent = state.dataset.busy), 150);
+});
+onPreview("htmx:afterRequest", (detail) => {
+  clearTimeout(slow);
+  if (detail.successful || state.textContent === state.dataset.busy) state.replaceChildren();
+});
+for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) onPreview(name, ({ target }) => fail(target));
+
+function fail(preview) {
+  for (const result of preview.querySelectorAll("[data-result]")) result.replaceChildren();
+  state.replaceChildren(document.getElementById("preview-failed").content.cloneNode(true));
+  state.querySelector("button").addEventListener("click", () => window.htmx.trigger("#metric-form", "input"));
+  document.dispatchEvent(new Event("preview-failed"));
+}

@@ -1,10 +1,9 @@
 // The rating desk: an item, its verdict, and the next one is there. Without this module the page's forms do the same.
-import { keep } from "./keys.js";
+import { keep } from "./site.js";
 import { toast } from "./toasts.js";
-import * as clock from "./desk/clock.js";
 import { VerdictForm } from "./desk/form.js";
 import { Outbox, whyNot } from "./desk/outbox.js";
-import { attend, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
+import { attend, elapsed, restart, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
 
 const LOOK_AGAIN = 30000;
 const STAY_LEASED = 240000;
@@ -63,7 +62,7 @@ function show(article, values, comment) {
   article.hidden = false;
   form.fill(values ?? JSON.parse(article.dataset.values), comment ?? article.dataset.comment);
   press("difference", false);
-  clock.restart();
+  restart();
   article.focus({ preventScroll: true });
   window.scrollTo(0, 0);
   toLastQuestion(article);
@@ -191,12 +190,12 @@ document.addEventListener("visibilitychange", () => document.visibilityState ===
 function submit() {
   if (!current || !form.complete(status.dataset.choose)) return;
   const { verdictUrl, shown, attempt } = current.dataset;
-  leave(verdictUrl, { ...form.fields, shown, attempt, seconds: clock.elapsed() });
+  leave(verdictUrl, { ...form.fields, shown, attempt, seconds: elapsed() });
 }
 
 function skip(reason) {
   if (!current) return;
-  leave(current.dataset.skipUrl, { reason, comment: form.fields.comment, seconds: clock.elapsed() });
+  leave(current.dataset.skipUrl, { reason, comment: form.fields.comment, seconds: elapsed() });
 }
 
 function leave(url, fields) {
@@ -432,4 +431,4 @@ letter("r", () => current && toggleReasoning(current));
 letter("l", () => say(toggleTogether() ? status.dataset.together : status.dataset.apart));
 
 setInterval(() => (!current || trouble) && lookForMore(), LOOK_AGAIN);
-setInterval(() => document.visibilityState === "visible" && current && clock.stirredWithin(STAY_LEASED) && lookForMore(), STAY_LEASED);
+setInterval(() => document.visibilityState === "visible" && current && stirredWithin(STAY_LEASED) && lookForMore(), STAY_LEASED);

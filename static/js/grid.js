@@ -1,5 +1,5 @@
 // The grid of items: a judgement opens in the panel beside it; j and k go to the next and the previous one.
-import { keep } from "./keys.js";
+import { keep } from "./site.js";
 
 const panel = document.getElementById("panel");
 
@@ -12,11 +12,11 @@ function select(pill) {
   pill.setAttribute("data-on", "");
   pill.scrollIntoView({ block: "nearest" });
   panel.hidden = false;
-  window.htmx.ajax("GET", pill.dataset.panel, { target: "#panel", swap: "innerHTML" });
+  window.htmx.ajax("GET", `${pill.pathname}panel/`, { target: "#panel", swap: "innerHTML" });
 }
 
 function step(by) {
-  const all = [...document.querySelectorAll(".pill[data-panel]")];
+  const all = [...document.querySelectorAll(".pill[data-pk]")];
   const at = all.indexOf(current());
   const next = all[at < 0 ? 0 : at + by];
   if (next) select(next);
@@ -29,14 +29,20 @@ function close() {
   open?.focus();
 }
 
-// After an override the panel knows the value in force; the pill's colour would be the old one's.
-function refresh(event) {
-  const pill = document.querySelector(`.pill[data-pk="${Number(event.detail.pk)}"]`);
-  const value = panel.querySelector(".score")?.textContent;
-  if (!pill || !value) return;
-  const number = pill.querySelector("strong") ?? pill.insertBefore(document.createElement("strong"), pill.firstChild);
-  number.textContent = value;
-  pill.removeAttribute("data-level");
+// Whatever was changed in the panel - a value, a tag, an exclusion - the pill shows it too.
+async function refresh(event) {
+  const { verb, path } = event.detail.requestConfig;
+  const pk = verb !== "get" && /\/judgements\/(\d+)\//.exec(path)?.[1];
+  const pill = pk && document.querySelector(`.pill[data-pk="${pk}"]`);
+  if (!pill) return;
+  const answer = await fetch(`${pill.pathname}pill/${location.search}`);
+  if (!answer.ok) return;
+  const holder = document.createElement("template");
+  holder.innerHTML = await answer.text();
+  const fresh = holder.content.querySelector(".pill");
+  fresh.toggleAttribute("data-on", pill.hasAttribute("data-on"));
+  fresh.toggleAttribute("data-other", pill.hasAttribute("data-other"));
+  pill.replaceWith(fresh);
 }
 
 if (panel) {
@@ -45,10 +51,10 @@ if (panel) {
   keep("Escape", close);
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-close-panel]")) return close();
-    const pill = event.target.closest(".pill[data-panel]");
+    const pill = event.target.closest(".pill[data-pk]");
     if (!pill || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     select(pill);
   });
-  document.body.addEventListener("judgement-changed", refresh);
+  document.body.addEventListener("htmx:afterRequest", refresh);
 }

@@ -1,6 +1,5 @@
 // The metric editor's page: names inserted by a click, lines gone to, and a trial whose reply is shown as it comes.
-import "./recommended.js";
-import "./typed.js";
+import "./code-editor.js";
 
 const form = document.getElementById("metric-form");
 let asking = null;

@@ -1,7 +1,5 @@
 // The editor of rules: errors marked at their lines, what may stand at the caret, blocks put in by a button.
 import "./code-editor.js";
-import "./recommended.js";
-import "./typed.js";
 
 const form = document.getElementById("metric-form");
 const editor = form.querySelector('code-editor[language="rules"]');
@@ -31,7 +29,7 @@ function mark() {
   showBeside();
 }
 
-// On a phone the preview stands far below: there the errors are told under the editor too (rules.css).
+// On a phone the preview stands far below: there the errors are told under the editor too (site.css).
 function showBeside() {
   const told = document.querySelector("#preview .problems")?.cloneNode(true);
   told?.removeAttribute("role");
