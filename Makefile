@@ -5,16 +5,18 @@ VENV := .venv
 PY := $(VENV)/bin/python
 export HOST PORT DATA_DIR
 
-.PHONY: help run test check bench browser lock clean venv dev format messages
+.PHONY: help run test check bench docs pictures lock clean venv dev format messages
 
 help:
-	@echo "make run      start the site (HOST, PORT, DATA_DIR are honoured); Ctrl-C ends it"
+	@echo "make run      start the site (reads HOST, PORT, DATA_DIR); Ctrl-C stops it"
 	@echo "make test     all tests that this machine can run"
 	@echo "make check    format, lint, types, import contracts, migrations, templates, translations"
-	@echo "make bench    the figures of docs/benchmarks.md, as ratios in one run"
-	@echo "make format   write Python and templates in the house format"
-	@echo "make messages collect the texts to translate and compile the catalogues"
-	@echo "make lock     write requirements*.txt anew from requirements*.in"
+	@echo "make bench    run the benchmarks of docs/benchmarks.md"
+	@echo "make format   format Python and templates"
+	@echo "make docs     build the documentation as a static site, in site/"
+	@echo "make pictures take the pictures of README and guide anew (needs Chromium)"
+	@echo "make messages extract texts and compile translations"
+	@echo "make lock     update requirements*.txt from requirements*.in"
 	@echo "make clean    remove the virtual environment and caches (never the data)"
 
 run: venv
@@ -34,6 +36,12 @@ format: dev
 
 messages: dev
 	@$(PY) tools/messages.py extract && $(PY) tools/messages.py compile
+
+docs: dev
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
+pictures: dev
+	@$(PY) -m tools.pictures
 
 lock: dev
 	@$(PY) -m pip install -q uv

@@ -1,4 +1,4 @@
-"""make check: everything that can be told without running the program. All of it, then the verdict."""
+"""make check: everything that can be checked without running the program. All of it, then the verdict."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def steps() -> dict[str, list[str]]:
             str(BIN / "check-jsonschema"),
             *("--builtin-schema", "vendor.compose-spec", "docs/deploy/compose.yaml"),
         ],
+        "documentation": [python, str(ROOT / "tools" / "site.py")],
         "translations": [python, str(ROOT / "tools" / "messages.py"), "check"],
     }
 

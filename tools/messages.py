@@ -1,6 +1,6 @@
-"""The texts of the site and their translations, without GNU gettext. docs/translating.md tells how to use it.
+"""The texts of the site and their translations, without GNU gettext. docs/translating.md says how to use it.
 
-python tools/messages.py extract    collect the texts, merge the rooms' translations, compile
+python tools/messages.py extract    collect the texts, merge the packages' translations, compile
 python tools/messages.py compile    only write the .mo files
 python tools/messages.py check      list what is missing or wrong; status 1 if anything is
 """
@@ -88,8 +88,8 @@ def collect() -> dict[str, Text]:
 
 def sources() -> Iterator[tuple[Path, str]]:
     """Each file that may hold texts, and its contents as Python that can be searched for calls."""
-    for room in ("evalsite", "datasets", "judging"):
-        for path in sorted((ROOT / room).rglob("*.py")):
+    for package in ("evalsite", "datasets", "judging"):
+        for path in sorted((ROOT / package).rglob("*.py")):
             if "migrations" not in path.parts:
                 yield path, path.read_text()
     for path in sorted((ROOT / "templates").rglob("*.*")):
@@ -142,7 +142,7 @@ def stored_translations(language: str) -> Translations:
 
 
 def part_translations(language: str) -> tuple[Translations, list[str]]:
-    """What the rooms' parts hold together, and where two of them disagree."""
+    """What the packages' parts hold together, and where two of them disagree."""
     merged: Translations = {}
     origin: dict[str, str] = {}
     clashes = []

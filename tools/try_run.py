@@ -20,6 +20,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 from tests.patience import wait_until
@@ -85,7 +86,9 @@ def wait(what: str, seconds: float, happened: Callable[[], object]) -> tuple[obj
 
 
 def links(html: str) -> set[str]:
-    return {link for link in re.findall(r'href="(/[^"#]*)', html) if not link.startswith("/static/")}
+    return {
+        unescape(link) for link in re.findall(r'href="(/[^"#]*)', html) if not link.startswith("/static/")
+    }
 
 
 def processes_of(data: Path) -> list[str]:

@@ -37,6 +37,42 @@ class Package:
     files: dict[str, str]
 
 
+# Drawn into pages by {% icon %} of evalsite/templatetags/show.py.
+ICONS = [
+    "archive",
+    "arrow-right",
+    "check",
+    "chevron-down",
+    "circle-check",
+    "circle-x",
+    "copy",
+    "database",
+    "download",
+    "file-text",
+    "folder",
+    "history",
+    "info",
+    "list-checks",
+    "log-out",
+    "pause",
+    "pencil",
+    "play",
+    "plug",
+    "plus",
+    "refresh-cw",
+    "ruler",
+    "scale",
+    "search",
+    "settings",
+    "square",
+    "star",
+    "triangle-alert",
+    "trophy",
+    "upload",
+    "user-cog",
+    "users",
+    "x",
+]
 PACKAGES = (
     Package(
         "htmx.org",
@@ -54,6 +90,13 @@ PACKAGES = (
             "dist/layout.css": "prism-code-editor/layout.css",
             "LICENSE": "prism-code-editor/LICENSE",
         },
+    ),
+    Package(
+        "lucide-static",
+        "0.544.0",
+        "ISC",
+        "2PkMTYcjQkIzYbd5u2g7UtRaNDP7dLQT107MmYBdvnZZCO3Vj0nqH6HA5AkUS2Era8D1ITb/UxrOkfdH/qN2Ag==",
+        {"LICENSE": "lucide/LICENSE", **{f"icons/{name}.svg": f"lucide/{name}.svg" for name in ICONS}},
     ),
 )
 TEST_PACKAGES = (

@@ -12,6 +12,7 @@ from tools.bench.report import report_figures
 from tools.bench.rules import rules_figures
 from tools.bench.sandbox import sandbox_figures
 from tools.bench.scale import scale_figures
+from tools.bench.tables import table_figures
 
 
 def main() -> int:
@@ -20,6 +21,7 @@ def main() -> int:
         sandbox_figures(),
         reading_figures(),
         importing_figures(),
+        table_figures(),
         rules_figures(),
         report_figures(),
         figures(),

@@ -1,0 +1,220 @@
+"""How long the grid and the list of a large run take: python -m tools.bench.lists [JUDGEMENTS [VISITS]]
+
+A run of 5 candidates, 2 metrics and 3 judges each, with a reply of some 200 characters from one of them, over rows with
+custom fields in Chinese and English. Every page is asked for VISITS times without a network; prints median and 95th
+percentile, and the median of the process's own time, in ms. Uses DATABASE_URL (its data are kept, and used again), or
+SQLite in the folder DATA_DIR or a new one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any
+
+ROWS_A_BATCH = 5_000
+CANDIDATES, METRICS = 5, 2
+_RAW = (
+    '{"messages": [{"role": "user", "content": "Question %d: 第%d道题, which of these is right? %s"}], '
+    '"category": "%s", "level": %d, "source": "book %d"}'
+)
+_FILLER = "An answer explains, in some sentences, what is asked and why. 回答说明理由。" * 6
+_JUDGEMENTS = """
+INSERT INTO judging_judgement (run_id, position, run_metric_id, row_id, candidate_id, response_id, repeat, attempt,
+       current, state, value, score, reason, detail, preprocess, verdicts, postprocess, rules, flags, spread, seconds,
+       finished_at)
+SELECT %s, (a.position - 1) * 2 + m.number, m.id, a.row_id, a.candidate_id, a.id, 1, 1, %s,
+       CASE WHEN a.position % 97 = 0 THEN 'unparsed' WHEN a.position % 211 = 0 THEN 'error' ELSE 'scored' END,
+       CASE WHEN a.position % 97 = 0 OR a.position % 211 = 0 THEN NULL
+            ELSE CAST(a.position * 7919 % 10 + 1 AS text) END,
+       CASE WHEN a.position % 97 = 0 OR a.position % 211 = 0 THEN NULL ELSE a.position * 7919 % 10 + 1 END,
+       CASE WHEN a.position % 97 = 0 THEN 'nothing_offered' WHEN a.position % 211 = 0 THEN 'rate_limited' ELSE '' END,
+       '', '', '[{"judge":0,"repeat":0,"value":5,"reason":"","order":"first","flip":false}]', '', '',
+       CASE WHEN a.position % 1009 = 0 THEN 'truncated' ELSE '' END,
+       CASE WHEN a.position % 97 = 0 THEN NULL ELSE a.position * 31 % 90 / 10.0 END, a.position * 13 % 600 / 100.0, 1.0
+  FROM (SELECT r.id, r.row_id, r.candidate_id, ROW_NUMBER() OVER (ORDER BY r.id) AS position
+          FROM datasets_response r JOIN datasets_row w ON w.id = r.row_id WHERE w.version_id = %s) a,
+       judging_runmetric m
+ WHERE m.run_id = %s
+"""
+_REPLIES = """
+INSERT INTO judging_judgereply (judgement_id, judge, repeat, swapped, request, content, extra, error, detail, calls,
+       seconds)
+SELECT id, 0, 0, %s, '{}', 'The answer is right in most of its points, and one step is missing. 第' || position ||
+       '条评语：推理基本正确，缺少一步。Score: [[' || COALESCE(value, '?') || ']]', '', '', '', '[]', 1.0
+  FROM judging_judgement WHERE run_id = %s
+"""
+PAGES = {
+    "first": {},
+    "in the middle": {"after": "{half}.0~{half}"},
+    "at the end": {"after": "{last}.0~{last}"},
+    "backwards": {"sort": "-position", "after": "{half}.0~{half}"},
+    "by candidate, deep": {"sort": "-candidate", "after": "2~{half}"},
+    "by metric, deep": {"sort": "metric", "after": "1~{half}"},
+    "by state, deep": {"sort": "state", "after": "0~{half}"},
+    "by score": {"sort": "-score"},
+    "by score, deep": {"sort": "score", "after": "5.0~{half}"},
+    "by time, deep": {"sort": "seconds", "after": "3.0~{half}"},
+    "candidate": {"candidate": "model 3"},
+    "candidate and metric, deep": {"candidate": "model 3", "metric": "style", "after": "{half}.0~{half}"},
+    "scored, at the end": {"state": "scored", "after": "{last}.0~{last}"},
+    "candidate and score": {"candidate": "model 3", "metric": "quality", "least": "9"},
+    "errors": {"state": "error"},
+    "errors, deep": {"state": "error", "after": "{half}.0~{half}"},
+    "flag": {"flag": "truncated"},
+    "judges apart": {"spread": "8"},
+    "judges apart, sorted, deep": {"sort": "-spread", "after": "4.0~{half}"},
+    "field": {"field": "category", "field_is": "数学"},
+    "field, rare": {"field": "source", "field_is": "book 77"},
+    "field, range": {"field": "level", "field_from": "3", "field_to": "4"},
+    "question": {"question": "道题"},
+    "question, rare": {"question": "第777道题"},
+    "question, nowhere": {"question": "没有这样的题目"},
+    "answer": {"q": "回答说明理由"},
+    "answer, rare": {"q": "answer 777 "},
+    "answer, nowhere": {"q": "这里没有这样的话"},
+    "reply": {"reply": "推理基本正确"},
+    "reply, nowhere": {"reply": "评语里没有的话"},
+    "reply, by score, nowhere": {"reply": "评语里没有的话", "sort": "-score"},
+}
+MENUS = {name: PAGES[name] for name in ("first", "candidate and score", "errors", "flag", "question")}
+
+
+def filled(judgements: int) -> Any:
+    """The run, made if it is not there yet."""
+    from evalsite.storage import data_dir
+
+    data_dir.prepare()
+    from judging.runs.models import Run
+
+    name = f"lists of {judgements}"
+    return Run.objects.filter(name=name).first() or _fill(name, judgements)
+
+
+def _fill(name: str, judgements: int) -> Any:
+    from django.db import connection, transaction
+
+    from datasets.versions import search
+    from evalsite.accounts.models import Project
+    from evalsite.tasks import workers
+    from judging.core.metric_definition import JudgeModel, MetricDefinition
+    from judging.runs.models import Run, RunMetric
+
+    rows = judgements // (CANDIDATES * METRICS)
+    project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
+    with transaction.atomic():
+        version = _version(project, name, rows)
+        run = Run.objects.create(
+            project=project, name=name, version=version, state="finished", total=judgements, rows=rows
+        )
+        for candidate in version.candidates.all():
+            run.run_candidates.create(candidate=candidate)
+        judges = tuple(
+            JudgeModel(
+                name=f"judge {n}", url="http://127.0.0.1:9/v1", model="m", template="{{ data.question }}"
+            )
+            for n in range(3)
+        )
+        for number, metric in enumerate(("quality", "style")):
+            definition = MetricDefinition(name=metric, judges=judges).to_json()
+            RunMetric.objects.create(run=run, number=number, name=metric, definition=definition)
+        with connection.cursor() as cursor:
+            for statement, values in (
+                (_JUDGEMENTS.replace(" % ", " %% "), [run.pk, True, version.pk, run.pk]),
+                (_REPLIES, [False, run.pk]),
+            ):
+                cursor.execute(statement, values)
+        states = dict(_states(run))
+        run.scored, run.unparsed, run.errors = (states.get(one, 0) for one in ("scored", "unparsed", "error"))
+        run.save()
+    with connection.cursor() as cursor:
+        # As PostgreSQL does by itself before long.
+        cursor.execute("VACUUM (ANALYZE)" if connection.vendor == "postgresql" else "ANALYZE")
+    search.build(version.pk, workers.owner())
+    return run
+
+
+def _states(run: Any) -> Any:
+    from django.db.models import Count
+
+    return run.judgements.values_list("state").annotate(count=Count("*")).order_by()
+
+
+def _version(project: Any, name: str, rows: int) -> Any:
+    from datasets.models import Candidate, Dataset, Response, Row, Version
+
+    dataset = Dataset.objects.create(project=project, name=name)
+    version = Version.objects.create(
+        dataset=dataset, number=1, state="ready", format="judge_only", rows=rows, valid_rows=rows,
+        fields_found={"category": rows, "level": rows, "source": rows},
+    )  # fmt: skip
+    models = [
+        Candidate.objects.create(version=version, name=f"model {n}", rows=rows, responses=rows)
+        for n in range(1, CANDIDATES + 1)
+    ]
+    kinds = ("数学", "history", "coding", "写作")
+    for start in range(1, rows + 1, ROWS_A_BATCH):
+        made = Row.objects.bulk_create(
+            Row(
+                version=version, line=line, valid=True,
+                raw=_RAW % (line, line, "Say why. " * 20, kinds[line % 4], line % 10, line % 5000),
+            )
+            for line in range(start, min(rows + 1, start + ROWS_A_BATCH))
+        )  # fmt: skip
+        Response.objects.bulk_create(
+            Response(row=row, candidate=model, number=1,
+                     raw=json.dumps({"content": f"Answer {row.line} of {model.name}. {_FILLER}"}, ensure_ascii=False))
+            for row in made for model in models
+        )  # fmt: skip
+    return version
+
+
+def visits(run: Any, times: int) -> dict[str, dict[str, float]]:
+    """{view and page: median and 95th percentile, ms} for somebody who is signed in."""
+    from django.test import Client
+    from django.urls import reverse
+
+    from evalsite.accounts.models import User
+
+    user, _ = User.objects.get_or_create(username="bench", defaults={"is_superuser": True})
+    client = Client(HTTP_HOST="127.0.0.1")
+    client.force_login(user)
+    found = {}
+    for view, pages in (("judgements", PAGES), ("items", PAGES), ("filter_menu", MENUS)):
+        address = reverse(f"runs:{view}", args=(run.project.slug, run.pk))
+        for name, parameters in pages.items():
+            deep = {"half": str(run.total // 2), "last": str(run.total - 30)}
+            asked = {key: value.format(**deep) for key, value in parameters.items()}
+            client.get(address, asked)  # templates are read, the database's pages are there
+            taken, cpu = [], []
+            for _ in range(times):
+                began, used = time.perf_counter(), time.process_time()
+                answer = client.get(address, asked)
+                taken.append((time.perf_counter() - began) * 1000)
+                cpu.append((time.process_time() - used) * 1000)
+                if answer.status_code != 200:
+                    raise RuntimeError(f"{name} was answered with status {answer.status_code}")
+            figures = {"median": statistics.median(taken), "p95": statistics.quantiles(taken, n=20)[18]}
+            figures["cpu"] = statistics.median(cpu)  # this process's; with PostgreSQL without the database's
+            found[f"{view}: {name}"] = {key: round(value, 1) for key, value in figures.items()}
+            print(f"{view}: {name}: {found[f'{view}: {name}']}", file=sys.stderr, flush=True)
+    return found
+
+
+def main() -> None:
+    judgements = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    times = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="evalsite-lists-"))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    import django
+
+    django.setup()
+    print(json.dumps({"load": os.getloadavg()[0], "pages": visits(filled(judgements), times)}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""docs/images: the running app with its sample projects, as README and guide show it.  python -m tools.pictures
+
+Each picture in English and Chinese; those that a README shows in both themes too.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+from judging.overview.samples import SLUGS
+from tests.browser.serving import served
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
+SIZE = {"width": 1280, "height": 800}
+COLOURS = 128
+LOCALES = {"en": "en-GB", "zh": "zh-CN"}
+PATIENCE = 60_000  # milliseconds
+FAULTY = [
+    {"messages": [{"role": "user", "content": "2 + 2?"}], "ref_answer": "4"},
+    {"messages": [{"role": "user", "content": ""}], "ref_answer": "Paris"},
+    {"messages": [{"role": "robot", "content": "Hello"}]},
+]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A page in one language, at the sample project of that language."""
+
+    page: Page
+    site: str
+    language: str
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.site}/p/{SLUGS[self.language]}/{path}")
+
+    def follow(self, link: str | re.Pattern[str]) -> None:
+        """The first link to an address that ends so."""
+        pattern = re.compile(link)
+        addresses = self.page.locator("main a[href]").evaluate_all("all => all.map(each => each.href)")
+        self.page.goto(next(address for address in addresses if pattern.search(address)))
+
+
+def report(visit: Visit) -> None:
+    visit.open("")
+    visit.follow(r"/runs/\d+/report/$")
+
+
+def findings(visit: Visit) -> None:
+    rows = [json.dumps(row) for row in FAULTY]
+    text = "\n".join([rows[0], rows[1], rows[0].replace('"4"}', '"4",}'), rows[2], rows[0]])
+    visit.open("datasets/upload/")
+    visit.page.locator("input[type=file]").set_input_files(
+        {"name": "questions.jsonl", "mimeType": "application/json", "buffer": text.encode()}
+    )
+    visit.page.locator("main form button.primary").first.click()
+    visit.page.locator("#findings").wait_for()
+
+
+def editor(visit: Visit) -> None:
+    visit.open("metrics/")
+    visit.follow(r"/metrics/\d+/$")
+    visit.page.locator("#preview mark").first.wait_for()
+
+
+def desk(visit: Visit) -> None:
+    visit.open("rating/")
+    visit.follow(r"/desk/\d+/$")
+
+
+def judgement(visit: Visit) -> None:
+    report(visit)
+    visit.open("runs/")
+    visit.follow(r"/runs/\d+/$")
+    visit.page.goto(visit.page.url + "judgements/")
+    visit.follow(r"/judgements/\d+/")
+
+
+PICTURES: dict[str, Callable[[Visit], None]] = {
+    "report": report,
+    "findings": findings,
+    "editor": editor,
+    "desk": desk,
+    "judgement": judgement,
+}
+IN_BOTH_THEMES = {"report"}
+
+
+def main() -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(Path(folder)) as site,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for language in LOCALES:
+            for name, prepare in PICTURES.items():
+                for theme in ("light", "dark") if name in IN_BOTH_THEMES else ("light",):
+                    taken = picture(browser, site, language, theme, prepare)
+                    file = FOLDER / file_name(name, language, theme)
+                    file.write_bytes(few_colours(taken))
+                    print(f"{file.name}: {file.stat().st_size:,} bytes")
+        browser.close()
+
+
+def file_name(name: str, language: str, theme: str) -> str:
+    """`report.png`, `report.zh.png`, `report.zh.dark.png`."""
+    parts = [name, "" if language == "en" else language, "" if theme == "light" else theme]
+    return ".".join([*filter(None, parts), "png"])
+
+
+def picture(
+    browser: Browser, site: str, language: str, theme: str, prepare: Callable[[Visit], None]
+) -> bytes:
+    context = browser.new_context(
+        locale=LOCALES[language],
+        viewport=SIZE,  # type: ignore[arg-type]
+        color_scheme=theme,  # type: ignore[arg-type]
+        reduced_motion="reduce",
+    )
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(site)
+    finished(page.locator("main"))
+    prepare(Visit(page, site, language))
+    page.wait_for_load_state("networkidle")
+    taken = page.screenshot()
+    context.close()
+    return taken
+
+
+def finished(home: Locator) -> None:
+    """Wait until the sample's run is done: the first page leads to its report then."""
+    while not home.page.locator('a[href$="/report/"]').count():
+        home.page.wait_for_timeout(500)
+        home.page.reload()
+
+
+def few_colours(png: bytes) -> bytes:
+    """A third of the size; text stays as sharp as it is."""
+    out = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as image:
+        image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+if __name__ == "__main__":
+    main()

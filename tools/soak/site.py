@@ -1,0 +1,159 @@
+"""The site that is soaked: real processes as docs/deploy.md starts them, accounts, and a judge over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from judging.core.judges.scripted import Answer, Latency, Received, ScriptedJudge, rate_limited, server_error
+
+ROOT = Path(__file__).resolve().parents[2]
+PREPARE = """
+import sys, json, django; django.setup()
+from evalsite.storage import data_dir; data_dir.prepare()
+from evalsite.accounts.members import roles_set
+from evalsite.accounts.models import User
+from evalsite.accounts.services import project_create
+from evalsite.accounts.tokens import token_create
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.endpoints.models import Endpoint
+from judging.metrics.services import metric_create
+url, password, people = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+admin = User.objects.create_user("admin", password=password, is_superuser=True, is_staff=True)
+project = project_create(name="Soak", slug="soak", owner=admin)
+for name, role in people.items():
+    roles_set(project=project, user=User.objects.create_user(name, password=password), roles=[role])
+endpoint = Endpoint.objects.create(project=project, name="judge", url=url, model="scripted", created_by=admin)
+judge = JudgeModel(name="judge", endpoint=endpoint.pk, template=
+    "Question: {{ data.question }}\\nReference: {{ data.ref_answer }}\\nAnswer: {{ response.content }}\\n[[n]]")
+metric_create(project=project, definition=MetricDefinition(name="quality", judges=(judge,)), user=admin)
+print(token_create(user=admin, name="soak", days=1)[1])
+"""
+
+
+@dataclass
+class Site:
+    """A running site: its address, its folder, the processes that were started, and a token for /metrics."""
+
+    address: str
+    folder: Path
+    processes: list[subprocess.Popen[bytes]]
+    token: str
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "site.log"
+
+    def figures(self) -> dict[str, float]:
+        """What /metrics says: {`queue_waiting{queue="data"}`: 0.0, …}."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        asked = urllib.request.Request(f"{self.address}/metrics", headers=headers)  # noqa: S310
+        with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310
+            lines = [line for line in answer.read().decode().splitlines() if not line.startswith("#")]
+        return {
+            name.removeprefix("evalsite_"): float(value)
+            for name, _, value in (line.rpartition(" ") for line in lines)
+        }
+
+
+def verdict(received: Received) -> Answer:
+    """A score; now and then a reply without one, and errors that the next try does not meet again."""
+    chance = random.random()
+    if chance < 0.01:
+        return server_error() if chance < 0.005 else rate_limited("1")
+    if chance < 0.02:
+        return Answer(content="I would rather not say.", tokens=(300, 20))
+    return Answer(content=f"It is mostly right. [[{random.randint(1, 10)}]]", tokens=(300, 20))
+
+
+@contextmanager
+def running(
+    folder: Path, port: int, database: str, celery: bool, people: dict[str, str], password: str
+) -> Iterator[Site]:
+    """The site on `port`, its data below `folder`; ends all of it."""
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+        "DATA_DIR": str(folder / "data"),
+        "DATABASE_URL": database,
+        "PORT": str(port),
+        "REQUIRE_SIGN_IN": "1",
+        "DEMO_JUDGE": "0",
+        "LOG_FORMAT": "json",
+    }
+    commands = [["serve"]]
+    with ExitStack() as stack:
+        judge = stack.enter_context(ScriptedJudge(verdict, keep=False, latency=Latency(0.3, 0.6)))
+        if celery:
+            broker = stack.enter_context(_redis(port + 1))
+            environment |= {"TASK_ENGINE": "celery", "CELERY_BROKER_URL": broker}
+            commands = [["serve", "--web-only"], ["worker"]]
+        prepare = [sys.executable, "-c", PREPARE, judge.url, password, json.dumps(people)]
+        made = subprocess.run(
+            prepare, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        )
+        log = stack.enter_context((folder / "site.log").open("ab"))
+        processes = [
+            stack.enter_context(_started([sys.executable, "manage.py", *one], environment, log))
+            for one in commands
+        ]
+        site = Site(f"http://127.0.0.1:{port}", folder, processes, made.stdout.split()[-1])
+        _wait_for(site)
+        yield site
+
+
+@contextmanager
+def _started(
+    command: list[str], environment: dict[str, str], log: IO[bytes]
+) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()  # as systemd does
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def _redis(port: int) -> Iterator[str]:
+    server = shutil.which("redis-server")
+    if server is None:
+        sys.exit("--celery needs a redis-server on this machine (Debian: apt install redis-server).")
+    command = [server, "--port", str(port), "--save", "", "--bind", "127.0.0.1"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_for(site: Site) -> None:
+    until = time.monotonic() + 180
+    while True:
+        try:
+            figures = site.figures()
+            if all(figures[f'worker_up{{queue="{queue}"}}'] for queue in ("data", "runs")):
+                return
+        except OSError:
+            pass
+        if time.monotonic() > until:
+            sys.exit(f"The site did not start; see {site.log}.")
+        time.sleep(0.5)
