@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable
 
 import pytest
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
-from django.test import Client
+from django.test import Client, TransactionTestCase
 from django.utils import translation
 from hypothesis import HealthCheck, settings
 
@@ -62,6 +63,24 @@ def _give_rows_the_other_way_round(connection: BaseDatabaseWrapper, **_: object)
 
 
 connection_created.connect(_give_rows_the_other_way_round)
+
+KEPT_TABLES = {"django_migrations", "django_content_type", "auth_permission"}
+
+
+def _delete_all_rows(test: TransactionTestCase) -> None:
+    """After a test without a transaction: Django's flush does the same, but truncates every table and writes all
+    permissions anew, which takes PostgreSQL two seconds instead of a twentieth."""
+    for alias in test._databases_names(include_mirrors=False):
+        connection = connections[alias]
+        tables = set(connection.introspection.django_table_names(only_existing=True, include_views=False))
+        with transaction.atomic(using=alias), connection.cursor() as cursor:
+            for table in sorted(tables - KEPT_TABLES):
+                audit_on_postgres = table == "evalsite_auditentry" and connection.vendor == "postgresql"
+                verb = "TRUNCATE" if audit_on_postgres else "DELETE FROM"  # a trigger refuses to delete these
+                cursor.execute(f"{verb} {connection.ops.quote_name(table)}")
+
+
+TransactionTestCase._fixture_teardown = _delete_all_rows
 
 
 MAY_BE_SKIPPED = (

@@ -70,8 +70,10 @@ def environment(address: str) -> dict[str, str]:
 def use(settings: Any, given: dict[str, str], data_dir: Path) -> None:
     """Let this process be a machine of that site."""
     config = env.read({**given, "DATA_DIR": str(data_dir)})
-    told = {name: getattr(config, name) for name in ("files", *(key.lower() for key in given if "S3" in key))}
-    settings.CONFIG = replace(settings.CONFIG, **told)
+    found = {
+        name: getattr(config, name) for name in ("files", *(key.lower() for key in given if "S3" in key))
+    }
+    settings.CONFIG = replace(settings.CONFIG, **found)
     settings.STORAGES = {**settings.STORAGES, **env.storages(config)}
     settings.DATA_DIR = data_dir
 

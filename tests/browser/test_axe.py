@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import APIRequestContext, Browser, Page, Playwright, expect
@@ -38,11 +39,15 @@ NO_PAGES = {
     "accounts:oidc_back": "comes from the provider; off",
     "datasets:attachment_unmatched": "a file",
     "runs:panel": "a part of the grid",
+    "runs:pill": "a part of the grid",
     "runs:answer": "a part of the grid",
     "runs:compare_item": "a part of the comparison",
     "runs:report_agreement": "leads to the report where people and judges share no answers",
+    "runs:report_verdicts": "leads to the report where an answer has one verdict",
     "runs:people_result": "a part of the evaluation's page",
     "datasets:random_row": "leads to a row",
+    "runs:first_judgement": "leads to a judgement",
+    "runs:at": "leads to a judgement",
     "datasets:dataset": "leads to the newest version",
 }
 SAMPLE = Path(__file__).parents[2] / "datasets" / "samples" / "sample.jsonl"
@@ -136,7 +141,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     sample = {"name": "sample.jsonl", "mimeType": "application/jsonl"}
     faulty, _ = send(visitor, site, uploads, {"name": "Bad", "file": {**sample, "buffer": bad}})
     second, _ = send(
-        visitor, site, uploads, {"name": "Everyday questions · 日常问答", "file": {**sample, "buffer": more}}
+        visitor, site, uploads, {"name": "Everyday questions", "file": {**sample, "buffer": more}}
     )
     reports = [(run, "/report/") for run in ("/p/sample/runs/1/", again)]
     for address, sign in ((faulty, "/findings/"), (second, "?version="), *reports):
@@ -160,9 +165,17 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     shared = re.search(r"(/shared/[\w-]+/)", text)
     assert shared
     send(visitor, site, "/account/", {"token-name": "x", "token-days": "30"}, to="/account/tokens/")
+    table = {"name": "table.csv", "mimeType": "text/csv", "buffer": b"question;answer\nWhy?;So.\n"}
+    columns, _ = send(visitor, site, uploads, {"name": "Table", "file": table})
+    wait_until(lambda: "/datasets/import/" in visitor.get(site + columns).text(), PATIENCE)
+    unconfirmed = re.search(r"/p/sample/datasets/import/\d+/", visitor.get(site + columns).text())
+    assert unconfirmed
     return [
         f"{again}compare/?with=1",
         imported,
+        unconfirmed[0],
+        pair_of(visitor, site),
+        "/p/sample/runs/mine/",
         faulty,
         second,
         second + "changes/v1/",
@@ -172,6 +185,14 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
         link[1],
         shared[1],
     ]
+
+
+def pair_of(visitor: APIRequestContext, site: str) -> str:
+    """The items of two candidates of the sample under its first metric."""
+    report = "/p/sample/runs/1/report/"
+    candidates = visitor.get(f"{site}{report}report.json").json()["candidates"]
+    (a, metrics), (b, _) = list(candidates.items())[:2]
+    return f"{report}pair/?{urlencode({'metric': next(iter(metrics)), 'a': a, 'b': b})}"
 
 
 def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
@@ -236,7 +257,8 @@ def test_every_address_is_a_page_that_is_looked_at_or_known_to_be_none(
     pages, others = found
     known = pages.keys() | others | NO_PAGES.keys()
     unknown = {name: route for name, route in routes().items() if name not in known}
-    assert [name for name in unknown if not refuses_get(visitor, f"{site}/{unknown[name]}")] == []
+    unseen = [name for name in unknown if not refuses_get(visitor, f"{site}/{unknown[name]}")]
+    assert not unseen, unseen
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -248,10 +270,10 @@ def test_axe_finds_nothing_serious_on_any_page(
     for name, address in found[0].items():
         reader.emulate_media(color_scheme="light")
         look_at(reader, site + address, language)
-        told = reader.evaluate(ASK, EVERYTHING)
+        result = reader.evaluate(ASK, EVERYTHING)
         if language == "en":
             reader.emulate_media(color_scheme="dark")
-            told += [f"dark: {each}" for each in reader.evaluate(ASK, CONTRAST)]
-        if told:
-            problems[f"{name} {address}"] = told
+            result += [f"dark: {each}" for each in reader.evaluate(ASK, CONTRAST)]
+        if result:
+            problems[f"{name} {address}"] = result
     assert problems == {}, json.dumps(problems, indent=1)

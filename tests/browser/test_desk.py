@@ -253,7 +253,9 @@ def test_what_is_typed_is_kept_when_the_page_is_left_at_once(desk: Callable[...,
     page.keyboard.press("c")
     page.keyboard.type("half a thought")
     page.goto("about:blank")
-    until(page, Assignment.objects.filter(draft__contains="half a thought").exists)
+    kept = Assignment.objects.filter(draft__contains="half a thought")
+    until(page, kept.exists)
+    assert kept.count() == 1
 
 
 def test_nothing_is_submitted_before_a_choice(desk: Callable[..., Page]) -> None:

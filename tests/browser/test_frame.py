@@ -26,7 +26,7 @@ def test_signing_in_leads_to_the_page_that_was_asked_for(
 
 def test_dark_colours_are_chosen_at_once_and_kept(enter: Enter, alice: User) -> None:
     page = enter(alice)
-    page.get_by_text("Alice").click()
+    page.locator("summary", has_text="Alice").click()
     page.get_by_role("button", name="Dark").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.reload()

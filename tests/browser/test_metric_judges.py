@@ -42,7 +42,7 @@ def test_a_second_judge_is_added_moved_and_saved(editor: Page, metric: Metric) -
     editor.wait_for_selector("fieldset[data-judge='1'] .prism-code-editor")
     typed(editor, "#id_judge-1-template", "Second {{ response.content }}")
     editor.select_option("#id_judge-1-endpoint", label="Live · scripted")
-    editor.locator("fieldset[data-judge='1']").get_by_role("button", name="Ask it earlier").click()
+    editor.locator("fieldset[data-judge='1']").get_by_role("button", name="Move up").click()
     editor.wait_for_selector("fieldset[data-judge='0']#judge-1")
     editor.get_by_role("button", name="Save as a new version").click()
     expect(editor.locator(".badge").first).to_have_text("v2")

@@ -61,7 +61,9 @@ def test_a_chart_is_saved_as_a_picture(enter: Enter, alice: User, run: Run) -> N
     with page.expect_download() as saved:
         page.get_by_role("link", name="Means (PNG)").click()
     assert saved.value.suggested_filename == "means-1.png"
-    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+    picture = saved.value.path().read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert int.from_bytes(picture[16:20]) == 960  # pixels, twice the chart's width
 
 
 def test_a_report_fits_a_phone(enter: Enter, alice: User, run: Run) -> None:

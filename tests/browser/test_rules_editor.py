@@ -57,7 +57,7 @@ def test_an_error_is_marked_at_its_line_and_led_to(editor: Page) -> None:
     assert editor.evaluate("document.activeElement.selectionStart") == len(HEADER + "主题:")
 
 
-def test_on_a_phone_an_error_is_told_under_the_editor(editor: Page) -> None:
+def test_on_a_phone_an_error_is_reported_under_the_editor(editor: Page) -> None:
     editor.set_viewport_size({"width": 390, "height": 800})
     typed(editor, HEADER + "主题:lenght:60" + FOOT)
     expect(editor.locator("#rules-problems li")).to_be_visible()
@@ -96,7 +96,7 @@ def test_all_references_are_checked_by_a_click(editor: Page) -> None:
     expect(editor.locator("#rules-lint")).to_contain_text("1 of 4 references do not fit")
 
 
-def test_colours_tell_fields_functions_and_blocks(editor: Page) -> None:
+def test_colours_show_fields_functions_and_blocks(editor: Page) -> None:
     typed(editor, HEADER + "主题:python:code1" + FOOT + "<code1>\ndef f(): pass\n</code1>\n")
     expect(editor.locator(".token.property").first).to_have_text("标签")
     expect(editor.locator(".token.function").first).to_have_text("exact_match")

@@ -22,6 +22,9 @@ COVERED = """() => {
             && notice.top < box.bottom && notice.bottom > box.top);
     }).map((one) => one.textContent.trim());
 }"""
+SETTLED = """() => Promise.all(
+    document.getElementById('toasts').getAnimations({subtree: true}).map((one) => one.finished)
+)"""
 LONG = "Something went wrong on the server. What you typed is still here; try again."
 
 
@@ -30,7 +33,7 @@ def toasted(page: Page, *texts: str) -> Page:
         detail = {"text": text, "kind": "error"}
         page.evaluate("(detail) => document.dispatchEvent(new CustomEvent('toast', {detail}))", detail)
     expect(page.locator("#toasts > .notice")).to_have_count(len(texts))
-    page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
+    page.evaluate(SETTLED)
     return page
 
 

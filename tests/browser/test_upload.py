@@ -98,6 +98,6 @@ def test_the_example_of_the_documentation_is_pasted_and_mended_by_one_click(
     page.get_by_role("button", name="Repair into a new version").click()
     page.wait_for_url("**/v2/")
     import_version(Version.objects.get(number=2).pk, workers.owner())
-    expect(page.get_by_role("link", name="Browse the rows")).to_be_visible()
+    expect(page.get_by_role("link", name="Browse rows")).to_be_visible()
     made = Version.objects.get(number=2)
     assert (made.format, made.rows, made.valid_rows, made.counts) == ("judge_only", 1, 1, {})

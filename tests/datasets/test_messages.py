@@ -13,7 +13,7 @@ from tests.datasets.core.helpers import jsonl, row, summary
 GOOD = json.dumps(row())
 
 
-def told(source: bytes, code: str) -> list[str]:
+def result(source: bytes, code: str) -> list[str]:
     with translation.override("en"):
         return [message(found) for found in summary(source).findings if found.code == code]
 
@@ -34,19 +34,19 @@ def told(source: bytes, code: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_broken_json_names_what_was_met_and_what_is_wanted(line: str, met: str, wanted: str) -> None:
-    (sentence,) = told(jsonl(GOOD, line, GOOD), "json.invalid")
+    (sentence,) = result(jsonl(GOOD, line, GOOD), "json.invalid")
     assert met in sentence
     assert wanted in sentence
 
 
 def test_an_object_over_many_lines_says_where_it_breaks_and_what_is_wanted() -> None:
     broken = '{\n "messages": []\n "x": 1\n}'
-    (sentence,) = told(f"{json.dumps(row(), indent=1)}\n{broken}\n".encode(), "json.invalid")
+    (sentence,) = result(f"{json.dumps(row(), indent=1)}\n{broken}\n".encode(), "json.invalid")
     assert sentence.endswith('" in an object that spans several lines. Expected a comma or a closing brace.')
 
 
 def test_an_object_over_many_lines_that_is_cut_ends_with_the_file() -> None:
-    (sentence,) = told(f'{json.dumps(row(), indent=1)}\n{{\n "x": 1,\n'.encode(), "json.invalid")
+    (sentence,) = result(f'{json.dumps(row(), indent=1)}\n{{\n "x": 1,\n'.encode(), "json.invalid")
     assert sentence.endswith("is not closed at the end of the file. Add }.")
 
 
@@ -60,22 +60,22 @@ def test_an_object_over_many_lines_that_is_cut_ends_with_the_file() -> None:
     ],
 )
 def test_a_file_of_no_format_is_recognised_by_its_beginning(source: bytes, met: str) -> None:
-    (sentence,) = told(source, "file.unknown_format")
+    (sentence,) = result(source, "file.unknown_format")
     assert f"begins with {met}." in sentence
 
 
 def test_a_wrong_header_says_which_columns_it_has() -> None:
-    (sentence,) = told(b"prompt,answer\na,b\n", "csv.header")
+    (sentence,) = result(b"prompt,answer\na,b\n", "csv.header")
     assert "(prompt, answer): the column “response” is missing" in sentence
 
 
 def test_a_column_without_a_name_is_named_by_its_number() -> None:
-    assert told(b"prompt,response,\na,b,c\n", "csv.extra_column")[0].startswith("Column 3 has no name")
+    assert result(b"prompt,response,\na,b,c\n", "csv.extra_column")[0].startswith("Column 3 has no name")
 
 
 @pytest.mark.parametrize("source", [b"prompt,response\na,\xff\n", GOOD.encode() + b'\n{"a": "\xff"}\n'])
 def test_a_byte_that_is_no_utf8_is_named(source: bytes) -> None:
-    assert told(source, "file.encoding")[0].startswith("Invalid UTF-8: byte 0xFF.")
+    assert result(source, "file.encoding")[0].startswith("Invalid UTF-8: byte 0xFF.")
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_a_byte_that_is_no_utf8_is_named(source: bytes) -> None:
     ],
 )
 def test_one_is_no_plural(source: bytes, code: str, words: str) -> None:
-    assert words in told(source, code)[0]
+    assert words in result(source, code)[0]
 
 
 @pytest.mark.parametrize(("role", "met"), [("bot", "The role is “bot”:"), (4, "The role is a number:")])
-def test_a_role_that_is_no_text_is_told_by_its_type(role: object, met: str) -> None:
+def test_a_role_that_is_no_text_is_reported_by_its_type(role: object, met: str) -> None:
     bad = {"messages": [{"role": role, "content": "a"}, {"role": "user", "content": "b"}]}
-    assert told(jsonl(GOOD, bad), "role.unknown")[0].startswith(met)
+    assert result(jsonl(GOOD, bad), "role.unknown")[0].startswith(met)
 
 
 def test_counts_have_their_thousands() -> None:
     rows = b"".join(
         jsonl({**row(), **({"ref_answer": "x"} if number < 1100 else {})}) for number in range(2300)
     )
-    assert told(rows, "ref_answer.some_missing") == ["1,200 of 2,300 rows have no “ref_answer”."]
+    assert result(rows, "ref_answer.some_missing") == ["1,200 of 2,300 rows have no “ref_answer”."]

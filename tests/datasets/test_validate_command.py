@@ -117,7 +117,7 @@ BEYOND: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("out", ["", "no/such/folder/out.jsonl"])
-def test_where_nothing_can_be_written_the_place_that_was_named_is_told(out: str, tmp_path: Path) -> None:
+def test_where_nothing_can_be_written_the_place_that_was_named_is_reported(out: str, tmp_path: Path) -> None:
     target = str(tmp_path / out)
     ran = validate(
         tmp_path, file(tmp_path, '{"messages": [{"role": "user", "content": "?"}]}\n'), "--fix", target

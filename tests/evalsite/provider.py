@@ -56,15 +56,15 @@ class Provider:
         return {"code": code, "state": asked["state"]}
 
     def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
-        status, told = self.told(handler.path, handler.headers.get("Authorization", ""), body.decode())
-        data = json.dumps(told).encode()
+        status, found = self.found(handler.path, handler.headers.get("Authorization", ""), body.decode())
+        data = json.dumps(found).encode()
         handler.send_response(status)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Content-Length", str(len(data)))
         handler.end_headers()
         handler.wfile.write(data)
 
-    def told(self, path: str, authorization: str, body: str) -> tuple[int, dict[str, Any]]:
+    def found(self, path: str, authorization: str, body: str) -> tuple[int, dict[str, Any]]:
         if path == "/.well-known/openid-configuration":
             return 200, {
                 "issuer": self.issuer,

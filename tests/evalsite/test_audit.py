@@ -44,7 +44,7 @@ def test_what_is_called_like_a_secret_is_hidden(db: None) -> None:
     assert entry.detail == {"api_key": "…", "more": [{"Authorization": "…"}], "url": "http://j"}
 
 
-def test_an_entry_outlives_whom_it_tells_of(adam: User, project: Project) -> None:
+def test_an_entry_outlives_the_person_it_names(adam: User, project: Project) -> None:
     record(Action.PROJECT_CREATED, project=project, by=adam)
     adam.delete()
     project.delete()

@@ -46,11 +46,11 @@ def test_every_setting_that_compose_gives_is_explained() -> None:
 
 
 def test_every_volume_and_service_that_compose_needs_is_there() -> None:
-    told = compose()
-    volumes = {use.split(":")[0] for one in told["services"].values() for use in one.get("volumes", [])}
-    needed = {name for one in told["services"].values() for name in one.get("depends_on", {})}
-    assert volumes == set(told["volumes"])
-    assert needed <= set(told["services"])
+    result = compose()
+    volumes = {use.split(":")[0] for one in result["services"].values() for use in one.get("volumes", [])}
+    needed = {name for one in result["services"].values() for name in one.get("depends_on", {})}
+    assert volumes == set(result["volumes"])
+    assert needed <= set(result["services"])
 
 
 def test_the_image_is_locked_unprivileged_and_watched() -> None:

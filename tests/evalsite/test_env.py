@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from evalsite import env
 
 ROOT = Path(__file__).parents[2]
+GUIDES = ("settings.md", "settings.zh.md")
 
 
 def test_an_empty_environment_is_local_and_needs_nothing() -> None:
@@ -89,6 +90,31 @@ def test_options_of_the_databases_address_stay() -> None:
     assert options["options"].endswith(" -c work_mem=8MB")
 
 
-def test_the_guide_names_every_setting_and_no_other() -> None:
-    told = set(re.findall(r"^\| `([A-Z0-9_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
-    assert told == {field.name.upper() for field in fields(env.Config)}
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_guide_names_every_setting_and_no_other(guide: str) -> None:
+    assert set(defaults_in(guide)) == {field.name.upper() for field in fields(env.Config)}
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_guide_gives_the_defaults(guide: str) -> None:
+    config = env.read({})
+    literal = {
+        name: cell.strip("`")
+        for name, cell in defaults_in(guide).items()
+        if re.fullmatch("yes|no|`[^`]+`", cell)
+    }
+    assert literal == {name: as_text(getattr(config, name.lower())) for name in literal}
+
+
+def defaults_in(guide: str) -> dict[str, str]:
+    """Each setting's second cell."""
+    text = (ROOT / "docs" / guide).read_text()
+    return dict(re.findall(r"^\| `([A-Z0-9_]+)` \| ([^|]*?) \|", text, re.MULTILINE))
+
+
+def as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Path):
+        return f"{value.relative_to(ROOT)}/"
+    return str(int(value)) if isinstance(value, float) else str(value)

@@ -45,8 +45,8 @@ def test_a_probe_writes_nothing_and_leaves_the_connection_as_it_was(client: Clie
     def state() -> tuple[object, ...]:
         with connection.cursor() as cursor:
             asked = ("data_version", "busy_timeout")
-            told = [cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in asked]
-            return (*told, cursor.execute("SELECT total_changes()").fetchone()[0])
+            found = [cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in asked]
+            return (*found, cursor.execute("SELECT total_changes()").fetchone()[0])
 
     before = state()
     assert client.get("/readyz").status_code == 200

@@ -21,18 +21,18 @@ def record(message: str, *arguments: object) -> logging.LogRecord:
 
 
 def test_a_json_line_holds_the_usual_fields() -> None:
-    told = json.loads(logs.JsonLine().format(record("%s came late", "a reply\nof two lines")))
-    assert told["message"] == "a reply\nof two lines came late"
-    assert (told["level"], told["logger"]) == ("WARNING", "judging.run_worker")
+    found = json.loads(logs.JsonLine().format(record("%s came late", "a reply\nof two lines")))
+    assert found["message"] == "a reply\nof two lines came late"
+    assert (found["level"], found["logger"]) == ("WARNING", "judging.run_worker")
 
 
-@pytest.mark.parametrize("formatter", [logs.Line(), logs.JsonLine()])
+@pytest.mark.parametrize("formatter", [logs.PlainLine(), logs.JsonLine()])
 def test_a_key_that_was_decrypted_is_in_no_log(formatter: logging.Formatter) -> None:
     secrets.decrypt(secrets.encrypt(KEY))
     assert KEY not in formatter.format(record("the server said: %s", f"no such key {KEY}"))
 
 
-@pytest.mark.parametrize("formatter", [logs.Line(), logs.JsonLine()])
+@pytest.mark.parametrize("formatter", [logs.PlainLine(), logs.JsonLine()])
 def test_a_key_of_the_environment_is_in_no_traceback(
     formatter: logging.Formatter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,16 +32,24 @@ def test_a_share_never_rounds_to_all_or_none(value: float | None, shown: str) ->
     assert show.percent(value) == shown
 
 
+def test_chinese_writes_percentages_without_a_blank() -> None:
+    with translation.override("zh-hans"):
+        assert [show.percent(one) for one in (0.953, 0.00001)] == ["95.3%", "< 0.1%"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        (0.42, "420 ms"),
+        (0.042, "42 ms"),
+        (0.675, "0.7 s"),
         (3.21, "3.2 s"),
+        (39.4, "39 s"),
         (65, "1 min 5 s"),
         (3725, "1 h 2 min"),
         (200_000, "2 d 7 h"),
         (None, "–"),
-        (59.99, "1 min 0 s"),
+        (59.99, "1 min"),
+        (3600, "1 h"),
     ],
 )
 def test_a_length_of_time_has_its_two_largest_units(seconds: float | None, shown: str) -> None:
@@ -73,12 +81,14 @@ def test_a_moment_is_utc_for_the_browser_to_localise() -> None:
 @pytest.mark.parametrize(
     ("ago", "words"), [(5, "just now"), (60, "1 minute ago"), (7300, "2 hours ago"), (200_000, "2 days ago")]
 )
-def test_how_long_ago_is_told_in_one_unit(ago: int, words: str) -> None:
+def test_how_long_ago_is_reported_in_one_unit(ago: int, words: str) -> None:
     assert words in show.since(timezone.now() - timedelta(seconds=ago))
 
 
 def test_a_state_keeps_its_code_for_the_shape_and_shows_a_word() -> None:
-    assert show.state_badge("no_score") == '<span class="state" data-state="no_score">no score</span>'
+    badge = show.state_badge("no_score")
+    assert badge.startswith('<span class="state" data-state="no_score"><svg class="icon"')
+    assert badge.endswith("</svg>no score</span>")
 
 
 def test_a_states_word_is_escaped() -> None:

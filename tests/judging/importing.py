@@ -42,6 +42,6 @@ def imports(
 
 def imported(version: Version, folder: Path, *lines: dict[str, Any], name: str = "elsewhere") -> Run:
     """The run that these verdicts make; none of them is refused."""
-    told, status = imports(version, results_file(folder, lines), name)
-    assert (status, told["refused"]) == (0, [])
-    return Run.objects.get(pk=told["run"])
+    found, status = imports(version, results_file(folder, lines), name)
+    assert (status, found["refused"]) == (0, [])
+    return Run.objects.get(pk=found["run"])

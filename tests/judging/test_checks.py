@@ -2,12 +2,12 @@ import pytest
 from django.core.checks import run_checks
 from django.core.checks.registry import registry
 
-from judging.checks import TAG, sandbox_holds, told
+from judging.checks import TAG, level_messages, sandbox_holds
 from judging.core.sandbox.job import Layer
 
 
 def test_nothing_is_said_where_every_wall_stands() -> None:
-    assert told(3, (), 3) == []
+    assert level_messages(3, (), 3) == []
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ def test_nothing_is_said_where_every_wall_stands() -> None:
     ],
 )
 def test_the_fewer_walls_the_graver(level: int, missing: tuple[Layer, ...], minimum: int, code: str) -> None:
-    (message,) = told(level, missing, minimum)
+    (message,) = level_messages(level, missing, minimum)
     assert message.id == code
 
 
 def test_what_is_missing_is_named_with_a_remedy() -> None:
-    (message,) = told(1, ("namespaces", "landlock"), 1)
+    (message,) = level_messages(1, ("namespaces", "landlock"), 1)
     assert "Missing: namespaces, landlock." in str(message.msg)
     assert "Linux 5.13" in str(message.hint)
 

@@ -93,7 +93,7 @@ def test_a_syntax_error_has_its_line_and_its_words_on_standard_error(folder: Pat
 def test_people_read_sentences(folder: Path) -> None:
     done = lint(folder, "{{ response.content }}{{ data.levle }}")
     assert done.stdout.splitlines() == [
-        "error unknown_name: line 1: “data.levle” is in no row. Did you mean “data.level”?",
+        "error unknown_name: line 1: No row has “data.levle”. Did you mean “data.level”?",
         "Longest prompt: 11 characters, about 3 tokens (row at line 1)",
     ]
 

@@ -8,7 +8,7 @@ import pytest
 from django.utils import translation
 from django.utils.html import escape
 
-from judging.markdown import LANGUAGES, LONGEST, PAGE_MARKUP, Budget, html_of
+from judging.markdown import LANGUAGES, LONGEST, PAGE_MARKUP, MarkupBudget, html_of
 from judging.markdown_formulas import mathml
 
 
@@ -64,7 +64,7 @@ def test_a_picture_is_a_link_so_nothing_is_fetched() -> None:
     assert "a cat</a>" in html
 
 
-def test_a_link_tells_the_other_site_nothing() -> None:
+def test_a_link_reveals_nothing_to_the_other_site() -> None:
     assert 'rel="noopener noreferrer nofollow"' in html_of("[x](https://example.org)")
 
 
@@ -89,7 +89,7 @@ def test_a_long_text_without_markup_is_formatted() -> None:
 
 
 def test_texts_of_a_page_share_what_they_may_cost() -> None:
-    budget = Budget()
+    budget = MarkupBudget()
     budget.markup.left = 5
     assert "<em>" in html_of("*a*", budget)
     assert "<em>" in html_of("*a*", budget)
@@ -103,7 +103,7 @@ def test_code_beyond_what_a_page_may_cost_stays_plain_and_says_so() -> None:
 
 
 def test_formulas_beyond_what_a_page_may_cost_stay_as_written() -> None:
-    budget = Budget()
+    budget = MarkupBudget()
     budget.extras.left = 20
     html = html_of("$x$ $y$ $z$", budget)
     assert html.startswith('<p class="quiet-text">Some formulas or code are shown unformatted')

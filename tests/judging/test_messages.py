@@ -17,7 +17,9 @@ from judging.messages import ADVICE, FILE_PROBLEMS, REASONS, ShownIn, reason_sen
 from judging.metrics_file_messages import metrics_file_sentences
 
 SOURCES = Path(__file__).parents[2] / "judging"
-SANDBOX_CODES = {*re.findall(r"``(\w+)``", (job.Failure.__doc__ or "").split("``message``")[0])} - {"code"}
+SANDBOX_CODES = {*re.findall(r"``(\w+)``", (job.SandboxFailure.__doc__ or "").split("``message``")[0])} - {
+    "code"
+}
 
 
 def codes_given_to(function_names: set[str], argument: int, *paths: Path) -> set[str]:
@@ -34,7 +36,7 @@ def codes_given_to(function_names: set[str], argument: int, *paths: Path) -> set
     return {code for code in found if isinstance(code, str) and re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", code)}
 
 
-def test_the_sandbox_tells_its_codes() -> None:
+def test_the_sandbox_shows_its_codes() -> None:
     assert {"syntax", "timeout", "killed", "protocol"} <= SANDBOX_CODES
 
 
@@ -74,7 +76,7 @@ def test_every_problem_of_a_metrics_file_has_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("code", sorted(FILE_PROBLEMS))
-def test_no_sentence_is_kept_for_a_problem_that_is_not_told(code: str) -> None:
+def test_no_sentence_is_kept_for_a_problem_that_is_not_shown(code: str) -> None:
     sources = "".join(
         Path(module.__file__ or "").read_text() for module in (metrics_file, yaml_tree, replies)
     )
@@ -91,7 +93,7 @@ def test_an_unknown_code_is_shown_as_it_is() -> None:
     assert reason_sentence("of_tomorrow") == "of_tomorrow"
 
 
-def test_a_problem_is_told_with_its_line_and_what_was_meant() -> None:
+def test_a_problem_is_reported_with_its_line_and_what_was_meant() -> None:
     with pytest.raises(MetricsFileError) as caught:
         read_metrics_file("metrics:\n- {nme: a}", Path())
     with translation.override("en"):

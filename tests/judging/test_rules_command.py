@@ -73,7 +73,7 @@ def test_a_warning_is_no_error(tmp_path: Path) -> None:
     assert (status, [warning["code"] for warning in document["warnings"]]) == (0, ["label_unused"])
 
 
-def test_errors_are_told_in_words_too(tmp_path: Path) -> None:
+def test_errors_are_reported_in_words_too(tmp_path: Path) -> None:
     ran = rules(tmp_path, "check", file(tmp_path, "# DSL\n@格式限制:JSON"))
     assert (ran.returncode, ran.stdout[:21]) == (1, "2:1: error no_rules: ")
 
@@ -217,7 +217,7 @@ def test_the_judge_is_not_asked_where_another_line_already_failed(project: Proje
 
 
 def test_an_unknown_endpoint_is_wrong_usage(db: None, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="There is no endpoint called strict") as met:
+    with pytest.raises(CommandError, match="No endpoint named strict") as met:
         by_judge(tmp_path)
     assert met.value.returncode == 2
 
@@ -244,7 +244,7 @@ def test_every_sentence_is_about_an_error_that_there_is() -> None:
     assert {code.split(".")[0] for code in PROBLEMS} == met
 
 
-def test_a_misspelt_setting_is_told_apart_from_a_misspelt_function() -> None:
+def test_a_misspelt_setting_is_distinguished_from_a_misspelt_function() -> None:
     (problem,) = read_program("# DSL\na:精确匹配\n@聚合方法:min\n@格式限制:JSON").problems
     assert "Did you mean “@聚合方式”?" in problem_sentence(problem)
 
@@ -292,17 +292,17 @@ def test_a_program_without_words_is_answered_in_the_readers(db: None) -> None:
 def test_a_tag_that_shares_its_line_gets_a_hint(lines: str, code: str) -> None:
     problems = read_program(f"# DSL\na:自然语言规则:规则1\n@格式限制:JSON\n{lines}").problems
     (problem,) = [one for one in problems if one.code == code]
-    assert "stand alone on their lines: write “<规则1>”" in problem_sentence(problem)
+    assert "need their own lines: write “<规则1>”" in problem_sentence(problem)
 
 
-def test_two_functions_are_told_apart_from_none() -> None:
+def test_two_functions_are_distinguished_from_none() -> None:
     several = Problem(
         "python_no_function", read_program("").problems[0].place, {"label": "代码1", "count": "2"}
     )
     assert "2 functions" in problem_sentence(several)
 
 
-def test_every_function_has_its_help_and_its_argument_told() -> None:
+def test_every_function_has_its_help_and_its_argument_reported() -> None:
     assert set(HELP) == {function.code for function in FUNCTIONS}
     assert set(ARGUMENTS) == {function.argument for function in FUNCTIONS}
 
@@ -329,7 +329,7 @@ def test_every_function_has_its_help_and_its_argument_told() -> None:
         (Reason("nothing_offered"), "choose another judge model"),
     ],
 )
-def test_reasons_are_told_in_words(reason: Reason, sentence: str) -> None:
+def test_reasons_are_reported_in_words(reason: Reason, sentence: str) -> None:
     assert str(sentence) in reason_sentence(reason)
 
 

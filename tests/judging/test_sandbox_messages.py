@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from django.utils import translation
 
-from judging.core.sandbox.job import Limits
+from judging.core.sandbox.job import SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import failure_detail, load_failure, run_preprocess
 from judging.messages import reason_sentence
@@ -39,7 +39,7 @@ FAILING = {
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(Limits(seconds=0.2, memory_mb=128, output_kb=64)) as sandbox:
+    with Sandbox(SandboxLimits(seconds=0.2, memory_mb=128, output_kb=64)) as sandbox:
         yield sandbox
 
 

@@ -26,7 +26,7 @@ def test_below_the_minimum_everything_is_refused(level: int | None, refused: boo
     assert SandboxStatus(level, (), 1, timezone.now()).refused is refused
 
 
-def test_a_sandbox_that_can_not_start_is_told_with_its_reason() -> None:
+def test_a_sandbox_that_can_not_start_is_reported_with_its_reason() -> None:
     (message,) = of_status(SandboxStatus(None, (), 1, timezone.now(), "no more processes"))
     assert (message.id, "no more processes" in str(message.msg)) == ("judging.E002", True)
 

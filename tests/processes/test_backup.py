@@ -55,8 +55,8 @@ def report(environment: dict[str, str], name: str) -> dict[str, object]:
     done = subprocess.run(
         manage("report", name, "--json"), env=environment, check=True, capture_output=True, text=True
     )
-    told: dict[str, object] = json.loads(done.stdout)
-    return told
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
 
 
 def test_a_finished_run_has_the_same_figures_elsewhere(processes: Processes, tmp_path: Path) -> None:
@@ -88,4 +88,4 @@ def test_a_folder_that_is_there_is_left_alone(processes: Processes, tmp_path: Pa
         manage("backup", str(tmp_path)), env=processes.environment, capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert "is there already" in done.stderr
+    assert "already exists" in done.stderr

@@ -41,7 +41,7 @@ def assert_whole(run: Run) -> None:
     assert JudgeReply.objects.filter(judgement__run=run).count() == now(run).total
 
 
-def one_of_two_is_killed(processes: Processes, judge: ScriptedJudge) -> None:
+def one_of_two_is_killed(processes: Processes, judge: ScriptedJudge) -> Run:
     run = a_run(a_version(a_project(), rows=800), a_metric(judge.url))
     workers = [processes.start("worker", "--queue", "runs") for _ in range(2)]
     wait_until(lambda: len(owners(run)) == 2, 60)
@@ -49,21 +49,22 @@ def one_of_two_is_killed(processes: Processes, judge: ScriptedJudge) -> None:
     workers[0].wait()
     wait_until(lambda: now(run).state == RunState.FINISHED, 90)
     assert_whole(run)
+    return run
 
 
 def test_redis_one_of_two_workers_is_killed(processes: Processes, judge: ScriptedJudge) -> None:
     with services.redis() as broker:
         with_broker(processes, broker.url)
-        one_of_two_is_killed(processes, judge)
+        assert not owners(one_of_two_is_killed(processes, judge))
 
 
 def test_rabbitmq_one_of_two_workers_is_killed(processes: Processes, judge: ScriptedJudge) -> None:
     with services.rabbitmq() as url:
         with_broker(processes, url)
-        one_of_two_is_killed(processes, judge)
+        assert not owners(one_of_two_is_killed(processes, judge))
 
 
-def test_a_worker_that_is_told_to_stop_gives_everything_back(
+def test_a_worker_that_is_asked_to_stop_gives_everything_back(
     processes: Processes, judge: ScriptedJudge
 ) -> None:
     with services.redis() as broker:
@@ -77,7 +78,7 @@ def test_a_worker_that_is_told_to_stop_gives_everything_back(
         assert now(run).done == len(judge.requests)
 
 
-def test_a_lost_broker_is_told_and_work_begins_when_it_is_back(
+def test_a_lost_broker_is_reported_and_work_begins_when_it_is_back(
     processes: Processes, judge: ScriptedJudge
 ) -> None:
     with services.redis() as broker:
@@ -101,3 +102,4 @@ def test_a_message_that_the_broker_lost_is_sent_again(processes: Processes, judg
         processes.start("worker", "--queue", "runs")
         wait_until(lambda: now(run).state == RunState.FINISHED, 60)
         assert_whole(run)
+        assert not owners(run)

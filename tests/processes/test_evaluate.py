@@ -89,11 +89,11 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
 
 def test_a_file_is_judged_and_both_results_are_written(folder: Folder) -> None:
     with ScriptedJudge(reply="Score: [[8]]", api_key="k-123456") as judge:
-        status, told, _ = folder.evaluate(folder.rows(5), "--metrics", folder.metrics(judge.url))
+        status, found, _ = folder.evaluate(folder.rows(5), "--metrics", folder.metrics(judge.url))
         assert len(judge.requests) == 5
-    assert (status, told["judgements"], told["scored"]) == (0, 5, 5)
-    assert told["report"]["candidates"]["alpha"]["quality"]["mean"] == 8
-    assert json.loads((folder.out / "report.json").read_text()) == told["report"]
+    assert (status, found["judgements"], found["scored"]) == (0, 5, 5)
+    assert found["report"]["candidates"]["alpha"]["quality"]["mean"] == 8
+    assert json.loads((folder.out / "report.json").read_text()) == found["report"]
     assert [one["line"] for one in folder.judgements()] == [1, 2, 3, 4, 5]
 
 
@@ -112,9 +112,9 @@ def test_candidates_of_the_metrics_file_are_asked_and_judged(folder: Folder) -> 
         candidate = {"name": "qwen", "url": judge.url, "model": "q", "api_key_env": "JUDGE_KEY", "n": 2}
         candidate |= {"system_prompt": "Be brief.", "generation_params": {"seed": 5}}
         metrics.write_text(f"candidates: [{json.dumps(candidate)}]\n" + metrics.read_text())
-        status, told, error = folder.evaluate(folder.rows(2), "--metrics", metrics)
+        status, found, error = folder.evaluate(folder.rows(2), "--metrics", metrics)
         sent = [one.body for one in judge.requests if one.prompt == "?"]
-    assert (status, told["judgements"], told["scored"], error) == (0, 6, 6, "")
+    assert (status, found["judgements"], found["scored"], error) == (0, 6, 6, "")
     assert sorted(body["seed"] for body in sent) == [5, 5, 6, 6]
     assert sent[0]["messages"][0] == {"role": "system", "content": "Be brief."}
     generation = next(one["generation"] for one in folder.judgements() if one["model"] == "qwen")
@@ -133,12 +133,12 @@ def test_a_run_that_was_killed_goes_on_where_it_was(folder: Folder) -> None:
         wait_until(lambda: len(judge.requests) > 200, 30)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        status, told, _ = folder.evaluate("--resume", "killed")
+        status, found, _ = folder.evaluate("--resume", "killed")
         asked = len(judge.requests)
-        again = folder.evaluate("--resume", told["run"])
+        again = folder.evaluate("--resume", found["run"])
         assert len(judge.requests) == asked
-    assert (status, told["judgements"], told["scored"]) == (0, 600, 600)
-    assert again[1] == told
+    assert (status, found["judgements"], found["scored"]) == (0, 600, 600)
+    assert again[1] == found
     assert len({one["line"] for one in folder.judgements()}) == len(folder.judgements()) == 600
 
 
@@ -148,11 +148,11 @@ def test_a_run_that_was_stopped_says_how_to_go_on(folder: Folder) -> None:
         wait_until(lambda: len(judge.requests) > 100, 30)
         process.terminate()
         out, err = process.communicate(timeout=120)
-    told = json.loads(out)
+    found = json.loads(out)
     assert process.returncode == 1
-    assert told["not_run"] > 0
+    assert found["not_run"] > 0
     assert "--resume" in err
-    assert sum(one["state"] == "not_run" for one in folder.judgements()) == told["not_run"]
+    assert sum(one["state"] == "not_run" for one in folder.judgements()) == found["not_run"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_run_that_was_stopped_says_how_to_go_on(folder: Folder) -> None:
         (["--resume", "nobody"], 1, "no run called nobody"),
     ],
 )
-def test_wrong_usage_is_told_in_a_sentence(
+def test_wrong_usage_is_reported_in_a_sentence(
     folder: Folder, arguments: list[str], status: int, sentence: str
 ) -> None:
     returned, _, err = folder.evaluate(*arguments)
@@ -197,11 +197,11 @@ def test_a_key_that_is_not_set_is_named_before_anything_is_asked(folder: Folder)
     assert "Traceback" not in err
 
 
-def test_a_database_that_does_not_answer_is_told_in_a_sentence(folder: Folder) -> None:
+def test_a_database_that_does_not_answer_is_reported_in_a_sentence(folder: Folder) -> None:
     folder.environment["DATABASE_URL"] = "postgres://x:y@127.0.0.1:1/z"
     status, _, err = folder.evaluate(folder.rows(2), "--metrics", folder.metrics("http://127.0.0.1:9"))
     assert status == 1
-    assert "does not answer" in err
+    assert "is not responding" in err
     assert "Traceback" not in err
 
 
@@ -216,7 +216,8 @@ def test_a_name_is_used_once(folder: Folder) -> None:
 
 def test_no_process_is_left(folder: Folder) -> None:
     with ScriptedJudge(reply="Score: [[8]]") as judge:
-        folder.evaluate(folder.rows(1), "--metrics", folder.metrics(judge.url))
+        status, _, _ = folder.evaluate(folder.rows(1), "--metrics", folder.metrics(judge.url))
+    assert status == 0
     wanted = f"DATA_DIR={folder.path / 'data'}".encode()
     wait_until(lambda: not any(wanted in environment(entry) for entry in Path("/proc").glob("[0-9]*")), 1)
 
@@ -232,8 +233,8 @@ def test_published_verdicts_give_the_published_means(folder: Folder) -> None:
     published = mtbench.verdicts()
     rows = mtbench.rows_that_name_their_model(folder.path / "mtbench.jsonl")
     with ScriptedJudge(reply=mtbench.judge(published)) as judge:
-        status, told, _ = folder.evaluate(rows, "--metrics", folder.metrics(judge.url, mtbench.TEMPLATE))
-    means = {name: metrics["quality"]["mean"] for name, metrics in told["report"]["candidates"].items()}
+        status, found, _ = folder.evaluate(rows, "--metrics", folder.metrics(judge.url, mtbench.TEMPLATE))
+    means = {name: metrics["quality"]["mean"] for name, metrics in found["report"]["candidates"].items()}
     assert status == 0
     assert means == pytest.approx(mtbench.published_means(published), abs=0.0005)
 
@@ -241,8 +242,8 @@ def test_published_verdicts_give_the_published_means(folder: Folder) -> None:
 def test_arena_hard_is_judged_whole(folder: Folder) -> None:
     with ScriptedJudge(reply="Score: [[8]]") as judge:
         upload = real_data("arena_hard_v01_upload.jsonl")
-        status, told, _ = folder.evaluate(upload, "--metrics", folder.metrics(judge.url))
-    assert (status, told["judgements"], told["scored"]) == (0, 1500, 1500)
+        status, found, _ = folder.evaluate(upload, "--metrics", folder.metrics(judge.url))
+    assert (status, found["judgements"], found["scored"]) == (0, 1500, 1500)
 
 
 def test_the_documented_example_of_a_metrics_file_runs_as_it_is_written(folder: Folder) -> None:
@@ -250,9 +251,9 @@ def test_the_documented_example_of_a_metrics_file_runs_as_it_is_written(folder: 
     metrics = write_example(folder.path)
     with ScriptedJudge(reply="Good. [[A=B]] Score: [[4]]", api_key="k-123456") as judge:
         metrics.write_text(metrics.read_text().replace("http://127.0.0.1:8000/v1", judge.url))
-        status, told, error = folder.evaluate(folder.path / "rows.jsonl", "--metrics", metrics)
+        status, found, error = folder.evaluate(folder.path / "rows.jsonl", "--metrics", metrics)
         uploaded = [one.prompt for one in judge.requests if "Answer: It is 2.\nRate" in one.prompt]
-    assert (status, told["judgements"], told["scored"], error) == (0, 12, 12, "")
-    means = {name: one["mean"] for name, one in told["report"]["candidates"]["qwen3"].items()}
+    assert (status, found["judgements"], found["scored"], error) == (0, 12, 12, "")
+    means = {name: one["mean"] for name, one in found["report"]["candidates"]["qwen3"].items()}
     assert means == {"correctness": 4, "judges": 4, "comparison": 3, "rules": 4}
     assert len(uploaded) == 1

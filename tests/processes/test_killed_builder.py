@@ -14,7 +14,7 @@ from datasets.models import SearchIndex, Version
 from datasets.services import dataset_upload
 from datasets.versions import search
 from datasets.views import row_browser
-from datasets.views.row_browser import RowFilter
+from datasets.views.row_browser import BrowserFilter
 from evalsite.tasks import workers
 from tests.datasets.conftest import numbered
 from tests.make import a_project
@@ -47,5 +47,5 @@ def test_the_next_worker_goes_on_where_the_killed_one_was(version: Version, proc
     processes.start("worker", "--queue", "data")
     wait_until(lambda: search.state_of(version).indexed, 60)
     assert built(version) == ROWS
-    page = row_browser.rows_page(version, RowFilter(text=f"question {ROWS}"))
+    page = row_browser.rows_page(version, BrowserFilter(text=f"question {ROWS}"))
     assert [row.line for row in page.rows] == [ROWS]

@@ -50,7 +50,7 @@ def test_the_work_of_a_stopped_worker_goes_to_another_one(processes: Processes) 
     assert JudgeReply.objects.filter(judgement__run=run).count() == 1000
 
 
-def test_a_worker_that_is_told_to_stop_gives_everything_back(processes: Processes) -> None:
+def test_a_worker_that_is_asked_to_stop_gives_everything_back(processes: Processes) -> None:
     with ScriptedJudge(reply=lambda _: Answer(content="[[5]]", delay=0.3)) as judge:
         run = a_run(a_version(a_project(), rows=300), a_metric(judge.url))
         worker = processes.start("worker", "--queue", "runs")

@@ -65,6 +65,7 @@ def test_a_database_that_is_locked_for_half_a_minute(run: Run, judge: ScriptedJu
     other.execute("ROLLBACK")
     other.close()
     assert_whole(run, judge)
+    assert now(run).problem == ""
 
 
 @pytest.mark.skipif(
@@ -75,6 +76,7 @@ def test_connections_that_are_cut(run: Run, judge: ScriptedJudge) -> None:
         cut_all_other_connections()
         time.sleep(0.4)
     assert_whole(run, judge)
+    assert now(run).problem == ""
 
 
 def cut_all_other_connections() -> None:

@@ -115,10 +115,10 @@ def test_an_upload_goes_from_machine_to_machine_and_is_judged(site: Site, alice:
     site.start("reader", "worker", "--queue", "data")
     with closing(site.browser(alice)) as browser:
         upload(browser)
-        judged_elsewhere(site, browser)
+        assert judged_elsewhere(site, browser).scored == 30
 
 
-def judged_elsewhere(site: Site, browser: httpx.Client) -> None:
+def judged_elsewhere(site: Site, browser: httpx.Client) -> Run:
     wait_until(lambda: Version.objects.filter(state=VersionState.READY).exists(), 60)
     version = Version.objects.get()
     assert version.valid_rows == 30
@@ -126,10 +126,10 @@ def judged_elsewhere(site: Site, browser: httpx.Client) -> None:
         site.start("judge", "worker", "--queue", "runs")
         run = a_run(version, a_metric(judge.url))
         wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.FINISHED, 60)
-    assert Run.objects.get(pk=run.pk).scored == 30
     wait_until(lambda: SearchIndex.objects.filter(state=SearchIndex.State.READY).exists(), 60)
     rows = f"/p/physics/datasets/{version.dataset_id}/v1/"
     assert browser.get(f"{rows}original/").text == ROWS
     assert "question 17" in browser.get(f"{rows}rows/", params={"q": "question 17"}).text
     assert site.holds("judge") == set()  # it reads the database only
     assert {name.split("/")[0] for name in site.holds("web") | site.holds("reader")} <= {"copies", "search"}
+    return Run.objects.get(pk=run.pk)

@@ -27,7 +27,7 @@ def served(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "found"),
     [
         ("PORT", "eighty", "write a whole number from 1 to 65535"),
         ("TIME_ZONE", "Mars/Base", "is no time zone"),
@@ -35,14 +35,14 @@ def served(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
         ("HOST", "192.0.2.1", "HOST must be an address of this machine"),
     ],
 )
-def test_a_wrong_setting_is_told_in_a_sentence(tmp_path: Path, name: str, value: str, told: str) -> None:
+def test_a_wrong_setting_is_reported_in_a_sentence(tmp_path: Path, name: str, value: str, found: str) -> None:
     ended = served(tmp_path, **{name: value})
     assert ended.returncode != 0
-    assert told in ended.stderr
+    assert found in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_a_taken_port_is_told_with_another_one(tmp_path: Path) -> None:
+def test_a_taken_port_is_reported_with_another_one(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -59,3 +59,4 @@ def test_a_worker_gives_way_to_pages(processes: Processes) -> None:
     worker = processes.start("worker", "--queue", "data")
     pages = os.getpriority(os.PRIO_PROCESS, 0)  # as high a number is, so low is the priority
     wait_until(lambda: os.getpriority(os.PRIO_PROCESS, worker.pid) > pages)
+    assert worker.poll() is None

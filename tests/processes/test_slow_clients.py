@@ -15,7 +15,7 @@ import pytest
 
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
-from evalsite.web.server import Limits
+from evalsite.web.server import ServerLimits
 from tests.patience import slack
 from tests.processes.conftest import Processes, ended, wait_until
 from tests.starting import free_port
@@ -90,7 +90,7 @@ def test_240_slow_clients_leave_pages_as_fast_as_ever(port: int, alice: User, pr
         # As many of the uploads as there are places go on; the others are told to come back.
         assert uploads[-1].recv(20).startswith(b"HTTP/1.1 503")
         wait_until(lambda: any(incoming.iterdir()))
-        assert len(list(incoming.iterdir())) <= Limits().aside
+        assert len(list(incoming.iterdir())) <= ServerLimits().aside
         assert all(one.recv(20).startswith(b"HTTP/1.1 200") for one in idle)
         assert all(one.recv(20).startswith(b"HTTP/1.1 302") for one in anonymous)
         for path, headers in (

@@ -118,6 +118,7 @@ def test_children_die_with_a_killed_supervisor(tmp_path: Path) -> None:
     supervisor.kill()
     supervisor.wait()
     wait_until(lambda: not alive(pids(log)[0]), 10)
+    assert len(pids(log)) == 1
 
 
 def test_what_a_child_started_itself_is_ended_with_it(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_what_a_child_started_itself_is_ended_with_it(tmp_path: Path) -> None:
     supervisor = supervised(log, GRANDCHILD)
     wait_until(lambda: len(pids(log)) == 2, 10)
     supervisor.terminate()
-    ended(supervisor, 15)
+    assert ended(supervisor, 15) == 0
     wait_until(lambda: not any(alive(pid) for pid in pids(log)), 5)
 
 

@@ -6,9 +6,12 @@ was judged again, two human evaluations by two raters with adjudications, and da
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,3 +94,44 @@ print(len(said) > 0, all(own), values == [one.value and json.loads(one.value) fo
 def test_a_raters_judgements_belong_to_the_rating_that_made_them(first_release: dict[str, str]) -> None:
     output(first_release, "migrate")
     assert output(first_release, "shell", "--no-imports", "-c", OF_RATERS).split() == ["True"] * 3
+
+
+COLUMNS = """
+import json
+from django.db import connection
+with connection.cursor() as cursor:
+    tables = {
+        table: sorted(column.name for column in connection.introspection.get_table_description(cursor, table))
+        for table in connection.introspection.table_names()
+    }
+    named = {
+        table: sorted(connection.introspection.get_constraints(cursor, table))
+        for table in tables
+    }
+print(json.dumps([tables, named]))
+"""
+
+
+def test_an_upgraded_database_has_the_columns_indexes_and_constraints_of_a_new_one(
+    first_release: dict[str, str],
+) -> None:
+    output(first_release, "migrate")
+    new = io.StringIO()
+    with contextlib.redirect_stdout(new):
+        exec(COLUMNS, {})  # the tests' own database was made by the migrations for new ones
+    assert own(output(first_release, "shell", "--no-imports", "-c", COLUMNS)) == own(new.getvalue())
+
+
+def own(printed: str) -> list[dict[str, list[str]]]:
+    """Of the tables that this product has; names that Django made up from a hash are left out."""
+    return [
+        {
+            table: [name for name in names if not MADE_UP.search(name)]
+            for table, names in tables.items()
+            if table.startswith(("datasets_", "judging_", "evalsite_", "accounts_"))
+        }
+        for tables in json.loads(printed)
+    ]
+
+
+MADE_UP = re.compile(r"_[0-9a-f]{8}(_|$)|_pkey$|_key$|_like$|^sqlite_|^fk_[0-9]+$|^__")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from datasets.core.answer_file import ModelNameWanted, NoAnswers
-from datasets.core.attach import Report, Work, attach
+from datasets.core.attach import AttachReport, AttachWork, attach
 from datasets.core.formats import Format
 from datasets.core.reader import read
 
@@ -37,7 +37,7 @@ class Attached:
         paths = [folder / name for name in ("base", "answers", "target", "unmatched")]
         paths[0].write_bytes(base)
         paths[1].write_bytes(given)
-        self.report: Report = attach(Work(paths[0], fmt, *paths[1:], **options))
+        self.report: AttachReport = attach(AttachWork(paths[0], fmt, *paths[1:], **options))
         self.text = paths[2].read_text()
         self.rows = [json.loads(line) for line in self.text.splitlines() if line.startswith('{"')]
         self.unmatched = [json.loads(line) for line in paths[3].read_text().splitlines()]
@@ -373,7 +373,9 @@ def test_progress_ends_where_it_says(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     (tmp_path / "base").write_bytes(QUESTIONS)
     (tmp_path / "answers").write_bytes(jsonl(reply("x", id="a")))
-    work = Work(tmp_path / "base", "infer_and_judge", tmp_path / "answers", tmp_path / "t", tmp_path / "u")
+    work = AttachWork(
+        tmp_path / "base", "infer_and_judge", tmp_path / "answers", tmp_path / "t", tmp_path / "u"
+    )
     attach(work, lambda done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1]
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]

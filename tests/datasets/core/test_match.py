@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from datasets.core.formats import Format
-from datasets.core.match import Change, Matcher, digests
+from datasets.core.match import ChangedRow, Matcher, digests
 
 Rows = list[dict[str, Any]]
 
@@ -16,7 +16,7 @@ def ask(text: str, **more: Any) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}], **more}
 
 
-def matched(folder: Path, old: Rows, new: Rows) -> tuple[bool, int, list[Change]]:
+def matched(folder: Path, old: Rows, new: Rows) -> tuple[bool, int, list[ChangedRow]]:
     matcher = Matcher(folder / "rows")
     for side, rows in (("old", old), ("new", new)):
         found = [(line, digests(json.dumps(row), "infer_and_judge")) for line, row in enumerate(rows, 1)]
@@ -29,7 +29,7 @@ def matched(folder: Path, old: Rows, new: Rows) -> tuple[bool, int, list[Change]
 
 def test_with_unique_ids_a_row_may_change_wholly(tmp_path: Path) -> None:
     old, new = [ask("a", id=1), ask("b", id=2)], [ask("b", id=2), ask("z", id=1)]
-    assert matched(tmp_path, old, new) == (True, 1, [Change("changed", 1, 2)])
+    assert matched(tmp_path, old, new) == (True, 1, [ChangedRow("changed", 1, 2)])
 
 
 def test_an_id_that_repeats_matches_nothing(tmp_path: Path) -> None:
@@ -44,22 +44,25 @@ def test_a_row_without_an_id_is_matched_by_content_beside_those_that_have_one(tm
 
 def test_without_ids_the_same_question_with_another_answer_is_a_changed_row(tmp_path: Path) -> None:
     old, new = [ask("a", ref_answer="1")], [ask("a", ref_answer="2")]
-    assert matched(tmp_path, old, new) == (False, 0, [Change("changed", 1, 1)])
+    assert matched(tmp_path, old, new) == (False, 0, [ChangedRow("changed", 1, 1)])
 
 
 def test_what_is_in_one_only_is_added_or_removed(tmp_path: Path) -> None:
     old, new = [ask("a"), ask("b")], [ask("b"), ask("c")]
-    assert matched(tmp_path, old, new)[2] == [Change("removed", 1, None), Change("added", None, 2)]
+    assert matched(tmp_path, old, new)[2] == [ChangedRow("removed", 1, None), ChangedRow("added", None, 2)]
 
 
 def test_equal_rows_are_matched_one_to_one(tmp_path: Path) -> None:
     old, new = [ask("a"), ask("a"), ask("a")], [ask("a")]
-    assert matched(tmp_path, old, new)[1:] == (1, [Change("removed", 2, None), Change("removed", 3, None)])
+    assert matched(tmp_path, old, new)[1:] == (
+        1,
+        [ChangedRow("removed", 2, None), ChangedRow("removed", 3, None)],
+    )
 
 
 def test_an_equal_row_is_preferred_to_one_that_asks_the_same(tmp_path: Path) -> None:
     old, new = [ask("a", n=1), ask("a", n=2)], [ask("a", n=2)]
-    assert matched(tmp_path, old, new)[1:] == (1, [Change("removed", 1, None)])
+    assert matched(tmp_path, old, new)[1:] == (1, [ChangedRow("removed", 1, None)])
 
 
 @pytest.mark.parametrize(

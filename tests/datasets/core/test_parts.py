@@ -12,7 +12,7 @@ import pytest
 
 from datasets.core.decode import Upload
 from datasets.core.limits import Limits
-from datasets.core.parts import Misfit, Source, common_name, fit_together, natural_key, place_of
+from datasets.core.parts import Misfit, PartSource, common_name, fit_together, natural_key, place_of
 
 LIMITS = Limits()
 MOST = 1_000_000
@@ -20,9 +20,9 @@ ROW = b'{"messages": [{"role": "user", "content": "q%d"}]}'
 LEGACY = b'{"conversation": [{"prompt": "q", "response": "a"}]}\n'
 
 
-def sources(*contents: bytes) -> list[Source]:
+def sources(*contents: bytes) -> list[PartSource]:
     return [
-        Source(f"part-{number}", Upload(io.BytesIO(content), LIMITS))
+        PartSource(f"part-{number}", Upload(io.BytesIO(content), LIMITS))
         for number, content in enumerate(contents, 1)
     ]
 
@@ -104,7 +104,7 @@ def test_a_part_that_does_not_fit_is_named(contents: list[bytes], reason: str) -
     assert (found.name, found.reason) == ("part-2", reason)
 
 
-def test_rows_that_tell_no_family_do_not_hide_that_later_parts_differ() -> None:
+def test_rows_of_no_format_do_not_hide_that_later_parts_differ() -> None:
     found = refusal(b'{"id": 1}\n', ROW % 1, LEGACY)
     assert (found.name, found.params["first"]) == ("part-3", "part-2")
 
@@ -133,7 +133,7 @@ def test_a_chosen_format_says_what_the_parts_are() -> None:
 def test_no_part_is_held_in_memory() -> None:
     part = json.dumps({"messages": [{"role": "user", "content": "x" * 1000}]}).encode() + b"\n"
     limits = replace(LIMITS, unpacked_bytes=1 << 30)
-    parts = [Source(f"{n}", Upload(io.BytesIO(gzip.compress(part * 5000)), limits)) for n in range(2)]
+    parts = [PartSource(f"{n}", Upload(io.BytesIO(gzip.compress(part * 5000)), limits)) for n in range(2)]
     sizes: Iterator[int] = (len(chunk) for chunk in fit_together(parts, 1 << 30))
     assert max(sizes) <= 1 << 20
 

@@ -64,13 +64,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("fault", "layout"), CASES)
-def test_two_broken_objects_among_good_ones_are_both_told(fault: str, layout: Any) -> None:
+def test_two_broken_objects_among_good_ones_are_both_reported(fault: str, layout: Any) -> None:
     found = summary(layout([GOOD, FAULTS[fault], GOOD, FAULTS[fault], GOOD]))
     assert (found.rows, found.counts) == (5, {"file.not_jsonl": 1, "json.invalid": 2})
     assert found.models == {"m": {"rows": 3, "responses": 3}}
 
 
-def test_each_is_told_at_its_own_line_and_column() -> None:
+def test_each_is_reported_at_its_own_line_and_column() -> None:
     broken = '{\n  "messages": [],\n  "x" 1\n}'
     assert places(below_each_other([GOOD, broken, GOOD, broken])) == [(21, 7), (43, 7)]
 
@@ -141,21 +141,21 @@ def test_an_object_that_is_never_closed_takes_none_in(where: str, layout: Any, t
     assert (after.rows, after.valid_rows) == (6, 4)
 
 
-def test_where_it_begins_and_what_would_close_it_are_told_at_the_next_object() -> None:
+def test_where_it_begins_and_what_would_close_it_are_reported_at_the_next_object() -> None:
     text = below_each_other([GOOD, NEVER_CLOSED["in its messages"], GOOD])
-    (told,) = (one for one in summary(text).findings if one.code == "json.invalid")
+    (result,) = (one for one in summary(text).findings if one.code == "json.invalid")
     begins = GOOD.count("\n") + 2
-    assert (told.line, told.column) == (begins + NEVER_CLOSED["in its messages"].count("\n") + 1, 1)
-    assert message(told) == (
+    assert (result.line, result.column) == (begins + NEVER_CLOSED["in its messages"].count("\n") + 1, 1)
+    assert message(result) == (
         f"Invalid JSON: the object that starts in line {begins} is not closed before the next one. "
         "Add ]} before it."
     )
 
 
-def test_the_last_object_that_is_never_closed_is_told_at_the_end() -> None:
+def test_the_last_object_that_is_never_closed_is_reported_at_the_end() -> None:
     text = below_each_other([GOOD, GOOD[:-2]])
-    (told,) = (one for one in summary(text).findings if one.code == "json.invalid")
-    assert message(told) == (
+    (result,) = (one for one in summary(text).findings if one.code == "json.invalid")
+    assert message(result) == (
         f"Invalid JSON: the object that starts in line {GOOD.count(chr(10)) + 2} is not closed "
         "at the end of the file. Add }."
     )
@@ -181,7 +181,7 @@ def test_one_that_takes_in_more_than_a_row_may_hold_stops_nothing() -> None:
     assert (found.rows, found.counts) == (51, {"file.not_jsonl": 1, "json.invalid": 1})
 
 
-def test_what_is_too_long_is_told_at_the_line_where_it_begins() -> None:
+def test_what_is_too_long_is_reported_at_the_line_where_it_begins() -> None:
     text = below_each_other([GOOD, json.dumps({"messages": [], "n": list(range(900))}, indent=1)])
     found = read(io.BytesIO(text.encode()), limits=Limits(row_bytes=2_000)).summary
     assert [one.line for one in found.findings if one.code == "row.too_large"] == [GOOD.count("\n") + 2]
@@ -200,7 +200,7 @@ def test_a_fault_costs_no_row_that_holds_others() -> None:
     assert (found.rows, found.counts) == (3, {"file.not_jsonl": 1, "json.invalid": 1})
 
 
-def told(text: str) -> int:
+def result(text: str) -> int:
     objects, found = Objects(1 << 20), 0
     for number, line in enumerate(text.split("\n"), 1):
         found += sum(isinstance(one, Broken) for one in objects.feed(number, line))
@@ -225,7 +225,7 @@ def test_faults_cost_time_in_proportion_to_the_text(name: str) -> None:
         text, best = HOSTILE[name](size), float("inf")
         for _ in range(3):
             before = time.process_time()
-            told(text)
+            result(text)
             best = min(best, time.process_time() - before)
         return best
 

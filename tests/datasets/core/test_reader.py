@@ -43,7 +43,7 @@ def answered(text: str, **models: int) -> dict[str, Any]:
         (CHINESE.replace(b"\n", b"\r\n"), "utf-8", {}),
     ],
 )
-def test_an_encoding_is_told_from_the_bytes(source: bytes, encoding: str, counts: dict[str, int]) -> None:
+def test_an_encoding_is_detected_from_the_bytes(source: bytes, encoding: str, counts: dict[str, int]) -> None:
     result = summary(source)
     assert (result.encoding, result.valid_rows, result.counts) == (encoding, 1, counts)
 
@@ -183,7 +183,7 @@ PRINTED = json.dumps(judged(id=1), indent=1)
         ('{\n"messages": [\n{"role": "user", "content": "?"}\n]\n"model_outputs": []\n}', 5),
     ],
 )
-def test_one_printed_object_that_is_broken_is_told_as_such(source: str, line: int) -> None:
+def test_one_printed_object_that_is_broken_is_reported_as_such(source: str, line: int) -> None:
     result = summary(source.encode())
     assert (result.counts, result.rows) == ({"file.not_jsonl": 1, "json.invalid": 1}, 1)
     assert (result.findings[1].line, result.findings[1].params["reason"]) == (line, "spread")
@@ -314,7 +314,7 @@ def test_a_fault_in_a_csv_is_named_where_it_stands(
     assert [(one.code, one.line, one.path) for one in summary(source).findings] == [(code, line, path)]
 
 
-def test_what_is_wrong_with_a_csvs_header_is_told_at_its_line() -> None:
+def test_what_is_wrong_with_a_csvs_header_is_reported_at_its_line() -> None:
     broken = found(b"\xff,prompt,response\n1,a,b\n", "file.encoding")
     assert [(one.line, one.column, one.params["met"]) for one in broken] == [(1, 1, "0xFF")]
     assert codes(b"prompt,response,x\0\na,b,c\n") == {"csv.extra_column": 1, "json.nul": 1}
@@ -323,7 +323,7 @@ def test_what_is_wrong_with_a_csvs_header_is_told_at_its_line() -> None:
     assert (endless.line, endless.column, endless.params) == (1, 17, {"more": 2})
 
 
-def test_a_csvs_header_that_is_too_long_is_told_once_and_no_row_for_it() -> None:
+def test_a_csvs_header_that_is_too_long_is_reported_once_and_no_row_for_it() -> None:
     source = b"prompt,response," + b"x" * 200 + b"\n" + b"a,b,c\n" * 3
     result = summary(source, Limits(row_bytes=100), format="legacy_csv")
     assert (result.counts, result.rows, result.valid_rows) == ({"row.too_large": 1}, 3, 0)
@@ -347,7 +347,7 @@ def test_an_empty_id_is_not_the_number_nought() -> None:
     assert codes(jsonl(row(id=""), row(id="") | ask("other"))) == {"id.duplicate": 1}
 
 
-def test_bytes_that_are_no_text_are_told_in_a_printed_file_too() -> None:
+def test_bytes_that_are_no_text_are_reported_in_a_printed_file_too() -> None:
     source = b'[\n{"messages": [{"role": "user", "content": "\xff"}]}\n]'
     assert codes(source) == {"file.not_jsonl": 1, "file.encoding": 1}
     (only,) = found(source, "file.encoding")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasets.core.limits import Limits
-from datasets.core.reader import Reading, read
+from datasets.core.reader import UploadReading, read
 from datasets.core.row_decoder import findings_of
 from tests.datasets.core.helpers import ANSWER, BLOCK, jsonl, judged, many, row, rows, summary, turns
 
@@ -67,19 +67,19 @@ def test_a_path_is_opened_again_for_its_rows(tmp_path: Path) -> None:
 
 
 def test_progress_grows_to_the_whole() -> None:
-    told: list[int] = []
+    reported: list[int] = []
     source = many(judged()) + many(row(), BLOCK // 400)
-    for _ in read(io.BytesIO(source), progress=lambda done, whole: told.append(done)):
+    for _ in read(io.BytesIO(source), progress=lambda done, whole: reported.append(done)):
         pass
-    assert told == sorted(told)
-    assert told[-1] == len(source)
+    assert reported == sorted(reported)
+    assert reported[-1] == len(source)
 
 
 @pytest.mark.parametrize("source", [many(judged()), many(judged()) + many(row(), BLOCK // 400)])
 def test_progress_is_at_its_half_when_the_first_row_comes(source: bytes) -> None:
-    told: list[int] = []
-    next(iter(read(io.BytesIO(source), progress=lambda done, whole: told.append(done))))
-    assert 0 < told[-1] <= len(source) // 2
+    reported: list[int] = []
+    next(iter(read(io.BytesIO(source), progress=lambda done, whole: reported.append(done))))
+    assert 0 < reported[-1] <= len(source) // 2
 
 
 def test_rows_stop_where_the_file_has_too_many() -> None:
@@ -165,13 +165,13 @@ def test_what_nobody_will_read_is_counted_like_what_is_kept(many_rows: list[Any]
     assert [row.valid for row in few] == [row.valid for row in all_of_it]
 
 
-def _lines(reading: Reading) -> dict[str, list[tuple[int, bytes]]]:
+def _lines(reading: UploadReading) -> dict[str, list[tuple[int, bytes]]]:
     return {code: list(lines.blocks()) for code, lines in reading.lines.items()}
 
 
 @settings(max_examples=60, deadline=None)
 @given(any_row().filter(lambda made: isinstance(made, dict)), st.sampled_from([49_000, 60_000, 120_000]))
-def test_a_long_row_is_told_what_a_short_one_is(made: dict[str, Any], length: int) -> None:
+def test_a_long_row_is_treated_like_a_short_one(made: dict[str, Any], length: int) -> None:
     parts = [{"type": "text", "text": "a" * length, "x": 1}, {"type": "text", "text": "b"}]
     for longer in ({**made, "filler": "x" * length}, {**made, "system": {"x": "x" * length}}):
         short = {**longer, list(longer)[-1]: "s"} if "filler" in longer else {**longer, "system": {"x": 1}}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.core.attach import Work, attach
+from datasets.core.attach import AttachWork, attach
 from datasets.core.csv_reader import records
 from datasets.core.reader import read
 from tests.real_data import real_data
@@ -61,7 +61,9 @@ def test_each_models_legacy_file_answers_the_same_prompts(tmp_path: Path) -> Non
         real_data(f"mtbench_llama2_legacy_2turn.{model}.jsonl") for model in ("llama2_7b", "llama2_chat_7b")
     )
     report = attach(
-        Work(first, "legacy_jsonl", second, tmp_path / "new", tmp_path / "left", model_name="llama2 chat")
+        AttachWork(
+            first, "legacy_jsonl", second, tmp_path / "new", tmp_path / "left", model_name="llama2 chat"
+        )
     )
     assert (report.matched, report.problems) == (80, {})
     assert (report.own_turns, report.last_only) == (80, 0)

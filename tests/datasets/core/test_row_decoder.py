@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from datasets.core.decode import Block
 from datasets.core.json_errors import JsonProblem, flaws, parse
+from datasets.core.limits import Limits
 from datasets.core.row_decoder import decoded
 
 TEXTS = st.sampled_from(["", "a", ":", '":', '"a": 1', "\\", "\0", "é", "中文", "\u2028", "'"]) | st.text(
@@ -24,7 +25,8 @@ VALUES = st.recursive(
 
 def sound(*lines: str) -> list[dict[str, Any] | None]:
     source = [line.encode("utf-8", "surrogatepass") for line in lines]
-    return [row for _, _, row in decoded(Block(1, source, b"".join(line + b"\n" for line in source)))]
+    block = Block(1, source, b"".join(line + b"\n" for line in source))
+    return [row for _, _, row in decoded(block, Limits().row_values)]
 
 
 def is_sound(text: str) -> bool:

@@ -32,9 +32,9 @@ OUTPUTS = '[{"model_name": "lark", "responses": [{"content": "a, b"}, {"content"
 )
 def test_the_answers_are_cut_out(written: str, left: str):
     line = written.replace("OUTPUTS", OUTPUTS).encode()
-    data, answers = RawRow(1, True, line, line).parts
-    assert json.loads(data) == json.loads(left.replace("OUTPUTS", OUTPUTS))
-    assert answers == (("lark", 1, '{"content": "a, b"}'), ("lark", 2, '{"content": "\\u00e9"}'))
+    row = RawRow(1, True, line, line)
+    assert json.loads(row.data) == json.loads(left.replace("OUTPUTS", OUTPUTS))
+    assert row.responses == (("lark", 1, '{"content": "a, b"}'), ("lark", 2, '{"content": "\\u00e9"}'))
 
 
 def test_custom_fields_stay_byte_for_byte():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.core.text_diff import MOST_TOKENS, Piece, excerpts, pieces
+from datasets.core.text_diff import MOST_TOKENS, Passage, excerpts, pieces
 
 texts = st.text(alphabet="ab 你好,\n", max_size=60)
 
@@ -43,6 +43,6 @@ def test_texts_too_long_to_compare_are_replaced_as_a_whole() -> None:
 def test_an_excerpt_keeps_what_stands_beside_a_change() -> None:
     found = excerpts(pieces("x" * 500 + "1" + "y" * 500, "x" * 500 + "y" * 500), around=3)
     assert found == [
-        *(Piece("gap", ""), Piece("same", "xxx")),
-        *(Piece("removed", "1"), Piece("same", "yyy"), Piece("gap", "")),
+        *(Passage("gap", ""), Passage("same", "xxx")),
+        *(Passage("removed", "1"), Passage("same", "yyy"), Passage("gap", "")),
     ]

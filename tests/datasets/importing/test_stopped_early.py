@@ -1,4 +1,4 @@
-"""A file that was not read to its end: nobody uses what was read of it without having chosen to."""
+"""A file that was only partly read: nobody uses what was read of it without having chosen to."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.datasets.conftest import Upload, answers, jsonl, question
 pytestmark = pytest.mark.django_db
 ROWS = jsonl(*(question(f"question {number}", model_outputs=answers(lark="yes")) for number in range(20)))
 CUT = gzip.compress(ROWS)[:-4]  # every row can be read, and still the file is not whole
-SENTENCE = "The file was not read to its end, so this version cannot be used yet."
-AGREED = "The file was not read to its end: what comes after these rows is in no run."
+SENTENCE = "Only part of the file was read, so this version can't be used yet."
+AGREED = "Only part of the file was read. Nothing after these rows is used in runs."
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_cut_archive_is_not_used_unasked_though_all_its_rows_are_good(
     assert not usable(version)
     text = as_alice.get(address(version)).content.decode()
     assert SENTENCE in text
-    assert "Go on with 20 valid rows" in text
+    assert "Use only the 20 valid rows" in text
     assert "The file is incomplete" in as_alice.get("/p/physics/runs/new/").content.decode()
 
 
@@ -67,7 +67,7 @@ def test_going_on_with_what_was_read_is_chosen_and_stated(as_alice: Client, uplo
     assert version.usable
     assert usable(version)
     assert AGREED in as_alice.get(address(version)).content.decode()
-    assert "not read to its end" in as_alice.get("/p/physics/datasets/").content.decode()
+    assert "only partly read" in as_alice.get("/p/physics/datasets/").content.decode()
     form = as_alice.get("/p/physics/evaluations/new/", {"version": str(version.pk)})
     assert "The file of this version was not read completely" in form.content.decode()
 
@@ -82,7 +82,7 @@ def test_a_repaired_version_of_a_cut_file_is_no_whole_one(
     assert (made.valid_rows, made.counts, made.stopped_by) == (20, {}, "file.encoding")
     assert not usable(made)
     assert (
-        "The file that this version was made from was not read to its end"
+        "Only part of the file that this version was made from was read"
         in as_alice.get(address(made)).content.decode()
     )
     assert version_leave_bad_rows_out(version=made, user=alice)

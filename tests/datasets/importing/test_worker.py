@@ -128,7 +128,7 @@ def test_references_are_checked_again_though_a_batch_could_not_be_undone(upload:
         raise OperationalError
 
     importer = worker._Importer(upload(numbered(1)), workers.owner(), threading.Event())
-    importer._check_nothing()
+    importer._begin()
     importer.under_way.push(cannot_be_undone)
     assert not checked()
     with pytest.raises(OperationalError), importer:
@@ -252,7 +252,8 @@ def test_an_unforeseen_error_leaves_nothing_half(upload: Upload, caplog: Any) ->
 def half_read(version: Version, owner: str = DEAD) -> None:
     """As a reader leaves it that died after its first batch."""
     tables.claim(version.pk, owner)
-    tables.Writer(version.pk).write([NewRow(1, True, b"{}", [("alpha", 1, b"{}")]), NewRow(2, True, b"{}")])
+    rows = [NewRow(1, True, b"{}", [("alpha", 1, b"{}")]), NewRow(2, True, b"{}")]
+    tables.Writer(version.pk).sending(rows)()
 
 
 def test_what_a_dead_reader_left_is_read_from_the_start(upload: Upload) -> None:
@@ -317,7 +318,7 @@ def test_cancelling_while_it_is_read_leaves_no_row(upload: Upload) -> None:
     assert not Row.objects.filter(version=version).exists()
 
 
-def test_a_worker_that_is_told_to_stop_gives_the_version_back(upload: Upload) -> None:
+def test_a_worker_that_is_asked_to_stop_gives_the_version_back(upload: Upload) -> None:
     version = upload(numbered(5))
     stop = threading.Event()
     stop.set()

@@ -84,7 +84,7 @@ def test_messages_that_are_one_turn_upload_again_too(upload: Upload) -> None:
         (turn("p", "r"), "field"),
     ],
 )
-def test_what_would_be_lost_keeps_a_version_from_being_such_a_csv(
+def test_what_would_be_lost_keeps_a_version_from_being_a_plain_csv(
     upload: Upload, row: dict[str, Any], why: str
 ) -> None:
     kind = "messages" in row
@@ -162,8 +162,8 @@ def test_no_cell_of_a_table_begins_like_a_formula(upload: Upload, text: str) -> 
     outputs = [{"model_name": text, "responses": [{"content": text, "reasoning_content": text}]}]
     source = jsonl(question(text, **{text: text, "ref_answer": text}, model_outputs=outputs))
     (record,) = table(upload(source, read=True))
-    told = [record[name] for name in ("question", "ref_answer", "model", "content", "reasoning_content")]
-    assert [*told, record[f"'{text}"]] == [f"'{text}"] * 6
+    result = [record[name] for name in ("question", "ref_answer", "model", "content", "reasoning_content")]
+    assert [*result, record[f"'{text}"]] == [f"'{text}"] * 6
 
 
 def test_a_field_called_like_a_column_has_one_of_its_own(upload: Upload) -> None:

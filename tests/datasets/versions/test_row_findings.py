@@ -14,7 +14,7 @@ from django.test import Client
 from datasets.core.reader import KEPT_PER_CODE
 from datasets.models import Version
 from datasets.views import row_browser
-from datasets.views.row_browser import RowFilter, rows_page
+from datasets.views.row_browser import BrowserFilter, rows_page
 from evalsite.accounts.models import User
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, jsonl, question
@@ -42,7 +42,7 @@ def as_alice(client_of: ClientOf, alice: User) -> Client:
 
 def all_lines(version: Version, code: str) -> list[int]:
     lines, after = [], 0
-    while page := row_browser.find(version, RowFilter(finding=code), row_browser.Place(after), 500).lines:
+    while page := row_browser.find(version, BrowserFilter(finding=code), row_browser.Place(after), 500).lines:
         lines += page
         after = page[-1]
     return lines
@@ -55,16 +55,16 @@ def test_the_filter_reaches_every_row_with_a_finding(many: Version) -> None:
 
 
 def test_going_back_reaches_them_too(many: Version) -> None:
-    page = rows_page(many, RowFilter(finding="role.unknown"), before=2 * MANY + 1, size=2)
+    page = rows_page(many, BrowserFilter(finding="role.unknown"), before=2 * MANY + 1, size=2)
     assert [row.line for row in page.rows] == [2 * MANY - 3, 2 * MANY - 1]
 
 
 def test_the_list_shows_the_codes_of_rows_whose_findings_are_not_kept(many: Version) -> None:
-    (row,) = rows_page(many, RowFilter(), after=3 * MANY - 1).rows
+    (row,) = rows_page(many, BrowserFilter(), after=3 * MANY - 1).rows
     assert row.findings == [("content.blank", "warning"), ("row.duplicate", "warning")]
 
 
-def test_a_bad_row_beyond_what_is_kept_still_tells_everything(many: Version, as_alice: Client) -> None:
+def test_a_bad_row_beyond_what_is_kept_still_shows_everything(many: Version, as_alice: Client) -> None:
     page = as_alice.get(f"{address(many)}rows/{2 * MANY - 1}/").content.decode()
     assert "The role is “bot”" in page
     assert "The role is a number" in page
@@ -84,7 +84,7 @@ def test_the_download_holds_every_finding_of_every_bad_row(many: Version, as_ali
     assert json.loads(lines[-1])["findings"][0]["message"].startswith("The role is “bot”")
 
 
-def test_bad_records_of_a_csv_are_all_told(upload: Upload, as_alice: Client) -> None:
+def test_bad_records_of_a_csv_are_all_reported(upload: Upload, as_alice: Client) -> None:
     source = "prompt,response\n" + "a,b,c\n" * MANY
     version = upload(source.encode(), read=True, file_name="x.csv")
     answer = as_alice.get(f"{address(version)}bad-rows/")
@@ -104,7 +104,9 @@ def test_a_warning_beyond_what_is_kept_says_where_in_the_row_it_stands(
     assert "model_outputs[0].responses[1].content" in page
 
 
-def test_a_blank_answer_in_a_csv_beyond_what_is_kept_is_told_whole(upload: Upload, as_alice: Client) -> None:
+def test_a_blank_answer_in_a_csv_beyond_what_is_kept_is_reported_whole(
+    upload: Upload, as_alice: Client
+) -> None:
     version = upload(b"prompt,response\n" + b"a,\n" * MANY, read=True, file_name="x.csv")
     page = as_alice.get(f"{address(version)}rows/{MANY + 1}/").content.decode()
     assert "The answer is blank" in page
@@ -117,7 +119,7 @@ def test_the_byte_that_is_no_text_is_named_beyond_what_is_kept(upload: Upload, a
     assert "byte 0xFF" in page
 
 
-def test_a_row_that_is_too_long_is_told_so_beyond_what_is_kept(
+def test_a_row_that_is_too_long_is_reported_beyond_what_is_kept(
     upload: Upload, as_alice: Client, settings: LazySettings
 ) -> None:
     settings.CONFIG = replace(settings.CONFIG, row_max_kb=1)
@@ -149,5 +151,5 @@ def test_a_printed_object_that_breaks_off_shows_the_place_in_the_file(
     version = upload(b"{\n \"messages\": [],\n 'id': 1\n}\n", read=True)
     page = as_alice.get(address(version)).content.decode()
     assert '<code class="place"> <mark>&#x27;</mark>id&#x27;: 1</code>' in page
-    assert "The first objects break off" in page
+    assert "The first objects are incomplete" in page
     assert "rows/?line=3" not in page

@@ -17,7 +17,7 @@ from datasets.core.search_index import Builder, IndexRow
 from datasets.models import SearchIndex, Version, VersionState
 from datasets.versions import search
 from datasets.views import row_browser
-from datasets.views.row_browser import RowFilter
+from datasets.views.row_browser import BrowserFilter
 from evalsite.accounts.models import User
 from evalsite.storage import files
 from evalsite.tasks import workers
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 State = SearchIndex.State
 
 
-def lines(version: Version, chosen: RowFilter) -> list[int]:
+def lines(version: Version, chosen: BrowserFilter) -> list[int]:
     return [row.line for row in row_browser.rows_page(version, chosen).rows]
 
 
@@ -64,10 +64,10 @@ def test_building_gives_way_to_an_upload_and_goes_on_after_it(version: Version, 
     services.version_cancel(version=waiting)
     assert search.build(version.pk, workers.owner())
     assert search.state_of(version).indexed
-    assert lines(version, RowFilter(text="question 1200")) == [1200]
+    assert lines(version, BrowserFilter(text="question 1200")) == [1200]
 
 
-def test_a_worker_that_is_told_to_end_keeps_what_is_done(version: Version) -> None:
+def test_a_worker_that_is_asked_to_end_keeps_what_is_done(version: Version) -> None:
     stop = threading.Event()
     stop.set()
     search.build(version.pk, workers.owner(), stop)
@@ -102,7 +102,7 @@ def test_versions_from_before_the_index_get_one(
 def test_an_index_that_was_deleted_is_built_again(version: Version) -> None:
     search.build(version.pk, workers.owner())
     files.local(search.index_name(version.pk)).unlink()
-    assert lines(version, RowFilter(text="question 900")) == [900]
+    assert lines(version, BrowserFilter(text="question 900")) == [900]
     assert search.build(version.pk, workers.owner())
     assert search.state_of(version).indexed
 
@@ -127,10 +127,10 @@ def test_a_damaged_index_is_built_again(version: Version, how: str, client_of: C
     as_alice = client_of(alice)
     assert as_alice.get(address).status_code == 200
     assert as_alice.get(f"{address}?text=question+900").status_code == 200
-    assert lines(version, RowFilter(text="question 900")) == [900]
+    assert lines(version, BrowserFilter(text="question 900")) == [900]
     assert search.build(version.pk, workers.owner())
     assert search.state_of(version).indexed
-    assert lines(version, RowFilter(text="question 900")) == [900]
+    assert lines(version, BrowserFilter(text="question 900")) == [900]
 
 
 def test_a_file_that_a_power_cut_spoilt_is_begun_anew(version: Version) -> None:
@@ -145,7 +145,7 @@ def test_a_version_without_rows_has_an_empty_index(upload: Upload) -> None:
     version = upload(b"", read=True)
     search.build(version.pk, workers.owner())
     assert search.state_of(version).indexed
-    assert lines(version, RowFilter(text="abc")) == []
+    assert lines(version, BrowserFilter(text="abc")) == []
 
 
 def test_a_batch_that_was_not_finished_leaves_nothing(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_one_and_two_characters_are_looked_up_too_at_the_end_of_a_text_as_well(
     index = search.open_index(version)
     assert index is not None
     assert index.question(text) is not None
-    assert lines(version, RowFilter(text=text)) == expected
+    assert lines(version, BrowserFilter(text=text)) == expected
 
 
 def test_a_character_that_very_many_trigrams_begin_with_is_looked_for_in_the_rows(upload: Upload) -> None:
@@ -189,7 +189,7 @@ def test_a_character_that_very_many_trigrams_begin_with_is_looked_for_in_the_row
     index = search.open_index(version)
     assert index is not None
     assert index.question("的") is None
-    assert lines(version, RowFilter(text="的")) == [2]
+    assert lines(version, BrowserFilter(text="的")) == [2]
 
 
 def test_looking_something_up_reads_an_index_and_sorts_nothing(version: Version) -> None:
@@ -230,7 +230,7 @@ def test_the_page_says_while_the_index_is_being_built(as_bob: Client, version: V
 
 def test_a_text_with_blanks_that_is_found_nowhere_is_said_to_be_one(as_bob: Client, version: Version) -> None:
     search.build(version.pk, workers.owner())
-    sentence = "The text is searched for as a whole, blanks and all."
+    sentence = "Matches the exact text, including spaces."
     assert sentence in page(as_bob, version, "q=question+nowhere")
     assert sentence not in page(as_bob, version, "q=nowhere")
 

@@ -16,7 +16,7 @@ from datasets.importing import worker
 from datasets.models import Attachment, SearchIndex, Version, VersionState
 from datasets.versions import attach, repair, search
 from datasets.views import row_browser
-from datasets.views.row_browser import RowFilter
+from datasets.views.row_browser import BrowserFilter
 from evalsite.accounts.models import User
 from evalsite.tasks import workers
 from tests import s3
@@ -133,7 +133,7 @@ def test_the_index_that_was_built_there_is_used_here(machines: Machines, upload:
     version = machines.read(upload(numbered(30)))
     machines.index(version)
     assert search.state_of(version).indexed
-    found = row_browser.rows_page(version, RowFilter(text="question 17")).rows
+    found = row_browser.rows_page(version, BrowserFilter(text="question 17")).rows
     assert [row.line for row in found] == [17]
     assert SearchIndex.objects.get().state == SearchIndex.State.READY  # not asked for again
 

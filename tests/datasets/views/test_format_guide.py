@@ -37,7 +37,7 @@ def test_the_guide_shows_each_format_with_its_keys_and_its_sample(as_alice: Clie
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
-def test_every_kind_of_finding_is_told_in_the_guide(language: str) -> None:
+def test_every_kind_of_finding_is_reported_in_the_guide(language: str) -> None:
     with translation.override(language):
         kinds = format_guide.kinds()
     assert [kind.code for kind in kinds] == list(CODES)
@@ -50,3 +50,14 @@ def test_the_guide_stands_beside_the_drop_zone(as_alice: Client) -> None:
 
 def test_who_may_not_see_data_sets_sees_no_guide(client_of: ClientOf, charlie: User) -> None:
     assert client_of(charlie).get("/p/physics/datasets/formats/").status_code == 404
+
+
+@pytest.mark.parametrize(("language", "title"), [("en", "From another tool"), ("zh-hans", "从其他工具导入")])
+def test_the_guide_to_other_tools_is_linked_and_shown(
+    client_of: ClientOf, alice: User, language: str, title: str
+) -> None:
+    client = client_of(alice)
+    headers = {"Accept-Language": language}
+    address = "/p/physics/metrics/reference/imports/"
+    assert address in client.get("/p/physics/datasets/formats/", headers=headers).content.decode()
+    assert f">{title}</h1>" in client.get(address, headers=headers).content.decode()

@@ -77,15 +77,18 @@ def test_the_printed_example_is_mended_by_one_click(as_alice: Client, project: A
 def test_of_a_printed_file_is_said_what_is_known(as_alice: Client, upload: Upload, broken: int) -> None:
     """Its objects are no rows yet, so none of them is said to have errors but those that break off."""
     version = upload(('{\n  "messages": 1 2\n}\n' * broken + PRINTED).encode(), name="p", read=True)
-    told = page(as_alice, version).split("<dl")[0]
-    assert "are not one per line" in told
-    assert "have errors" not in told
-    assert "has errors" not in told
-    assert ("At 1 place an" in told, "At 2 places an" in told) == (broken == 1, broken == 2)
-    assert ("Incomplete objects become invalid rows" in told) == bool(broken)
+    reported = page(as_alice, version).split("<dl")[0]
+    assert "are not one per line" in reported
+    assert "have errors" not in reported
+    assert "has errors" not in reported
+    assert ("1 object is incomplete" in reported, "2 objects are incomplete" in reported) == (
+        broken == 1,
+        broken == 2,
+    )
+    assert ("Incomplete objects become invalid rows" in reported) == bool(broken)
     everywhere = page(as_alice, version) + as_alice.get("/p/physics/datasets/").content.decode()
     assert re.search(r"\d invalid row", everywhere) is None
-    assert everywhere.count("not one on each line yet") == 2
+    assert everywhere.count("not one per line yet") == 2
 
 
 def test_the_page_shows_a_real_row_before_and_after(as_alice: Client, upload: Upload) -> None:
@@ -154,7 +157,7 @@ def test_who_clicks_second_is_led_to_the_same_version(as_alice: Client, client_o
     first = as_alice.post(address(version) + "repair/", {"repair": "strip_comments"})
     second = client_of(adam).post(address(version) + "repair/", {"repair": "strip_comments"}, follow=True)
     assert second.redirect_chain[0][0] == first.headers["Location"]
-    assert "was made before" in second.content.decode()
+    assert "already exists" in second.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,7 @@ def test_all_bad_rows_come_back_and_not_only_the_findings_kept(as_alice: Client,
     assert [row["findings"][0]["code"] for row in rows] == ["messages.not_list"] * 1203
 
 
-def test_findings_are_told_in_the_readers_language(as_alice: Client, upload: Upload) -> None:
+def test_findings_are_reported_in_the_readers_language(as_alice: Client, upload: Upload) -> None:
     version = upload(jsonl({"messages": []}), read=True)
     answer = as_alice.get(address(version) + "bad-rows/", headers={"Accept-Language": "zh-hans"})
     with translation.override("en"):

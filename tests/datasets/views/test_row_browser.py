@@ -13,15 +13,15 @@ from datasets import selectors
 from datasets.models import Version
 from datasets.versions import search
 from datasets.views import row_browser
-from datasets.views.row_browser import Budget, RowFilter, rows_page
+from datasets.views.row_browser import BrowserFilter, SearchBudget, rows_page
 from evalsite.tasks import workers
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 
 pytestmark = pytest.mark.django_db
-ALL = RowFilter()
+ALL = BrowserFilter()
 
 
-def lines(version: Version, chosen: RowFilter = ALL, **place: int) -> list[int]:
+def lines(version: Version, chosen: BrowserFilter = ALL, **place: int) -> list[int]:
     return [row.line for row in rows_page(version, chosen, **place).rows]
 
 
@@ -54,31 +54,31 @@ def test_rows_of_one_model(upload: Upload) -> None:
         read=True,
     )
     by_name = {candidate.name: candidate.pk for candidate in selectors.candidates_of(version)}
-    assert lines(version, RowFilter(model=by_name["y"])) == [2]
+    assert lines(version, BrowserFilter(model=by_name["y"])) == [2]
 
 
 def test_rows_with_findings_and_with_one_code(upload: Upload) -> None:
     version = upload(jsonl(question("a"), question(" "), question("b")) + b"{bad\n", read=True)
-    assert lines(version, RowFilter(finding="any")) == [2, 4]
-    assert lines(version, RowFilter(finding="json.invalid")) == [4]
+    assert lines(version, BrowserFilter(finding="any")) == [2, 4]
+    assert lines(version, BrowserFilter(finding="json.invalid")) == [4]
 
 
 def test_search_looks_into_answers(long: Version) -> None:
-    assert lines(long, RowFilter(text="answer 77")) == [77]
+    assert lines(long, BrowserFilter(text="answer 77")) == [77]
 
 
 def test_filters_narrow_each_other(long: Version) -> None:
     model = selectors.candidates_of(long)[0].pk
-    assert lines(long, RowFilter(text="question 77", model=model)) == [77]
-    assert lines(long, RowFilter(text="question 77", finding="any")) == []
+    assert lines(long, BrowserFilter(text="question 77", model=model)) == [77]
+    assert lines(long, BrowserFilter(text="question 77", finding="any")) == []
 
 
 def test_neighbours_are_those_in_the_filter(long: Version) -> None:
-    def around(chosen: RowFilter, line: int) -> list[list[int]]:
+    def around(chosen: BrowserFilter, line: int) -> list[list[int]]:
         return [found.lines for found in row_browser.neighbours(long, chosen, line)]
 
     assert around(ALL, 1) == [[], [2]]
-    assert around(RowFilter(text="question 11"), 110) == [[11], [111]]
+    assert around(BrowserFilter(text="question 11"), 110) == [[11], [111]]
 
 
 def test_a_very_long_row_is_shown_by_its_beginning(upload: Upload) -> None:
@@ -123,17 +123,17 @@ def searched(request: pytest.FixtureRequest, upload: Upload) -> Upload:
 def test_search_finds_a_text_however_it_is_escaped(searched: Upload, ascii_only: bool, text: str) -> None:
     texts = [f"before {text} after", "something else"]
     content = "".join(json.dumps(question(t), ensure_ascii=ascii_only) + "\n" for t in texts)
-    assert lines(searched(content.encode()), RowFilter(text=text)) == [1]
+    assert lines(searched(content.encode()), BrowserFilter(text=text)) == [1]
 
 
 def test_search_finds_upper_case_escapes_and_escaped_slashes(searched: Upload) -> None:
     version = searched(b'{"messages":[{"role":"user","content":"\\u9996\\u90FD \\/ x"}]}\n')
-    assert lines(version, RowFilter(text="首都 / x")) == [1]
+    assert lines(version, BrowserFilter(text="首都 / x")) == [1]
 
 
 @pytest.mark.parametrize("text", ["pARIS", "straße", "STRASSE"])
 def test_search_ignores_case(searched: Upload, text: str) -> None:
-    assert lines(searched(jsonl(question("Paris, Straße"), question("x"))), RowFilter(text=text)) == [1]
+    assert lines(searched(jsonl(question("Paris, Straße"), question("x"))), BrowserFilter(text=text)) == [1]
 
 
 @pytest.mark.parametrize("text", ["answer 77", "because 77", "77.5", "tag 77", "reference 77", "call 77"])
@@ -146,27 +146,27 @@ def test_search_looks_into_everything_that_one_can_read(searched: Upload, text: 
     outputs = [{"model_name": "m", "responses": [{"content": "first"}, response]}]
     more = {"n": 77.5, "tags": [{"a": ["tag 77"]}], "ref_answer": "reference 77"}
     rows = jsonl(question("q", model_outputs=answers(m="x")), question("q2", model_outputs=outputs, **more))
-    assert lines(searched(rows), RowFilter(text=text)) == [2]
+    assert lines(searched(rows), BrowserFilter(text=text)) == [2]
 
 
 @pytest.mark.parametrize("text", ["user", "model_outputs", "content", "assistant"])
 def test_search_passes_over_roles_and_names_of_fields(searched: Upload, text: str) -> None:
-    assert lines(searched(jsonl(question("q", model_outputs=answers(m="x")))), RowFilter(text=text)) == []
+    assert lines(searched(jsonl(question("q", model_outputs=answers(m="x")))), BrowserFilter(text=text)) == []
 
 
 def test_search_finds_a_text_across_parts(searched: Upload) -> None:
     parts = [{"type": "text", "text": "床前明"}, {"type": "text", "text": "月光"}]
     version = searched(jsonl({"messages": [{"role": "user", "content": parts}]}))
-    assert lines(version, RowFilter(text="前明月光")) == [1]
+    assert lines(version, BrowserFilter(text="前明月光")) == [1]
 
 
 def test_search_looks_into_bad_rows_as_they_stand(searched: Upload) -> None:
-    assert lines(searched(jsonl(question("a")) + "{坏的行\n".encode()), RowFilter(text="坏的行")) == [2]
+    assert lines(searched(jsonl(question("a")) + "{坏的行\n".encode()), BrowserFilter(text="坏的行")) == [2]
 
 
 def test_search_pages_go_forward_and_back(searched: Upload) -> None:
     version = searched(numbered(120))
-    chosen = RowFilter(text="question")
+    chosen = BrowserFilter(text="question")
     first = rows_page(version, chosen)
     second = rows_page(version, chosen, after=first.after)
     assert [row.line for row in second.rows] == list(range(51, 101))
@@ -175,8 +175,8 @@ def test_search_pages_go_forward_and_back(searched: Upload) -> None:
 
 def test_search_in_a_legacy_csv(searched: Upload) -> None:
     version = searched("prompt,response\n首都是哪里?,北京\n天空,蓝\n".encode())
-    assert lines(version, RowFilter(text="首都是")) == [2]
-    assert lines(version, RowFilter(text="蓝")) == [3]
+    assert lines(version, BrowserFilter(text="首都是")) == [2]
+    assert lines(version, BrowserFilter(text="蓝")) == [3]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_search_in_a_legacy_csv(searched: Upload) -> None:
 )
 def test_signs_of_query_languages_are_letters_like_any_other(searched: Upload, hostile: str) -> None:
     version = searched(jsonl(question(f"x{hostile}{hostile}y"), question("abc abc abc")))
-    assert lines(version, RowFilter(text=hostile + hostile)) == [1]
+    assert lines(version, BrowserFilter(text=hostile + hostile)) == [1]
 
 
 VALUES = [
@@ -202,12 +202,12 @@ def test_rows_by_the_value_of_a_field(searched: Upload, name: str, value: str, e
     version = searched(
         jsonl(question("a", t="数学", n=5, b=False, z=None), question("b", t="数学题", n="5", b=True))
     )
-    assert lines(version, RowFilter(field=name, value=value)) == expected
+    assert lines(version, BrowserFilter(field=name, value=value)) == expected
 
 
 def test_a_list_has_each_of_its_values(searched: Upload) -> None:
     version = searched(jsonl(question("a", tags=["难", "长"]), question("b", tags=["易"])))
-    assert lines(version, RowFilter(field="tags", value="长")) == [1]
+    assert lines(version, BrowserFilter(field="tags", value="长")) == [1]
 
 
 def test_rows_of_a_model_that_answered_few(searched: Upload) -> None:
@@ -217,8 +217,8 @@ def test_rows_of_a_model_that_answered_few(searched: Upload) -> None:
     ]
     version = searched(jsonl(*rows))
     by_name = {candidate.name: candidate.pk for candidate in selectors.candidates_of(version)}
-    assert lines(version, RowFilter(model=by_name["rare"])) == [10]
-    assert len(lines(version, RowFilter(model=by_name["usual"]))) == 11
+    assert lines(version, BrowserFilter(model=by_name["rare"])) == [10]
+    assert len(lines(version, BrowserFilter(model=by_name["usual"]))) == 11
 
 
 def test_all_filters_narrow_each_other(searched: Upload) -> None:
@@ -226,20 +226,20 @@ def test_all_filters_narrow_each_other(searched: Upload) -> None:
         jsonl(*(question(f"question {n}", t=str(n % 3), model_outputs=answers(m="x")) for n in range(30)))
     )
     model = selectors.candidates_of(version)[0].pk
-    assert lines(version, RowFilter(text="question 1", field="t", value="1", model=model)) == [
+    assert lines(version, BrowserFilter(text="question 1", field="t", value="1", model=model)) == [
         2,
         11,
         14,
         17,
         20,
     ]
-    assert lines(version, RowFilter(text="question 1", model=model + 1)) == []
-    assert lines(version, RowFilter(text="question 1", finding="any")) == []
+    assert lines(version, BrowserFilter(text="question 1", model=model + 1)) == []
+    assert lines(version, BrowserFilter(text="question 1", finding="any")) == []
 
 
 def test_a_look_ends_after_so_many_rows_and_goes_on_from_there(upload: Upload) -> None:
     version = upload(numbered(400), read=True)
-    chosen, budget = RowFilter(text="question 350"), Budget(rows=60)
+    chosen, budget = BrowserFilter(text="question 350"), SearchBudget(rows=60)
     page = rows_page(version, chosen, budget=budget)
     assert (page.rows, page.stopped, page.after) == ([], 301, 301)
     while not page.rows:
@@ -249,35 +249,36 @@ def test_a_look_ends_after_so_many_rows_and_goes_on_from_there(upload: Upload) -
 
 def test_a_look_ends_after_so_much_text_in_both_directions(upload: Upload) -> None:
     version = upload(numbered(1000), read=True)
-    budget = Budget(characters=2000)
-    page = rows_page(version, RowFilter(text="nowhere"), before=990, budget=budget)
+    budget = SearchBudget(characters=2000)
+    page = rows_page(version, BrowserFilter(text="nowhere"), before=990, budget=budget)
     assert (page.rows, page.stopped, page.before) == ([], 689, 689)
-    around = row_browser.neighbours(version, RowFilter(text="nowhere"), 500, budget)
+    around = row_browser.neighbours(version, BrowserFilter(text="nowhere"), 500, budget)
     assert [found.stopped for found in around] == [249, 751]
 
 
 def test_a_look_that_came_to_the_end_is_not_said_to_have_stopped(upload: Upload) -> None:
     version = upload(numbered(60), read=True)
-    page = rows_page(version, RowFilter(text="nowhere"), budget=Budget(characters=1))
+    page = rows_page(version, BrowserFilter(text="nowhere"), budget=SearchBudget(characters=1))
     assert (page.stopped, page.after) == (51, 51)
     assert (
-        rows_page(version, RowFilter(text="nowhere"), after=51, budget=Budget(characters=1)).stopped is None
+        rows_page(version, BrowserFilter(text="nowhere"), after=51, budget=SearchBudget(characters=1)).stopped
+        is None
     )
 
 
 CHOSEN = [
     ALL,
-    RowFilter(text="question 9"),
-    RowFilter(field="t", value="1"),
-    RowFilter(model=1),
-    RowFilter(finding="json.invalid"),
+    BrowserFilter(text="question 9"),
+    BrowserFilter(field="t", value="1"),
+    BrowserFilter(model=1),
+    BrowserFilter(finding="json.invalid"),
 ]
 
 
 @pytest.mark.parametrize("chosen", CHOSEN)
 @pytest.mark.parametrize("place", [{"after": 60}, {"before": 60}])
 def test_no_query_of_a_page_reads_a_whole_table(
-    searched: Upload, chosen: RowFilter, place: dict[str, int]
+    searched: Upload, chosen: BrowserFilter, place: dict[str, int]
 ) -> None:
     version = searched(numbered(120))
     with CaptureQueriesContext(connection) as queries:

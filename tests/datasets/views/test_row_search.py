@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from datasets.core.search_index import Hit, hit
+from datasets.core.search_index import TextHit, hit
 from datasets.models import Version
-from datasets.views.row_browser import Budget, RowFilter, random_line, rows_page
+from datasets.views.row_browser import BrowserFilter, SearchBudget, random_line, rows_page
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import marked
 from tests.conftest import ClientOf
@@ -51,11 +51,11 @@ def test_a_frequent_character_is_marked_so_often_and_no_more() -> None:
 
 
 def test_a_hit_is_the_first_place_with_what_stands_around_it() -> None:
-    assert hit(["x", "b" * 70 + "North" + "c" * 3], "north") == Hit("…" + "b" * 60, "North", "ccc")
+    assert hit(["x", "b" * 70 + "North" + "c" * 3], "north") == TextHit("…" + "b" * 60, "North", "ccc")
 
 
 def test_a_text_found_in_an_answer_is_shown_with_its_surroundings(version: Version) -> None:
-    (row,) = rows_page(version, RowFilter(text="capital")).rows
+    (row,) = rows_page(version, BrowserFilter(text="capital")).rows
     assert row.hit is not None
     assert (row.line, row.hit.met, row.hit.after) == (21, "Capital", " <is> 北京。")
 
@@ -73,14 +73,14 @@ def test_a_random_row_stays_within_the_filter(version: Version, as_alice: Client
 
 
 def test_random_rows_within_a_filter_are_not_always_the_same(version: Version) -> None:
-    drawn = {random_line(version, RowFilter(field="topic", value="t1")) for _ in range(60)}
+    drawn = {random_line(version, BrowserFilter(field="topic", value="t1")) for _ in range(60)}
     assert len(drawn) > 3
 
 
-def test_where_nothing_matches_one_is_told_so(version: Version, as_alice: Client) -> None:
+def test_where_nothing_matches_the_page_says_so(version: Version, as_alice: Client) -> None:
     page = as_alice.get(f"{address(version)}random/?q=nowhere", follow=True).content.decode()
     assert "No row within the filter was found" in page
 
 
 def test_the_look_for_a_random_row_ends(version: Version) -> None:
-    assert random_line(version, RowFilter(text="nowhere"), Budget(rows=1)) is None
+    assert random_line(version, BrowserFilter(text="nowhere"), SearchBudget(rows=1)) is None

@@ -171,13 +171,13 @@ def test_a_script_gets_the_address_as_json(as_alice: Client) -> None:
 
 def test_a_script_gets_errors_as_json(as_alice: Client) -> None:
     answer = as_alice.post(ADDRESS, {}, headers={"accept": "application/json"})
-    assert (answer.status_code, answer.json()) == (422, {"errors": ["Choose a file, or paste its text."]})
+    assert (answer.status_code, answer.json()) == (422, {"errors": ["Choose a file or paste its content."]})
 
 
 def test_a_form_without_a_file_says_so(as_alice: Client) -> None:
     answer = as_alice.post(ADDRESS, {"name": "x"})
     assert answer.status_code == 422
-    assert b"Choose a file, or paste its text." in answer.content
+    assert b"Choose a file or paste its content." in answer.content
 
 
 def test_a_pasted_text_is_a_file_too(as_alice: Client) -> None:
@@ -261,7 +261,7 @@ def test_a_further_version_is_offered_under_the_name(as_alice: Client, upload: U
     assert b'value="capitals"' in as_alice.get(f"{ADDRESS}?dataset={version.dataset_id}").content
 
 
-def test_the_name_of_another_projects_data_set_is_not_told(
+def test_the_name_of_another_projects_data_set_is_not_shown(
     client_of: ClientOf, charlie: User, upload: Upload
 ) -> None:
     version = upload(numbered(1), name="capitals")

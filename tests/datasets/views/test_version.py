@@ -19,12 +19,12 @@ from datasets.importing import tables
 from datasets.importing.worker import import_version
 from datasets.models import Version, VersionState
 from datasets.views import row_browser
-from datasets.views.row_browser import RowFilter
+from datasets.views.row_browser import BrowserFilter
 from evalsite.accounts.models import User
 from evalsite.tasks import workers
 from evalsite.web.exchange import BUFFERED
 from evalsite.web.server import STEP_ASIDE
-from evalsite.web.threads import Busy
+from evalsite.web.threads import ThreadsBusy
 from tests.conftest import ClientOf
 from tests.datasets.conftest import Upload, answers, jsonl, numbered, question
 
@@ -123,7 +123,7 @@ def test_while_it_waits_the_page_says_that_no_worker_runs(as_alice: Client, uplo
     assert 'hx-trigger="every 1s"' in page
 
 
-def test_a_reader_that_died_is_told_of_while_no_worker_runs(as_alice: Client, upload: Upload) -> None:
+def test_a_reader_that_died_is_reported_while_no_worker_runs(as_alice: Client, upload: Upload) -> None:
     version = upload(numbered(1))
     tables.claim(version.pk, "elsewhere:1:1")
     assert b"No worker is running" in as_alice.get(address(version)).content
@@ -172,7 +172,7 @@ def test_the_last_poll_loads_the_page_anew(as_alice: Client, mixed: Version) -> 
 
 def test_cancelling_ends_the_reading_and_it_can_be_read_again(as_alice: Client, upload: Upload) -> None:
     version = upload(numbered(3))
-    assert b"The reading was cancelled" in as_alice.post(address(version) + "cancel/", follow=True).content
+    assert b"Reading was cancelled" in as_alice.post(address(version) + "cancel/", follow=True).content
     as_alice.post(address(version) + "again/")
     import_version(version.pk, workers.owner())
     version.refresh_from_db()
@@ -240,7 +240,7 @@ def test_a_large_original_is_checked_beside_the_threads_of_pages(as_alice: Clien
     version.path.write_bytes(numbered(3))
 
     def busy() -> None:
-        raise Busy
+        raise ThreadsBusy
 
     small = as_alice.get(address(version) + "original/", **{STEP_ASIDE: busy})
     assert small.status_code == 409
@@ -322,7 +322,7 @@ def test_a_row_shows_conversation_answers_fields_and_computed_values(
 )
 def test_a_legacy_row_is_shown_as_a_conversation(as_alice: Client, upload: Upload, content: bytes) -> None:
     version = upload(content, read=True)
-    line = row_browser.rows_page(version, RowFilter()).rows[0].line
+    line = row_browser.rows_page(version, BrowserFilter()).rows[0].line
     page = as_alice.get(f"{address(version)}rows/{line}/").content.decode()
     assert '<div class="text">why</div>' in page
     assert '<div class="text">so</div>' in page
@@ -399,7 +399,7 @@ def test_pages_ask_the_database_as_often_for_many_rows_as_for_few(
 ) -> None:
     few, many = few_and_many()
     queries(as_alice, address(few) + part)
-    assert queries(as_alice, address(many) + part) == queries(as_alice, address(few) + part) <= 22
+    assert queries(as_alice, address(many) + part) == queries(as_alice, address(few) + part) <= 24
 
 
 def test_the_list_asks_as_often_for_many_data_sets_as_for_one(as_alice: Client, upload: Upload) -> None:
@@ -455,7 +455,7 @@ def test_models_of_a_printed_file_are_counted_before_it_is_repaired(as_alice: Cl
     printed = json.dumps(question("q", model_outputs=answers(a="1", b="2")), indent=1).encode()
     version = upload(printed, read=True)
     page = as_alice.get(f"/p/physics/datasets/{version.dataset_id}/v1/").content.decode()
-    assert "<dt>Models</dt><dd>2</dd><dd>met in rows that cannot be used yet</dd>" in page
+    assert "<dt>Models</dt><dd>2</dd><dd>found in rows that can't be used yet</dd>" in page
 
 
 def test_models_of_a_file_of_no_format_are_not_known(as_alice: Client, upload: Upload) -> None:
@@ -484,7 +484,7 @@ def test_a_page_of_findings_says_where_not_all_were_kept(
     ("content", "findings_first"),
     [
         (jsonl(question("a")) + b"{bad\n", True),
-        (gzip.compress(jsonl(question("a"), question("b")), mtime=0)[:-4], True),  # not read to its end
+        (gzip.compress(jsonl(question("a"), question("b")), mtime=0)[:-4], True),  # only partly read
         (jsonl(question(" ")), False),
     ],
 )

@@ -20,7 +20,7 @@ def test_signing_in_leads_to_the_first_page(client: Client, alice: User) -> None
     assert sign_in(client, alice) == "/"
 
 
-def test_a_wrong_password_is_told_without_saying_what_was_wrong(client: Client, alice: User) -> None:
+def test_a_wrong_password_is_reported_without_saying_what_was_wrong(client: Client, alice: User) -> None:
     page = client.post("/sign-in/", {"username": "alice", "password": "wrong"})
     assert page.status_code == 200
     assert 'role="alert"' in page.text
@@ -68,7 +68,7 @@ class TestOnOnesOwnMachine:
         settings.LOCAL_MODE = False
         assert client.get("/").headers["Location"].startswith("/sign-in/")
 
-    def test_signing_out_leads_to_the_form_which_tells_the_way_back(self, client: Client) -> None:
+    def test_signing_out_leads_to_the_form_which_shows_the_way_back(self, client: Client) -> None:
         client.get("/")
         assert "Continue as administrator" in client.post("/sign-out/", follow=True).text
 

@@ -160,7 +160,7 @@ def test_a_closed_account_stays_closed(client: Client, provider: Provider) -> No
     assert not signed_in(other)
 
 
-def test_a_provider_that_says_no_or_is_away_is_told(client: Client, provider: Provider) -> None:
+def test_a_provider_that_says_no_or_is_away_is_reported(client: Client, provider: Provider) -> None:
     client.get("/sign-in/sso/")
     assert client.get("/sign-in/sso/back/", {"error": "access_denied"}).status_code == 403
     provider.issuer = "http://127.0.0.1:9"  # it speaks for another one now

@@ -104,12 +104,14 @@ def test_whoever_hears_of_the_fetching_may_end_it(settings: LazySettings, machin
     assert [path for path in machines[1].rglob("*") if path.is_file()] == []
 
 
-def test_a_store_that_is_away_is_told_without_its_keys(settings: LazySettings, machines: list[Path]) -> None:
+def test_a_store_that_is_away_is_reported_without_its_keys(
+    settings: LazySettings, machines: list[Path]
+) -> None:
     given = {**s3.environment("http://the-user:the-secret@127.0.0.1:9"), "S3_BUCKET": "bucket"}
     s3.use(settings, given, machines[0])
-    with pytest.raises(StorageUnreachable) as told:
+    with pytest.raises(StorageUnreachable) as result:
         files.exists(NAME)
-    assert "the-secret" not in f"{told.value}{settings.CONFIG!r}{files.description()}"
+    assert "the-secret" not in f"{result.value}{settings.CONFIG!r}{files.description()}"
 
 
 def test_a_bucket_that_is_not_there_is_found_at_the_start(
@@ -126,10 +128,10 @@ def test_a_bucket_that_is_not_there_is_found_at_the_start(
 def test_a_backup_says_that_uploads_are_elsewhere(machines: list[Path], tmp_path: Path) -> None:
     (machines[0] / "uploads").mkdir()
     (machines[0] / "keys").mkdir()
-    told = StringIO()
-    call_command("backup", tmp_path / "backup", stdout=told)
+    result = StringIO()
+    call_command("backup", tmp_path / "backup", stdout=result)
     assert not (tmp_path / "backup" / "uploads").exists()
-    assert "let that store copy its bucket" in told.getvalue()
+    assert "let that store copy its bucket" in result.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_a_backup_says_that_uploads_are_elsewhere(machines: list[Path], tmp_path
         ({"S3_ENDPOINT_URL": "https://me:mine@s3.example"}, "without user and password"),
     ],
 )
-def test_settings_that_cannot_be_right_are_told(given: dict[str, str], wanted: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=wanted) as told:
+def test_settings_that_cannot_be_right_are_reported(given: dict[str, str], wanted: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=wanted) as result:
         env.read(given)
-    assert "mine" not in str(told.value)
+    assert "mine" not in str(result.value)

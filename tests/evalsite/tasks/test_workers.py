@@ -53,7 +53,7 @@ def test_a_worker_elsewhere_is_alive_while_it_is_heard_of() -> None:
 
 
 @pytest.mark.django_db
-def test_a_queue_without_a_living_worker_is_told() -> None:
+def test_a_queue_without_a_living_worker_is_reported() -> None:
     heard("far-away", timedelta(seconds=60))
     assert not workers.worker_alive("runs")
     workers.beat("runs")
@@ -80,7 +80,7 @@ def test_a_worker_on_this_host_that_has_fallen_silent_is_not_alive_and_not_forgo
 
 
 @pytest.mark.django_db
-def test_a_heartbeat_tells_of_the_loops_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heartbeat_shows_of_the_loops_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(60)
     monkeypatch.setattr(workers, "time", clock)
     with workers.turning() as turned:
@@ -100,6 +100,7 @@ def test_a_process_whose_loop_does_not_turn_ends() -> None:
     assert subprocess.run([sys.executable, "-c", started], env=environment).returncode == -signal.SIGKILL
 
 
+@pytest.mark.django_db(transaction=True)  # it closes old connections
 def test_a_worker_that_falls_silent_is_noticed_between_the_regular_looks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -127,10 +128,11 @@ class Clock:
         return self.now
 
 
+@pytest.mark.django_db(transaction=True)  # it closes old connections
 def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock, away, looks, told = Clock(60), range(10, 31), list[float](), list[Exception]()
+    clock, away, looks, found = Clock(60), range(10, 31), list[float](), list[Exception]()
 
     def beat(queue: str) -> None:
         if int(clock.now - 1000) in away:
@@ -141,9 +143,9 @@ def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
     monkeypatch.setattr(workers, "beat", beat)
     monkeypatch.setattr(workers, "silent_workers", set)
     monkeypatch.setattr(workers, "reconcile", lambda _: looks.append(clock.now - 1000))
-    workers.keep_house("runs", told.append)
+    workers.keep_house("runs", found.append)
     assert looks == [0, 45, 60]
-    assert len(told) == 9
+    assert len(found) == 9
 
 
 @pytest.mark.django_db(transaction=True)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from evalsite.web.server import STEP_ASIDE, Limits, Site, listen
-from evalsite.web.threads import Busy
+from evalsite.web.server import STEP_ASIDE, ServerLimits, Site, listen
+from evalsite.web.threads import ThreadsBusy
 
 MEGABYTE = b"x" * 2**20
 
@@ -35,15 +35,15 @@ class Application:
         return "200 OK", [b"a page"]
 
     def environ(self, environ: dict[str, Any]) -> tuple[str, Iterable[bytes]]:
-        told = {name: value for name, value in environ.items() if isinstance(value, str)}
-        return "200 OK", [json.dumps(told).encode()]
+        result = {name: value for name, value in environ.items() if isinstance(value, str)}
+        return "200 OK", [json.dumps(result).encode()]
 
     def body(self, environ: dict[str, Any]) -> tuple[str, Iterable[bytes]]:
         """Reads the body, whether it has arrived or not."""
         try:
             environ[STEP_ASIDE]()
             received = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH", 0)))
-        except Busy:
+        except ThreadsBusy:
             return "503 Busy", [b"busy"]
         except OSError:
             self.broken += 1
@@ -82,7 +82,7 @@ class Application:
 class Served:
     """A running server; its address and its application."""
 
-    def __init__(self, limits: Limits, host: str = "127.0.0.1") -> None:
+    def __init__(self, limits: ServerLimits, host: str = "127.0.0.1") -> None:
         self.application = Application()
         self.listening = listen(host, 0)
         self.host, self.port = self.listening.getsockname()[:2]
@@ -91,7 +91,7 @@ class Served:
         self._thread.start()
         self._started.wait()
 
-    async def _serve(self, limits: Limits) -> None:
+    async def _serve(self, limits: ServerLimits) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self.site = Site(self.application, limits)
         self._started.set()
@@ -144,7 +144,7 @@ def everything(connection: socket.socket) -> bytes:
 
 @contextmanager
 def served(host: str = "127.0.0.1", **limits: Any) -> Iterator[Served]:
-    server = Served(Limits(**limits), host)
+    server = Served(ServerLimits(**limits), host)
     try:
         yield server
     finally:

@@ -15,7 +15,7 @@ from django.test import Client, RequestFactory
 from evalsite.accounts.models import Project, User
 from evalsite.web.request_limits import RequestLimitsMiddleware
 from evalsite.web.server import STEP_ASIDE, WHOLE_BODY
-from evalsite.web.threads import Busy
+from evalsite.web.threads import ThreadsBusy
 from tests.conftest import ClientOf
 from tests.odd_requests import Unread
 
@@ -39,7 +39,7 @@ def test_a_form_beyond_the_limit_is_refused_unread_with_the_limit_and_what_to_do
     assert "Content-Security-Policy" in answer.headers
 
 
-def test_it_is_told_in_the_readers_language(client_of: ClientOf, alice: User) -> None:
+def test_it_is_reported_in_the_readers_language(client_of: ClientOf, alice: User) -> None:
     alice.language = "zh-hans"
     alice.save()
     assert "表单最多" in declare(client_of(alice), "/language/", BEYOND_A_FORM).text
@@ -108,13 +108,13 @@ class TestTransfers:
             return answer
 
         def busy() -> None:
-            raise Busy
+            raise ThreadsBusy
 
         answer = RequestLimitsMiddleware(view)(rf.get("/", **{STEP_ASIDE: busy}))
         return answer, closed
 
     @pytest.mark.parametrize("size", [None, 10**7])
-    def test_one_more_is_told_to_come_back_later(
+    def test_one_more_is_asked_to_come_back_later(
         self, rf: RequestFactory, db: None, size: int | None
     ) -> None:
         answer, closed = self.ask(rf, size)

@@ -31,13 +31,13 @@ class TestWhatTheApplicationGetsAndGives:
     def test_the_environment_is_that_of_the_request(self) -> None:
         with served() as server:
             head = "X-One: 1\r\nX-One: 2\r\nX_Two: no\r\nCookie: a=1\r\nCookie: b=2\r\n"
-            told = json.loads(server.ask("/environ?q=%20x", head).partition(b"\r\n\r\n")[2])
-        assert told["REQUEST_METHOD"] == "POST"
-        assert (told["PATH_INFO"], told["QUERY_STRING"]) == ("/environ", "q=%20x")
-        assert told["HTTP_X_ONE"] == "1,2"
-        assert told["HTTP_COOKIE"] == "a=1; b=2"
-        assert "HTTP_X_TWO" not in told
-        assert (told["REMOTE_ADDR"], told["SERVER_PORT"]) == ("127.0.0.1", str(server.port))
+            result = json.loads(server.ask("/environ?q=%20x", head).partition(b"\r\n\r\n")[2])
+        assert result["REQUEST_METHOD"] == "POST"
+        assert (result["PATH_INFO"], result["QUERY_STRING"]) == ("/environ", "q=%20x")
+        assert result["HTTP_X_ONE"] == "1,2"
+        assert result["HTTP_COOKIE"] == "a=1; b=2"
+        assert "HTTP_X_TWO" not in result
+        assert (result["REMOTE_ADDR"], result["SERVER_PORT"]) == ("127.0.0.1", str(server.port))
 
     def test_it_listens_on_ipv6(self) -> None:
         with served("::1") as server:
@@ -68,6 +68,7 @@ class TestWhatTheApplicationGetsAndGives:
             found = b""
             while b"first" not in found:
                 found += connection.recv(1000)
+            assert b"second" not in found
             server.application.go_on.set()
             while b"second" not in found:
                 found += connection.recv(1000)
@@ -193,14 +194,16 @@ class TestSlowClients:
         with served(**HURRY) as server, server.connect(sent, receives=4096):
             wait_until(lambda: len(server.site.connections) == 1)
             wait_until(lambda: not server.site.connections)
+            assert not server.site.connections
 
-    def test_a_small_body_that_does_not_arrive_is_told_so(self) -> None:
+    def test_a_small_body_that_does_not_arrive_is_reported(self) -> None:
         with served(**HURRY) as server, server.connect(post("/body", "Content-Length: 9\r\n")) as connection:
             assert everything(connection).startswith(b"HTTP/1.1 408 ")
 
     def test_a_large_body_that_stops_ends_its_reader(self) -> None:
         with served(**HURRY) as server, server.connect(post("/body", LARGE) + b"begun"):
-            wait_until(lambda: server.application.broken == 1)
+            wait_until(lambda: server.application.broken)
+            assert server.application.broken == 1
 
     def test_drops_are_not_enough(self) -> None:
         """A byte now and then keeps below the rate: it does not begin a new period."""
@@ -212,7 +215,8 @@ class TestSlowClients:
                 except ConnectionError:
                     break
                 time.sleep(0.05)
-            wait_until(lambda: server.application.broken == 1)
+            wait_until(lambda: server.application.broken)
+            assert server.application.broken == 1
 
     def test_a_steady_client_may_take_longer_than_the_grace_period(self) -> None:
         size = 100_000

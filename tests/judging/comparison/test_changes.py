@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from typing import Any
@@ -13,9 +14,11 @@ from django.core.management import call_command
 from datasets.models import Response, Row
 from evalsite.accounts.models import Project, User
 from judging.comparison.services import comparison_document
+from judging.core.change import CAUSES
 from judging.core.metric_definition import MetricDefinition
+from judging.core.results import JudgementResult
 from judging.reports.services import report_document
-from judging.runs.models import Run
+from judging.runs.models import Reading, Run
 from judging.runs.overrides import override_add
 from tests.judging.judged import JUDGE_URL, judge, said
 from tests.make import a_metric, a_project, a_run, a_version
@@ -87,12 +90,10 @@ def test_equal_runs_differ_by_noise_alone(project: Project) -> None:
         ({"params": {"temperature": 1}}, "judge"),
         ({"template": "Rate {{ response.content }}"}, "prompt"),
         ({"system_prompt": "Be strict."}, "prompt"),
-        ({"postprocess": "def postprocess(*a, **k): return 1"}, "scripts"),
-        ({"parse": {"regex": r"(\d+)"}}, "parser"),
-        ({"max_score": 20}, "parser"),
+        ({"preprocess": "def preprocess(*a, **k): return 1"}, "scripts"),
     ],
 )
-def test_a_setting_that_changed_alone_is_the_cause(
+def test_a_setting_that_changes_what_is_asked_is_the_cause(
     project: Project, changes: dict[str, Any], cause: str
 ) -> None:
     version = a_version_of(project)
@@ -101,11 +102,106 @@ def test_a_setting_that_changed_alone_is_the_cause(
     assert shares(first, second) == {cause: pytest.approx(1)}
 
 
+POSTPROCESS = """
+import json
+def postprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs):
+    return json.loads(judge_resps[0]["content"])["lenient"]
+"""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "judge": {"model": "another"},
+    "prompt": {"template": "Rate {{ response.content }}"},
+    "scripts": {"postprocess": POSTPROCESS},
+    "parser": {"parse": {"json_path": "strict"}},
+}
+
+
+def planted(project: Project, causes: set[str]) -> tuple[Run, Run]:
+    """Two runs over versions of equal content, in which these causes and no others change something. Judges reply
+    {"score": n, "strict": n − 1, "lenient": n + 2}, of which the first run's parser reads the score."""
+    before, after = a_version_of(project, 8), a_version_of(project, 8)
+    for version in (before, after):
+        with_ids(version)
+    if "rows" in causes:
+        row = Row.objects.get(version=after, line=1)
+        row.raw = json.dumps({**json.loads(row.raw), "topic": "new"})
+        row.save()
+    if "answers" in causes:
+        change_answers(after, [2])
+    changes = {name: value for cause in causes & SETTINGS.keys() for name, value in SETTINGS[cause].items()}
+    first = judge(a_run(before, metric()), lambda place: replied(3 + place % 3, "score"))
+    read = "lenient" if "scripts" in causes else "strict" if "parser" in causes else "score"
+    moved = {"rows": (0, 2), "answers": (1, 2), "noise": (4, 1)}
+
+    def said_later(place: int) -> JudgementResult:
+        more = sum(by for cause, (where, by) in moved.items() if cause in causes and where == place)
+        more += len(causes & {"judge", "prompt"})
+        prompt = "Rate this." if "prompt" in causes else "Judge this."
+        if "missing" in causes and place == 5:
+            return said(None, content="I cannot say.", prompt=prompt)
+        return replied(3 + place % 3 + more, read, prompt)
+
+    second = judge(a_run(after, metric(**changes)), said_later)
+    if "overrides" in causes:
+        an_override(second, 6, 10)
+    return first, second
+
+
+def replied(number: int, read: str, prompt: str = "Judge this.") -> JudgementResult:
+    values = {"score": number, "strict": number - 1, "lenient": number + 2}
+    return said(values[read], content=json.dumps(values), prompt=prompt)
+
+
+NOT_TOLD_APART = {
+    frozenset({"judge", "prompt"}): {"judge+prompt"},
+    **{frozenset({asking, "noise"}): {asking} for asking in ("judge", "prompt")},
+    **{frozenset({asking, "missing"}): {asking} for asking in ("judge", "prompt")},
+}
+"""What the judge says by another prompt, or another judge, hides that it would have said otherwise, or nothing."""
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_each_cause_alone_is_found(project: Project, cause: str) -> None:
+    found = shares(*planted(project, {cause}))
+    assert {name for name, difference in found.items() if abs(difference) > 1e-9} == {cause}
+
+
+@pytest.mark.parametrize("pair", list(itertools.combinations(CAUSES, 2)), ids="+".join)
+def test_each_pair_of_causes_is_found(project: Project, pair: tuple[str, str]) -> None:
+    found = shares(*planted(project, set(pair)))
+    moved = {name for name, difference in found.items() if abs(difference) > 1e-9}
+    assert moved == NOT_TOLD_APART.get(frozenset(pair), set(pair))
+
+
+def test_what_each_of_two_settings_did_is_told_exactly(project: Project) -> None:
+    found = shares(*planted(project, {"judge", "parser"}))
+    assert found == {"judge": pytest.approx(1), "parser": pytest.approx(-1)}
+
+
+def test_a_part_that_was_judged_by_another_version_has_its_own_causes(project: Project) -> None:
+    first, second = planted(project, {"noise"})
+    reading = Reading.objects.create(
+        run_metric=second.metrics.get(),
+        number=1,
+        definition=metric(model="another").to_json(),
+        asks=True,
+    )
+    second.judgements.filter(position=4).update(reading=reading)
+    assert shares(first, second) == {"judge": pytest.approx(1 / 8), "noise": 0}
+
+
 def test_an_override_is_the_cause_of_its_item(project: Project) -> None:
     version = a_version_of(project)
     first, second = (run_of(version, metric(), [1, 2, 3, 4, 5, 6]) for _ in range(2))
     an_override(second, 0, 7)
     assert shares(first, second) == {"overrides": pytest.approx(1), "noise": 0}
+
+
+def test_the_same_override_in_both_runs_hides_what_the_judge_says(project: Project) -> None:
+    version = a_version_of(project)
+    first, second = (run_of(version, metric(), scores) for scores in ([1, 2, 3, 4, 5, 6], [9, 2, 3, 4, 5, 6]))
+    for run in (first, second):
+        an_override(run, 0, 7)
+    assert shares(first, second) == {"noise": 0}
 
 
 def test_an_unscored_answer_is_missing(project: Project) -> None:

@@ -9,11 +9,14 @@ from django.http import HttpResponse
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from evalsite.accounts.models import Project, User
-from judging.comparison.views import trend_points
+from evalsite.accounts.models import Membership, Project, Role, User
+from judging.people.assignments import claim
+from judging.people.models import Evaluation
+from judging.people.organise import evaluation_close
 from judging.runs.models import Run
-from tests.conftest import ClientOf
+from tests.conftest import ClientOf, member
 from tests.judging.judged import JUDGE_URL, judge, said
+from tests.judging.people.make import give, make_evaluation
 from tests.make import a_metric, a_project, a_run, a_version
 
 
@@ -84,11 +87,28 @@ def test_the_replies_of_an_item_are_shown_with_what_differs(client: Client, runs
     assert "Because of <ins>9</ins>" in response.content.decode()
 
 
+def test_an_item_has_a_page_of_its_own_without_script(client: Client, runs: list[Run]) -> None:
+    first, second = (run.judgements.order_by("position").first() for run in runs[:2])
+    assert first
+    assert second
+    address = f"/p/physics/runs/{runs[1].pk}/compare/{runs[0].pk}/{first.pk}/{second.pk}/"
+    assert "<html" in client.get(address).text
+    assert "<html" not in client.get(address, headers={"HX-Request": "true"}).text
+
+
+def test_runs_are_read_at_once_however_many_are_compared(client: Client, runs: list[Run]) -> None:
+    version = runs[0].version
+    more = [judge(a_run(version, a_metric(JUDGE_URL)), lambda place: said(3)) for _ in range(12)]
+    response = page(client, runs[0], **{"with": [one.pk for one in more]})
+    assert len(response.context["table"][0]["cells"]) == 13
+
+
 def test_several_runs_are_a_table_with_the_oldest_first(client: Client, runs: list[Run]) -> None:
     response = page(client, runs[0], **{"with": [runs[2].pk, runs[1].pk]})
     table = response.context["table"]
     assert [run.name for run, _cell in table[0]["cells"]] == ["run 0", "run 1", "run 2"]
     assert [cell["mean"] for _run, cell in table[1]["cells"]] == pytest.approx([4, 5, 5])
+    assert "<polyline" in table[1]["trend"]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +136,44 @@ def test_a_second_look_reads_no_judgements(
     assert not [one for one in queries.captured_queries if 'FROM "judging_judgement"' in one["sql"]]
 
 
-def test_a_trend_needs_two_means() -> None:
-    assert trend_points([None, 3.0]) == ""
-    assert trend_points([1.0, 2.0]) == "2.0,18.0 78.0,2.0"
+@pytest.fixture
+def rated(project: Project) -> tuple[Run, Run, User, Evaluation]:
+    """A run, an evaluation that is open, and a reviewer who has rated in it."""
+    both = member("rosa", project, Role.RATER)
+    Membership.objects.create(user=both, project=project, role=Role.REVIEWER)
+    evaluation = make_evaluation(project, [both], rows=3)
+    give(claim(evaluation=evaluation, user=both)[0], "A=B")
+    run = judge(a_run(evaluation.run.version, a_metric(JUDGE_URL)), lambda place: said(4))
+    return run, evaluation.run, both, evaluation
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_whoever_rates_sees_no_figures_of_an_open_evaluation(
+    rated: tuple[Run, Run, User, Evaluation], alice: User, client_of: ClientOf, first: int
+) -> None:
+    runs, both, evaluation = rated[:2], rated[2], rated[3]
+    response = page(client_of(both), runs[first], **{"with": [runs[1 - first].pk]})
+    assert "Hidden while you rate" in response.text
+    assert "table" not in response.context
+    evaluation_close(evaluation=evaluation, by=alice)
+    assert (
+        "Hidden while you rate"
+        not in page(client_of(both), runs[first], **{"with": [runs[1 - first].pk]}).text
+    )
+
+
+def test_whoever_rates_sees_no_item_of_an_open_evaluation(
+    rated: tuple[Run, Run, User, Evaluation], client_of: ClientOf
+) -> None:
+    run, people, both, _evaluation = rated
+    first, second = (one.judgements.filter(state="scored").first() for one in (run, people))
+    assert first
+    assert second
+    address = f"/p/physics/runs/{people.pk}/compare/{run.pk}/{first.pk}/{second.pk}/"
+    assert client_of(both).get(address).status_code == 403
+
+
+def test_whoever_organises_compares_an_open_evaluation(
+    rated: tuple[Run, Run, User, Evaluation], client: Client
+) -> None:
+    assert "Hidden while you rate" not in page(client, rated[0], **{"with": rated[1].pk}).text

@@ -19,14 +19,14 @@ def sent(row: str, number: int = 1, form: Any = "infer_and_judge", **candidate: 
     return build_request(SETTINGS, model, row_data(row, form), number)
 
 
-def told(row: str, **more: Any) -> list[tuple[str, str]]:
+def found(row: str, **more: Any) -> list[tuple[str, str]]:
     return [(one["role"], one["content"]) for one in sent(row, **more)["messages"]]
 
 
 def reply(content: str = "", **more: Any) -> Reply:
-    told = {"reasoning_content": None, "tool_calls": None, "finish_reason": "stop", "model": None, **more}
+    found = {"reasoning_content": None, "tool_calls": None, "finish_reason": "stop", "model": None, **more}
     return Reply(
-        content, usage=Usage(), seconds=1, first_token_seconds=None, status=200, streamed=True, **told
+        content, usage=Usage(), seconds=1, first_token_seconds=None, status=200, streamed=True, **found
     )
 
 
@@ -37,11 +37,11 @@ TURNS = (
 
 
 def test_all_turns_are_sent_in_order_with_parts_joined() -> None:
-    assert told(TURNS % "") == [("user", "1"), ("assistant", "2"), ("user", "34")]
+    assert found(TURNS % "") == [("user", "1"), ("assistant", "2"), ("user", "34")]
 
 
 def test_the_expected_answer_is_left_out() -> None:
-    assert told(TURNS % ',{"role":"assistant","content":"gt"}') == told(TURNS % "")
+    assert found(TURNS % ',{"role":"assistant","content":"gt"}') == found(TURNS % "")
 
 
 def test_a_legacy_conversation_is_asked_up_to_its_last_response() -> None:
@@ -49,16 +49,16 @@ def test_a_legacy_conversation_is_asked_up_to_its_last_response() -> None:
         '{"system":"Be brief.","conversation":[{"prompt":"a","response":"b"},{"prompt":"c","response":"d"}]}'
     )
     asked = [("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("user", "c")]
-    assert told(row, form="legacy_jsonl") == asked
+    assert found(row, form="legacy_jsonl") == asked
 
 
 def test_the_candidates_system_prompt_comes_first() -> None:
-    assert told(TURNS % "", system_prompt="Be kind.")[0] == ("system", "Be kind.")
+    assert found(TURNS % "", system_prompt="Be kind.")[0] == ("system", "Be kind.")
 
 
 def test_a_rows_own_system_message_goes_before_the_candidates() -> None:
     row = '{"messages":[{"role":"system","content":"row"},{"role":"user","content":"q"}]}'
-    assert told(row, system_prompt="all") == [("system", "row"), ("user", "q")]
+    assert found(row, system_prompt="all") == [("system", "row"), ("user", "q")]
 
 
 def test_tool_calls_are_sent_as_they_stand_and_unknown_keys_are_not() -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.metric_diff import Part, as_text, difference, lines_of
+from judging.core.metric_diff import MetricPart, as_text, difference, lines_of
 
 JUDGE = JudgeModel(name="a", template="one\ntwo\nthree", endpoint=1)
 METRIC = MetricDefinition(name="m", judges=(JUDGE,))
@@ -18,7 +18,7 @@ def change(**more: Any) -> MetricDefinition:
     return structs.replace(METRIC, **more)
 
 
-def judge_change(**more: Any) -> Part:
+def judge_change(**more: Any) -> MetricPart:
     (part,) = difference(METRIC, change(judges=(structs.replace(JUDGE, **more),)))
     return part
 
@@ -44,12 +44,12 @@ def test_a_changed_setting_of_the_metric_is_named_with_both_values() -> None:
     ("name", "value"),
     [("params", {"temperature": 0}), ("repeats", 2), ("parse", "comparison"), ("endpoint", 2)],
 )
-def test_a_changed_setting_of_a_judge_is_told_in_its_part(name: str, value: Any) -> None:
+def test_a_changed_setting_of_a_judge_is_reported_in_its_part(name: str, value: Any) -> None:
     part = judge_change(**{name: value})
     assert (part.judge, [one.name for one in part.settings], part.texts) == ("a", [name], ())
 
 
-def test_a_changed_template_is_told_by_its_lines() -> None:
+def test_a_changed_template_is_reported_by_its_lines() -> None:
     (text,) = judge_change(template="one\n2\nthree").texts
     assert [(line.kind, line.text, line.before, line.after) for line in text.lines] == [
         ("same", "one", 1, 1),
@@ -64,7 +64,7 @@ def test_judges_are_known_by_name_wherever_they_stand() -> None:
     assert difference(change(judges=(JUDGE, other)), change(judges=(other, JUDGE))) == ()
 
 
-def test_an_added_and_a_removed_judge_are_told_whole() -> None:
+def test_an_added_and_a_removed_judge_are_reported_whole() -> None:
     parts = difference(METRIC, change(judges=(JudgeModel(name="b", template="x"),)))
     assert [(part.judge, part.kind) for part in parts] == [("b", "new"), ("a", "gone")]
 

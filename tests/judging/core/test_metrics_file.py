@@ -10,7 +10,7 @@ import pytest
 
 from judging.core.builtin import BUILTINS
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
-from judging.core.yaml_tree import Problem
+from judging.core.yaml_tree import YamlProblem
 
 JUDGE = "{name: j, url: 'http://h/v1', model: m, judge_template_content: t}"
 
@@ -31,7 +31,7 @@ def read(text: str, folder: Path = Path("/nonexistent")) -> MetricsFile:
     return read_metrics_file(text, folder)
 
 
-def problems(text: str, folder: Path = Path("/nonexistent")) -> list[Problem]:
+def problems(text: str, folder: Path = Path("/nonexistent")) -> list[YamlProblem]:
     with pytest.raises(MetricsFileError) as caught:
         read_metrics_file(text, folder)
     return list(caught.value.problems)
@@ -154,7 +154,7 @@ def test_a_merged_mapping_gives_what_is_not_said() -> None:
         (metric_with("5"), [(5, "not_a_mapping")]),
     ],
 )
-def test_a_mistake_in_the_frame_is_told_with_its_line(text: str, found: list[tuple[int, str]]) -> None:
+def test_a_mistake_in_the_frame_is_reported_with_its_line(text: str, found: list[tuple[int, str]]) -> None:
     assert codes(text) == found
 
 
@@ -177,7 +177,7 @@ def test_a_mistake_in_the_frame_is_told_with_its_line(text: str, found: list[tup
         ("generation_params: {temperature: .nan}", "no_json_value"),
     ],
 )
-def test_a_mistake_in_a_judge_model_is_told_with_its_line(more: str, code: str) -> None:
+def test_a_mistake_in_a_judge_model_is_reported_with_its_line(more: str, code: str) -> None:
     assert codes(judge_with(more)) == [(5, code)]
 
 
@@ -194,7 +194,7 @@ def test_a_mistake_in_a_judge_model_is_told_with_its_line(more: str, code: str) 
         ("{type: PREPROCESS, file_content: b, judge_model: {}}", "key_of_other_step"),
     ],
 )
-def test_a_mistake_in_a_step_is_told_with_its_line(step: str, code: str) -> None:
+def test_a_mistake_in_a_step_is_reported_with_its_line(step: str, code: str) -> None:
     assert codes(step_with(step)) == [(4, code)]
 
 
@@ -213,7 +213,7 @@ def test_an_unknown_key_names_the_one_that_was_meant() -> None:
     assert (problem.params["key"], problem.params["near"]) == ("min_scor", "min_score")
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     text = metric_with("{nme: j, url: 'ftp://h', judge_template_content: t}", "  sandbox: none\n")
     assert [code for _, code in codes(text)] == ["not_an_option", "unknown_key", "bad_url", "missing_key"]
 

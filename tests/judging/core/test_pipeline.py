@@ -88,7 +88,7 @@ def judge(name: str = "j", **more: Any) -> JudgeModel:
     return JudgeModel(name=name, template="t", **more)
 
 
-def told(
+def found(
     definition: MetricDefinition, tools: FakeTools, heard: PreviousReplies | None = None
 ) -> JudgementResult:
     return asyncio.run(judge_item(ITEM, definition, tools, heard))
@@ -107,7 +107,7 @@ SCRIPTED = {"preprocess": "source"}
 
 
 def test_one_judge_s_number_is_the_value_as_it_was_read() -> None:
-    assert told(metric(judge()), FakeTools()).outcome == Outcome("scored", 5)
+    assert found(metric(judge()), FakeTools()).outcome == Outcome("scored", 5)
 
 
 @pytest.mark.parametrize(
@@ -125,25 +125,25 @@ def test_several_judges_come_to_the_mean_of_what_could_be_read(
     said: tuple[Said, Said], outcome: Outcome
 ) -> None:
     tools = FakeTools(by_judge(*said), builds=(False, False))
-    assert told(metric(judge("a"), judge("b")), tools).outcome == outcome
+    assert found(metric(judge("a"), judge("b")), tools).outcome == outcome
 
 
 def test_every_reply_stays_with_its_verdict() -> None:
-    story = told(metric(judge("a"), judge("b")), FakeTools(by_judge("4", "7"), builds=(False, False)))
+    story = found(metric(judge("a"), judge("b")), FakeTools(by_judge("4", "7"), builds=(False, False)))
     assert [(one.judge, one.value) for one in story.verdicts] == [(0, 4), (1, 7)]
     assert len(story.asked) == 2
 
 
 def test_repeats_of_a_judge_are_asked_together_and_averaged() -> None:
     tools = FakeTools(lambda question: str(question.repeat + 1))
-    story = told(metric(judge(repeats=3)), tools)
+    story = found(metric(judge(repeats=3)), tools)
     assert [len(together) for together in tools.asked] == [3]
     assert story.outcome == Outcome("scored", 2.0)
 
 
 def test_judges_that_build_on_nobody_are_asked_together() -> None:
     tools = FakeTools(builds=(False, False, True))
-    told(metric(judge("a"), judge("b"), judge("c")), tools)
+    found(metric(judge("a"), judge("b"), judge("c")), tools)
     assert [[one.judge for one in together] for together in tools.asked] == [[0, 1], [2]]
 
 
@@ -166,19 +166,19 @@ def test_a_judge_that_builds_on_others_comes_after_all_before_it(
 
 def test_a_judge_sees_the_replies_of_those_before_it_in_order_and_no_others() -> None:
     tools = FakeTools(by_judge("1", "2", "3"), builds=(False, True, False))
-    told(metric(judge("a", repeats=2), judge("b"), judge("c")), tools)
+    found(metric(judge("a", repeats=2), judge("b"), judge("c")), tools)
     of_the_second = tools.seen[2]
     assert [(one.judge, one.repeat) for one in of_the_second.asked] == [(0, 0), (0, 1)]
 
 
 def test_what_was_asked_stands_in_the_order_of_judges_whatever_the_rounds() -> None:
-    story = told(metric(judge("a"), judge("b"), judge("c")), FakeTools(builds=(False, True, False)))
+    story = found(metric(judge("a"), judge("b"), judge("c")), FakeTools(builds=(False, True, False)))
     assert [one.judge for one in story.asked] == [0, 1, 2]
 
 
 def test_a_judge_that_failed_for_good_is_seen_with_its_error() -> None:
     tools = FakeTools(by_judge(Failure("quota", "empty"), "3"), builds=(False, True))
-    assert told(metric(judge("a"), judge("b")), tools).outcome.value == 3
+    assert found(metric(judge("a"), judge("b")), tools).outcome.value == 3
     assert tools.seen[1].asked[0].as_seen() == {"content": None, "error": "quota: empty"}
 
 
@@ -186,14 +186,14 @@ def test_a_prompt_that_cannot_be_made_ends_the_story_before_its_round_is_asked()
     tools = FakeTools(
         builds=(False, False), prompt=lambda judge, _: Failure("prompt_undefined", "x") if judge else "p"
     )
-    story = told(metric(judge("a"), judge("b")), tools)
+    story = found(metric(judge("a"), judge("b")), tools)
     assert story.outcome == Outcome.error("prompt_undefined", "x")
     assert tools.asked == []
 
 
 def test_what_earlier_rounds_said_is_kept_when_a_later_prompt_fails() -> None:
     tools = FakeTools(builds=(False, True), prompt=lambda judge, _: Failure("prompt_load") if judge else "p")
-    assert len(told(metric(judge("a"), judge("b")), tools).asked) == 1
+    assert len(found(metric(judge("a"), judge("b")), tools).asked) == 1
 
 
 # --- scripts -----------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_what_earlier_rounds_said_is_kept_when_a_later_prompt_fails() -> None:
 
 def test_what_preprocess_adds_is_seen_by_template_and_postprocess_of_this_response_only() -> None:
     tools = FakeTools(before=lambda _: ScriptResult(7, {"data": {"n": 1}, "response": {"content": "short"}}))
-    told(metric(judge(), preprocess="s", postprocess="s"), tools)
+    found(metric(judge(), preprocess="s", postprocess="s"), tools)
     for context in tools.seen:
         assert (context.item.data["n"], context.item.response["content"]) == (1, "short")
         assert context.preprocess_result == 7
@@ -220,44 +220,44 @@ def test_what_preprocess_adds_is_seen_by_template_and_postprocess_of_this_respon
 )
 def test_a_metric_of_preprocess_alone_is_what_it_returns(returned: Value | None, outcome: Outcome) -> None:
     tools = FakeTools(before=lambda _: ScriptResult(returned))
-    assert told(metric(preprocess="s"), tools).outcome == outcome
+    assert found(metric(preprocess="s"), tools).outcome == outcome
     assert tools.asked == []
 
 
 def test_a_metric_of_postprocess_alone_is_what_it_returns() -> None:
-    assert told(metric(postprocess="s"), FakeTools(after=lambda _: ScriptResult(3))).outcome.value == 3
+    assert found(metric(postprocess="s"), FakeTools(after=lambda _: ScriptResult(3))).outcome.value == 3
 
 
 def test_a_metric_of_nothing_is_an_error() -> None:
-    assert told(metric(), FakeTools()).outcome == Outcome.error("no_judge")
+    assert found(metric(), FakeTools()).outcome == Outcome.error("no_judge")
 
 
 def test_postprocess_decides_over_the_judges_and_their_verdicts_stay() -> None:
-    story = told(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(99)))
+    story = found(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(99)))
     assert (story.outcome.value, story.verdicts[0].value) == (99, 5)
 
 
 def test_postprocess_that_returns_none_is_no_score_though_the_judge_gave_one() -> None:
-    story = told(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(None)))
+    story = found(metric(judge(), postprocess="s"), FakeTools(after=lambda _: ScriptResult(None)))
     assert story.outcome.state == "no_score"
 
 
 @pytest.mark.parametrize("which", ["before", "after"])
 def test_a_script_that_fails_is_the_item_s_error(which: str) -> None:
     failing = {which: lambda _: ScriptResult(failure=Failure("script_exception", "ZeroDivisionError"))}
-    story = told(metric(judge(), preprocess="s", postprocess="s"), FakeTools(**failing))
+    story = found(metric(judge(), preprocess="s", postprocess="s"), FakeTools(**failing))
     assert story.outcome == Outcome.error("script_exception", "ZeroDivisionError")
 
 
 def test_nobody_is_asked_after_preprocess_failed() -> None:
     tools = FakeTools(before=lambda _: ScriptResult(failure=Failure("script_timeout")))
-    told(metric(judge(), preprocess="s"), tools)
+    found(metric(judge(), preprocess="s"), tools)
     assert tools.asked == []
 
 
 def test_postprocess_sees_one_reply_for_each_question_in_order() -> None:
     tools = FakeTools(builds=(False, False))
-    told(metric(judge("a", repeats=2), judge("b", both_orders=True), postprocess="s"), tools)
+    found(metric(judge("a", repeats=2), judge("b", both_orders=True), postprocess="s"), tools)
     places = [one.place for one in tools.seen[-1].asked]
     assert places == [(0, 0, False), (0, 1, False), (1, 0, False), (1, 0, True)]
 
@@ -267,7 +267,7 @@ def test_postprocess_sees_one_reply_for_each_question_in_order() -> None:
 
 def test_a_comparison_is_asked_in_both_orders_at_once() -> None:
     tools = FakeTools()
-    told(BOTH, tools)
+    found(BOTH, tools)
     ((first, swapped),) = tools.asked
     assert (first.prompt, swapped.prompt) == ("the answer", "the reference")
     assert (first.swapped, swapped.swapped) == (False, True)
@@ -286,13 +286,13 @@ def test_a_comparison_is_asked_in_both_orders_at_once() -> None:
     ],
 )
 def test_both_orders_come_to_one_verdict(first: str, swapped: str, value: int, flip: bool) -> None:
-    story = told(BOTH, FakeTools(in_orders(first, swapped)))
+    story = found(BOTH, FakeTools(in_orders(first, swapped)))
     assert story.outcome == Outcome("scored", value)
     assert story.flags == (("order_flip",) if flip else ())
 
 
 def test_both_verdicts_and_what_they_come_to_are_kept() -> None:
-    story = told(BOTH, FakeTools(in_orders("1", "2")))
+    story = found(BOTH, FakeTools(in_orders("1", "2")))
     kept = [(one.order, one.value, one.flip) for one in story.verdicts]
     assert kept == [("first", 1, False), ("swapped", 4, False), ("both", 3, True)]
 
@@ -307,12 +307,12 @@ def test_both_verdicts_and_what_they_come_to_are_kept() -> None:
     ],
 )
 def test_half_a_comparison_is_no_score(first: Said, swapped: Said, state: str) -> None:
-    assert told(BOTH, FakeTools(in_orders(first, swapped))).outcome.state == state
+    assert found(BOTH, FakeTools(in_orders(first, swapped))).outcome.state == state
 
 
 def test_without_a_reference_there_is_only_one_order() -> None:
     tools = FakeTools(before=lambda _: ScriptResult(1, {"data": {"ref_answer": None}}))
-    story = told(metric(*BOTH.judges, **SCRIPTED), tools)
+    story = found(metric(*BOTH.judges, **SCRIPTED), tools)
     assert len(tools.asked[0]) == 1
     assert story.outcome.value == 5
 
@@ -320,7 +320,7 @@ def test_without_a_reference_there_is_only_one_order() -> None:
 def test_repeats_in_both_orders_are_combined_each_and_then_averaged() -> None:
     said = {(0, False): "1", (0, True): "5", (1, False): "2", (1, True): "2"}
     tools = FakeTools(lambda question: said[question.repeat, question.swapped])
-    assert told(metric(judge(both_orders=True, repeats=2)), tools).outcome.value == 2.0
+    assert found(metric(judge(both_orders=True, repeats=2)), tools).outcome.value == 2.0
 
 
 # --- replies read again ------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def test_repeats_in_both_orders_are_combined_each_and_then_averaged() -> None:
 
 def test_replies_that_were_heard_before_are_read_and_nobody_is_asked() -> None:
     tools = FakeTools()
-    story = told(metric(judge()), tools, PreviousReplies((reply_to(Question(0, 0, "p"), "8"),)))
+    story = found(metric(judge()), tools, PreviousReplies((reply_to(Question(0, 0, "p"), "8"),)))
     assert (story.outcome.value, tools.asked, tools.seen) == (8, [], [])
 
 
@@ -336,7 +336,7 @@ def test_what_preprocess_did_then_is_seen_by_postprocess_now() -> None:
     earlier = ScriptResult(1, {"data": {"n": 6}})
     tools = FakeTools(after=lambda context: ScriptResult(context.item.data["n"]))
     heard = PreviousReplies((reply_to(Question(0, 0, "p"), "8"),), earlier)
-    story = told(metric(judge(), preprocess="s", postprocess="s"), tools, heard)
+    story = found(metric(judge(), preprocess="s", postprocess="s"), tools, heard)
     assert (story.outcome.value, story.preprocess) == (6, earlier)
 
 

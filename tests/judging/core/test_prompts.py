@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from judging.core.prompts import NameAt, Rendered, RenderItem, names_used, render
-from judging.core.sandbox.job import Limits
+from judging.core.sandbox.job import SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 
 MESSAGES = [{"role": "user", "content": "北京的气候如何?"}]
@@ -14,7 +14,7 @@ MESSAGES = [{"role": "user", "content": "北京的气候如何?"}]
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(Limits(seconds=0.3, memory_mb=128, output_kb=16)) as sandbox:
+    with Sandbox(SandboxLimits(seconds=0.3, memory_mb=128, output_kb=16)) as sandbox:
         yield sandbox
 
 
@@ -60,7 +60,7 @@ def test_a_field_named_like_a_method_is_still_the_field(name: str, sandbox: Sand
     assert text_of(sandbox, template, {name: 1, "deep": {name: 3}}, {name: 2}) == "1 2 3"
 
 
-def test_without_such_a_field_it_is_the_method(sandbox: Sandbox) -> None:
+def test_without_that_field_it_is_the_method(sandbox: Sandbox) -> None:
     assert (
         text_of(
             sandbox, "{% for k, v in data.meta.items() %}{{ k }}={{ v }};{% endfor %}", {"meta": {"a": 1}}
@@ -102,7 +102,7 @@ def test_any_other_name_is_undefined_and_an_error(expression: str, sandbox: Sand
     )
 
 
-def test_every_undefined_name_is_told_not_only_the_first(sandbox: Sandbox) -> None:
+def test_every_undefined_name_is_reported_not_only_the_first(sandbox: Sandbox) -> None:
     made = rendered(sandbox, "{{ data.a }}{{ data.b }}\n{{ data.a }}")
     assert made.undefined == (NameAt("data.a", 1), NameAt("data.b", 1), NameAt("data.a", 2))
 
@@ -143,7 +143,7 @@ def test_asking_whether_a_name_is_defined_is_no_use_of_it(template: str, text: s
     assert rendered(sandbox, template) == Rendered(text)
 
 
-def test_lenient_leaves_undefined_names_blank_and_still_tells_them(sandbox: Sandbox) -> None:
+def test_lenient_leaves_undefined_names_blank_and_still_reports_them(sandbox: Sandbox) -> None:
     (made,) = render(sandbox, "[{{ data.other }}{{ data.a.b.c }}]", [RenderItem({})], undefined="lenient")
     assert made == Rendered("[]", (NameAt("data.other", 1), NameAt("data.a", 1)))
 
@@ -212,7 +212,7 @@ def test_values_render_as_in_jinja(value: Any, text: str, sandbox: Sandbox) -> N
     assert text_of(sandbox, "{{ data.v }}", {"v": value}) == text
 
 
-def test_names_that_are_none_where_they_are_shown_are_told(sandbox: Sandbox) -> None:
+def test_names_that_are_none_where_they_are_shown_are_reported(sandbox: Sandbox) -> None:
     assert rendered(sandbox, "\n{{ data.gt }}{{ data.history or 'x' }}").none == (NameAt("data.gt", 2),)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from judging.core.prompts import NameAt, Piece, Preview, RenderItem, preview, render
-from judging.core.sandbox.job import Limits
+from judging.core.prompts import NameAt, Piece, RenderItem, TemplatePreview, preview, render
+from judging.core.sandbox.job import SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 
 ITEM = RenderItem(
@@ -16,15 +16,15 @@ ITEM = RenderItem(
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(Limits(seconds=1)) as sandbox:
+    with Sandbox(SandboxLimits(seconds=1)) as sandbox:
         yield sandbox
 
 
-def seen(sandbox: Sandbox, template: str) -> Preview:
+def seen(sandbox: Sandbox, template: str) -> TemplatePreview:
     return preview(sandbox, template, ITEM)
 
 
-def test_substituted_parts_are_told_from_the_templates_own_text(sandbox: Sandbox) -> None:
+def test_substituted_parts_are_separated_from_the_templates_own_text(sandbox: Sandbox) -> None:
     assert seen(sandbox, "Q: {{ data.question }}\nA: {{ response.content }}!").pieces == (
         Piece("text", "Q: ", "", None),
         Piece("value", "1+1?", "data.question", 1),

@@ -56,13 +56,13 @@ def test_without_a_quorum_what_could_be_read_counts() -> None:
 
 
 def test_below_the_quorum_unreadable_votes_leave_it_unparsed() -> None:
-    told = concluded(structs.replace(METRIC, quorum=2), 4, None, None)
-    assert (told.state, told.reason, told.detail) == ("unparsed", "quorum", "1 < 2")
+    found = concluded(structs.replace(METRIC, quorum=2), 4, None, None)
+    assert (found.state, found.reason, found.detail) == ("unparsed", "quorum", "1 < 2")
 
 
 def test_below_the_quorum_failed_judges_make_an_error_that_names_the_first() -> None:
-    told = concluded(structs.replace(METRIC, quorum=2), 4, failed=2)
-    assert (told.state, told.reason, told.detail) == ("error", "quorum", "1 < 2; connect: refused")
+    found = concluded(structs.replace(METRIC, quorum=2), 4, failed=2)
+    assert (found.state, found.reason, found.detail) == ("error", "quorum", "1 < 2; connect: refused")
 
 
 def test_the_quorum_reached_is_enough() -> None:

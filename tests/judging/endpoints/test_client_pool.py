@@ -63,7 +63,7 @@ def test_what_a_server_refuses_is_remembered(project: Project) -> None:
     assert connection(endpoint(project), "http://127.0.0.1:9001").settings.refuses == {"stream_options"}
 
 
-def test_a_lost_key_is_told(project: Project) -> None:
+def test_a_lost_key_is_reported(project: Project) -> None:
     row = endpoint(project)
     Endpoint.objects.filter(pk=row.pk).update(key_encrypted="encrypted with another key")
     found = connection(row, "http://127.0.0.1:9001")

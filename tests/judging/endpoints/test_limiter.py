@@ -61,11 +61,11 @@ def test_tokens_a_minute_hold_over_two_workers_and_are_used() -> None:
 
 
 def test_a_servers_own_time_is_kept_by_all_workers() -> None:
-    told: list[float] = []
+    result: list[float] = []
 
     def once(asked: Received) -> Answer:
-        if asked.at - began > 1.0 and not told:
-            told.append(asked.at)
+        if asked.at - began > 1.0 and not result:
+            result.append(asked.at)
             return scripted.rate_limited("2")
         return Answer(content="[[5]]", delay=0.05)
 
@@ -73,7 +73,7 @@ def test_a_servers_own_time_is_kept_by_all_workers() -> None:
         endpoint = an_endpoint(a_project(), judge.url, concurrency=8)
         began = time.monotonic()
         assert worked_by(run_on(endpoint, 400), 2).scored == 400
-    (closed,) = told
+    (closed,) = result
     assert not [asked for asked in judge.requests if closed + 0.7 < asked.at < closed + 2.0]
 
 
@@ -90,8 +90,8 @@ def share_of(
     endpoint: Endpoint, owner: str, *, wanted: int, in_flight: int = 0, news: LimiterEvents | None = None
 ) -> int:
     key = f"endpoint {endpoint.pk}"
-    told = limiter.WorkerReport(key, endpoint.pk, 16, wanted, in_flight, news or LimiterEvents())
-    return limiter.allocate([told], owner)[key].share
+    result = limiter.WorkerReport(key, endpoint.pk, 16, wanted, in_flight, news or LimiterEvents())
+    return limiter.allocate([result], owner)[key].share
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.endpoints import limiter
 from judging.endpoints.connection_test import as_judge, try_endpoint
 from judging.endpoints.limiter import WorkerReport
-from judging.endpoints.manual_calls import Emit, ManualCall, Waiting
+from judging.endpoints.manual_calls import Emit, ManualCall, WaitingFor
 from judging.endpoints.models import Endpoint, EndpointLoad, EndpointShare
 from judging.metrics.editor import try_prompt
 from judging.metrics.models import Metric
@@ -127,7 +127,7 @@ def test_runs_leave_a_slot_to_a_manual_call(key: str, live: Endpoint) -> None:
     busy(key, live)
     with a_call(live, max_wait=PATIENCE) as call:
         waiting = call.events()
-        assert next(waiting) == Waiting("held_slots")
+        assert next(waiting) == WaitingFor("held_slots")
         heard = limiter.allocate([WorkerReport(key, live.pk, 16, 500, 15, LimiterEvents())], "host:1:1")[key]
         assert heard.share == 15
         assert list(waiting) == []

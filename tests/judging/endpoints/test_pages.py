@@ -14,30 +14,11 @@ from judging.endpoints.models import Endpoint
 from judging.endpoints.selectors import endpoints_of
 from tests.conftest import ClientOf
 from tests.full_and_locked import full_database, locked_database
+from tests.judging.endpoints.make import FORM
 from tests.judging.metrics.conftest import KEY
 
 ENDPOINTS = "/p/physics/endpoints/"
 SECRETS = (KEY, "hidden-header-value", "proxy-password")
-FORM = {
-    "name": "Judge",
-    "url": "http://127.0.0.1:9/v1",
-    "model": "judge-1",
-    "key": "",
-    "headers": "",
-    "proxy": "",
-    "ca_pem": "",
-    "params": "",
-    "concurrency": "8",
-    "requests_per_minute": "600",
-    "tokens_per_minute": "",
-    "price_read": "0.5",
-    "price_written": "",
-    "currency": "usd",
-    "connect_seconds": "10",
-    "first_byte_seconds": "60",
-    "idle_seconds": "60",
-    "whole_seconds": "300",
-}
 
 
 def page_of(endpoint: Endpoint, what: str = "") -> str:
@@ -334,3 +315,46 @@ def test_a_test_on_a_full_disk_is_answered_with_a_sentence(
     assert answer.status_code == 507
     assert "The server's disk is full" in answer.headers["HX-Trigger"]
     assert visitor.post(page_of(live, "test/"), follow=True).status_code == 200
+
+
+def typed(server: ScriptedJudge, **more: str) -> dict[str, str]:
+    return FORM | {"url": server.url, "key": KEY, "name": ""} | more
+
+
+def test_what_is_typed_is_tested_before_it_is_saved(
+    adam: User, server: ScriptedJudge, client_of: ClientOf
+) -> None:
+    page = client_of(adam).post(ENDPOINTS + "try/", typed(server))
+    assert "Connected" in page.text
+    assert len(server.requests) > 0
+    assert not Endpoint.objects.exists()
+
+
+def test_models_are_loaded_before_one_is_named(
+    adam: User, server: ScriptedJudge, client_of: ClientOf
+) -> None:
+    page = client_of(adam).post(ENDPOINTS + "try/", typed(server, model="", load="1"))
+    assert "model loaded" in page.text
+    assert '<datalist id="models" hx-swap-oob="true">' in page.text
+
+
+def test_a_trial_uses_the_stored_key_and_keeps_what_is_stored(
+    adam: User, live: Endpoint, server: ScriptedJudge, client_of: ClientOf
+) -> None:
+    data = typed(server, key="", endpoint=str(live.pk), model="another")
+    assert "Connected" in client_of(adam).post(ENDPOINTS + "try/", data).text
+    live.refresh_from_db()
+    assert (live.model, live.probe) == ("scripted", {})
+
+
+def test_a_stored_key_is_not_sent_to_another_server(
+    adam: User, live: Endpoint, server: ScriptedJudge, client_of: ClientOf
+) -> None:
+    data = FORM | {"endpoint": str(live.pk), "url": "http://127.0.0.1:1/v1"}
+    assert "Enter this again" in client_of(adam).post(ENDPOINTS + "try/", data).text
+    assert not server.requests
+
+
+def test_a_trial_of_an_unfinished_form_says_what_is_missing(adam: User, client_of: ClientOf) -> None:
+    page = client_of(adam).post(ENDPOINTS + "try/", FORM | {"url": ""})
+    assert "Address: This field is required." in page.text

@@ -120,16 +120,16 @@ def test_findings_lead_to_the_line_and_to_the_rows(
     assert f'href="/p/physics/datasets/{version.dataset_id}/v1/rows/2/"' in page
 
 
-def test_a_misspelt_name_is_told_with_the_one_that_was_meant(
+def test_a_misspelt_name_is_reported_with_the_one_that_was_meant(
     client_of: ClientOf, alice: User, metric: Metric, version: Version
 ) -> None:
     assert "Did you mean “data.topic”" in shown(client_of, alice, metric, "{{ data.topik }}")
 
 
-def test_a_clean_template_is_told_to_be_clean(
+def test_a_clean_template_is_reported_as_clean(
     client_of: ClientOf, alice: User, metric: Metric, version: Version
 ) -> None:
-    assert "Nothing is wrong" in shown(client_of, alice, metric, "{{ response.content }}")
+    assert "No problems found" in shown(client_of, alice, metric, "{{ response.content }}")
 
 
 def test_a_large_version_is_looked_through_only_on_demand(

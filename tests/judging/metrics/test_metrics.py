@@ -103,7 +103,7 @@ def test_saving_without_a_change_makes_no_version(client_of: ClientOf, alice: Us
     assert newest_version(metric).number == 1
 
 
-def test_of_two_who_edit_at_once_the_second_is_told_and_loses_nothing(
+def test_of_two_who_edit_at_once_the_second_is_reported_and_loses_nothing(
     client_of: ClientOf, alice: User, adam: User, metric: Metric
 ) -> None:
     mine, theirs = (form_of(metric, **{"judge-0-template": text}) for text in ("of alice", "of adam"))
@@ -115,7 +115,7 @@ def test_of_two_who_edit_at_once_the_second_is_told_and_loses_nothing(
     assert definition_of(metric).judges[0].template == "of adam"
 
 
-def test_who_was_told_of_the_other_version_may_save_over_it(
+def test_who_knows_the_other_version_may_save_over_it(
     client_of: ClientOf, alice: User, metric: Metric
 ) -> None:
     client = client_of(alice)
@@ -196,12 +196,15 @@ def test_an_old_version_is_shown_and_comes_back_as_a_new_one(
     assert definition_of(metric).judges[0].template.startswith("Q: ")
 
 
-def test_renaming_renames_the_metric_and_a_taken_name_is_told(
+def test_renaming_renames_the_metric_and_a_taken_name_is_reported(
     client_of: ClientOf, alice: User, metric: Metric, project: Project
 ) -> None:
     metric_create(project=project, definition=MetricDefinition(name="Taken"), user=None)
     client = client_of(alice)
-    assert "called “Taken” already" in client.post(page_of(metric), form_of(metric, name="Taken")).text
+    assert (
+        "A metric named “Taken” already exists"
+        in client.post(page_of(metric), form_of(metric, name="Taken")).text
+    )
     client.post(page_of(metric), form_of(metric, name="Other"))
     metric.refresh_from_db()
     assert metric.name == "Other"

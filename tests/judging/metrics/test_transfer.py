@@ -63,7 +63,7 @@ def test_a_metric_that_is_there_gets_a_new_version(client_of: ClientOf, alice: U
     for text in (yaml_of(live.url), yaml_of(live.url).replace("max_score: 5", "max_score: 7")):
         sent(client_of, alice, text)
     assert newest_version(Metric.objects.get(name="Imported")).number == 2
-    assert "was as in the file" in sent(client_of, alice, text).text
+    assert "unchanged" in sent(client_of, alice, text).text
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_metric_that_is_there_gets_a_new_version(client_of: ClientOf, alice: U
         ("metrics:\n- nme: x\n  pipeline: []", "line 2"),
         (yaml_of("http://h/v1", more="      api_key: sk-1\n"), "Unknown key “api_key”"),
         ("metrics:\n- name: m\n  pipeline:\n  - {type: PREPROCESS, filename: a.py}", "File a.py not found"),
-        (yaml_of("http://nobody.example/v1"), "no endpoint of this project has the address"),
+        (yaml_of("http://nobody.example/v1"), "this project has no endpoint with address"),
         ("", "Choose a file"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_file_cannot_have_a_variable_of_the_server_sent_somewhere(
     client_of: ClientOf, alice: User, project: Project
 ) -> None:
     page = sent(client_of, alice, yaml_of("http://evil/v1", more="      api_key_env: SECRET_KEY\n"))
-    assert "no endpoint of this project" in page.text
+    assert "this project has no endpoint" in page.text
     assert not Metric.objects.exists()
 
 
@@ -102,7 +102,7 @@ def test_what_a_command_imported_comes_back_through_the_browser(
 ) -> None:
     imported_by_command(path, project)
     text = client_of(alice).get(METRICS + "export/").text
-    assert "1 metric was as in the file." in sent(client_of, alice, text).text
+    assert "1 metric unchanged." in sent(client_of, alice, text).text
 
 
 def test_what_a_command_imported_lends_its_key_to_no_other_metric_or_address(
@@ -116,7 +116,7 @@ def test_what_a_command_imported_lends_its_key_to_no_other_metric_or_address(
         text.replace("JUDGE_KEY", "A_KEY"),
     )
     pages = [sent(client_of, alice, other).text for other in others]
-    assert ["no endpoint of this project" in page for page in pages] == [True] * 3
+    assert ["this project has no endpoint" in page for page in pages] == [True] * 3
 
 
 def test_a_file_that_was_refused_can_be_mended_in_the_page(
@@ -170,8 +170,8 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_round_trip_by_command_judges_the_same(path: Path, project: Project) -> None:
     path.write_text(yaml_of("http://h/v1", more="      api_key_env: JUDGE_KEY\n"))
-    told = json.loads(run("import_metrics", path, "--json"))
-    assert told == {"metrics": [{"name": "Imported", "version": 1, "done": "new"}]}
+    result = json.loads(run("import_metrics", path, "--json"))
+    assert result == {"metrics": [{"name": "Imported", "version": 1, "done": "new"}]}
     exported = run("export_metrics", "Imported")
     assert (
         read_metrics_file(exported, path.parent).metrics
@@ -233,4 +233,4 @@ def test_two_versions_are_compared_setting_by_setting_and_line_by_line(
 
 def test_a_version_compared_with_itself_says_so(client_of: ClientOf, alice: User, metric: Metric) -> None:
     page = client_of(alice).get(f"{METRICS}{metric.pk}/compare/", {"from": "1", "to": "1"})
-    assert "do not differ" in page.text
+    assert "These versions are identical" in page.text

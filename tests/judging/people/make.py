@@ -16,7 +16,7 @@ from judging.people.models import Assignment, Evaluation, Item, Rating, Scheme
 from judging.people.organise import Gold, Terms, evaluation_create
 from judging.people.presets import criteria_of_run
 from judging.people.rating_export import jsonl_lines
-from judging.people.sampling import Choice
+from judging.people.sampling import ItemChoice
 from judging.people.selectors import criteria_of
 from judging.runs.models import Run
 from tests.make import a_version
@@ -62,7 +62,7 @@ def make_evaluation(
     return evaluation_create(
         project=project,
         name=name or f"people {next(_numbers)}",
-        choice=Choice(version, **wanted),
+        choice=ItemChoice(version, **wanted),
         criteria=criteria or ([PREFERENCE] if side_by_side else [QUALITY]),
         raters=raters,
         user=None,
@@ -105,6 +105,18 @@ def rate_all(evaluation: Evaluation, user: User, *values: Any) -> None:
     while found := assignments.claim(evaluation=evaluation, user=user, count=50):
         for held in found:
             give(held, *values)
+
+
+def sample_sent(run: Run, rater: User, **more: Any) -> dict[str, Any]:
+    """The form that has a rater rate a sample of a run's answers."""
+    metric = run.metrics.get().name
+    return {
+        "run": run.pk, "kind": "single", "candidates": [one.pk for one in run.version.candidates.all()],
+        "sample_size": 6, "seed": 5, "overlap": 1, "order": "random", "lease_minutes": 30, "gold_share": 0,
+        "repeat_share": 0, "raters": [rater.pk], "name": "Round one", "criteria-TOTAL_FORMS": 1,
+        "criteria-INITIAL_FORMS": 0, "criteria-0-name": metric, "criteria-0-scale": "ten",
+        "criteria-0-required": "on", **more,
+    }  # fmt: skip
 
 
 def lines_of(evaluation: Evaluation, **more: Any) -> list[dict[str, Any]]:

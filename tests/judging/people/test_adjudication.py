@@ -61,7 +61,7 @@ def test_the_page_shows_all_that_was_said_and_nobody_who_said_it(
     assert not [name for name in ("rita", "ravi", "Rita", "Ravi", ">R1<", ">R2<") if name in page]
 
 
-def test_the_inbox_tells_each_item_by_its_question(
+def test_the_inbox_lists_each_item_by_its_question(
     differ: Evaluation, bob: User, client_of: ClientOf
 ) -> None:
     page = client_of(bob).get(f"/p/physics/evaluations/{differ.run_id}/differences/").content.decode()

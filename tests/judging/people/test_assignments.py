@@ -12,6 +12,7 @@ from django.test import Client
 from evalsite.accounts.models import Project, User
 from judging.people import assignments, ratings, selectors
 from judging.people.assignments import rater_add
+from judging.people.gold import gold_add, gold_of_item
 from judging.people.models import Assignment, AssignmentState, Evaluation
 from tests.conftest import ClientOf
 from tests.judging.people.make import give, make_evaluation
@@ -156,3 +157,19 @@ def test_the_script_hears_what_is_still_held_and_until_when(
     assert (len(second["items"]), second["more"], sorted(second["held"])) == (3, False, held(rita))
     rater_add(evaluation=evaluation, user=ravi)
     assert len(client.get(address, {"have": have}).json()["held"]) == 4
+
+
+@pytest.mark.parametrize("shares", [{"gold_share": 0.3}, {"repeat_share": 0.5}])
+def test_the_total_of_a_rater_never_grows_so_that_nobody_tells_gold_and_repeats(
+    shares: dict[str, float], project: Project, rita: User
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=16, **shares)
+    if evaluation.gold_share:
+        known = [gold_of_item(evaluation, one, {"preference": "A>B"}) for one in evaluation.items.all()[:3]]
+        gold_add(evaluation=evaluation, gold=known, by=rita)
+    totals = [selectors.progress(evaluation=evaluation, user=rita).total]
+    while found := assignments.claim(evaluation=evaluation, user=rita, count=1):
+        give(found[0], "A=B")
+        totals.append(selectors.progress(evaluation=evaluation, user=rita).total)
+    assert len(set(totals)) == 1
+    assert selectors.progress(evaluation=evaluation, user=rita).left == 0

@@ -29,13 +29,13 @@ def evaluation(project: Project, rita: User) -> Evaluation:
     for place, one in enumerate(version.candidates.order_by("pk")):
         Candidate.objects.filter(pk=one.pk).update(name=SECRETS[place])
     for number, answer in enumerate(Response.objects.filter(row__version=version)):
-        told = {
+        found = {
             "content": f"answer {number}",
             "model": SECRETS[2],
             "finish_reason": SECRETS[3],
             "reasoning_content": "hm",
         }
-        Response.objects.filter(pk=answer.pk).update(raw=json.dumps(told))
+        Response.objects.filter(pk=answer.pk).update(raw=json.dumps(found))
     return make_evaluation(project, [rita], version=version, gold_share=0.2, repeat_share=0.5)
 
 
@@ -74,12 +74,12 @@ def whole(response: Any) -> str:
 
 
 def test_no_answer_to_a_rater_names_a_model(evaluation: Evaluation, rita: User, client_of: ClientOf) -> None:
-    told = [
+    found = [
         (response.request["PATH_INFO"], whole(response))
         for response in asked(client_of(rita), evaluation, rita)
     ]
-    assert [(path, secret) for path, text in told for secret in SECRETS if secret in text] == []
-    assert any("answer 0" in text or "answer 1" in text for _, text in told)
+    assert [(path, secret) for path, text in found for secret in SECRETS if secret in text] == []
+    assert any("answer 0" in text or "answer 1" in text for _, text in found)
 
 
 def test_the_rating_sees_an_item_and_nobody_elses(

@@ -53,13 +53,13 @@ def test_the_same_form_sent_twice_makes_one(
     assert Evaluation.objects.count() == 1
 
 
-def test_a_name_that_tells_a_model_is_refused(project: Project, alice: User, client_of: ClientOf) -> None:
+def test_a_name_that_reveals_a_model_is_refused(project: Project, alice: User, client_of: ClientOf) -> None:
     response = new(client_of(alice), sent(answered(a_version(project)), [], name="ALPHA against the rest"))
     assert response.status_code == 422
     assert "contains the model name alpha" in response.content.decode()
 
 
-def test_a_guideline_that_tells_a_model_is_refused(
+def test_a_guideline_that_reveals_a_model_is_refused(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     data = sent(answered(a_version(project)), [], **{"criteria-0-guideline": "Is beta better?"})
@@ -244,7 +244,7 @@ def test_the_row_and_its_answers_are_shown_before_one_is_gold(
 
 
 @pytest.mark.parametrize("row", ["9", "0", "x", str(2**31)])
-def test_a_row_that_is_not_there_is_told_and_nothing_is_offered(
+def test_a_row_that_is_not_there_is_reported_and_nothing_is_offered(
     project: Project, alice: User, client_of: ClientOf, row: str
 ) -> None:
     evaluation = make_evaluation(project, rows=3)
@@ -313,9 +313,9 @@ def test_a_file_of_gold_is_taken_whole_or_not_at_all(
     ]
     address = f"/p/physics/evaluations/{evaluation.run_id}/gold/"
     page = client_of(alice).post(address, {"file": SimpleUploadedFile("g.jsonl", "\n".join(lines).encode())})
-    told = page.content.decode()
+    result = page.content.decode()
     assert page.status_code == 422
-    assert all(f"line {number}:" in told for number in (2, 3, 4))
+    assert all(f"line {number}:" in result for number in (2, 3, 4))
     assert not Item.objects.exclude(gold="").exists()
 
 

@@ -60,8 +60,8 @@ def taken(evaluation: Evaluation, by: User, *lines: Any) -> RatingsImport:
     return ratings_import(evaluation=evaluation, text=text, by=by)
 
 
-def codes(told: RatingsImport) -> list[tuple[int, str]]:
-    return [(line, code) for line, code, _ in told.told]
+def codes(result: RatingsImport) -> list[tuple[int, str]]:
+    return [(line, code) for line, code, _ in result.told]
 
 
 def facts(evaluation: Evaluation) -> list[tuple[Any, ...]]:
@@ -138,8 +138,8 @@ def test_what_is_exported_is_taken_in_elsewhere_as_it_was(
     decided(rated, bob)
     copy = make_evaluation(project, [rita], version=rated.run.version, criteria=CRITERIA, seed=99)
     text = b"".join(form(rated)).decode("utf-8-sig")
-    told = ratings_import(evaluation=copy, text=text, by=alice)
-    assert (told.new, told.there, codes(told)) == (2, 0, [])
+    result = ratings_import(evaluation=copy, text=text, by=alice)
+    assert (result.new, result.there, codes(result)) == (2, 0, [])
     assert facts(copy) == facts(rated)
 
 
@@ -148,8 +148,8 @@ def test_taken_in_again_nothing_is_doubled(rated: Evaluation, alice: User, form:
     before = facts(rated)
     text = b"".join(form(rated, history=True)).decode("utf-8-sig")
     for _ in range(2):
-        told = ratings_import(evaluation=rated, text=text, by=alice)
-        assert (told.new, told.there, told.not_current, codes(told)) == (0, 2, 1, [])
+        result = ratings_import(evaluation=rated, text=text, by=alice)
+        assert (result.new, result.there, result.not_current, codes(result)) == (0, 2, 1, [])
     assert (facts(rated), Rating.objects.count()) == (before, 3)
 
 
@@ -195,8 +195,8 @@ def test_a_bad_line_is_listed_and_the_others_are_taken(
     project: Project, rita: User, alice: User, line: Any, code: str
 ) -> None:
     evaluation = make_evaluation(project, [rita], side_by_side=False, models=["alpha"])
-    told = taken(evaluation, alice, {**GOOD, "item": 2}, line)
-    assert (told.new, codes(told)) == (1, [(2, code)])
+    result = taken(evaluation, alice, {**GOOD, "item": 2}, line)
+    assert (result.new, codes(result)) == (1, [(2, code)])
 
 
 def test_a_rater_who_said_otherwise_before_is_not_overruled(
@@ -205,8 +205,8 @@ def test_a_rater_who_said_otherwise_before_is_not_overruled(
     evaluation = make_evaluation(project, [rita], side_by_side=False, models=["alpha"])
     give(assignments.claim(evaluation=evaluation, user=rita, count=1)[0], 5)
     number = Item.objects.get(given=1).number
-    told = taken(evaluation, alice, {**GOOD, "item": number, "key": str(uuid4())})
-    assert codes(told) == [(1, "rated_already")]
+    result = taken(evaluation, alice, {**GOOD, "item": number, "key": str(uuid4())})
+    assert codes(result) == [(1, "rated_already")]
 
 
 def test_nul_and_lone_surrogates_do_no_harm(project: Project, rita: User, alice: User) -> None:

@@ -180,7 +180,7 @@ def test_only_organisers_see_and_stop_it(
 def test_only_the_first_wrong_lines_are_listed_and_all_are_counted(
     evaluation: Evaluation, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rating_import, "TOLD", 3)
+    monkeypatch.setattr(rating_import, "LISTED", 3)
     text = "\n".join(["{x"] * 150)
     file = SimpleUploadedFile("r", text.encode())
     made = import_begin(evaluation=evaluation, file=file, file_name="r.jsonl", by=alice)

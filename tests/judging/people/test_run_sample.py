@@ -12,12 +12,12 @@ from msgspec import structs
 from evalsite.accounts.models import Project, User
 from judging.people.models import Evaluation, Item
 from judging.people.presets import criteria_of_run
-from judging.people.sampling import Choice, Gathered, gather
+from judging.people.sampling import Gathered, ItemChoice, gather
 from judging.reports.frames import run_frame
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, a_judged_run, said
-from tests.judging.people.make import rate_all
+from tests.judging.people.make import rate_all, sample_sent
 from tests.make import a_metric
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def run(project: Project) -> Run:
 
 def drawn(run: Run, size: int | None, by: str = "", seed: int = 3) -> Gathered:
     candidates = [one.candidate for one in run.run_candidates.select_related("candidate")]
-    return gather(Choice(run.version, candidates, sample_size=size, stratify_by=by, about=run, seed=seed))
+    return gather(ItemChoice(run.version, candidates, sample_size=size, stratify_by=by, about=run, seed=seed))
 
 
 def with_scale(project: Project, low: float, high: float, value: Any = 1) -> Run:
@@ -66,6 +66,23 @@ def test_the_same_seed_draws_the_same_answers(run: Run) -> None:
     assert drawn(run, 6).things != drawn(run, 6, seed=4).things
 
 
+def test_only_answers_that_a_filter_means_are_drawn(
+    run: Run, alice: User, rita: User, client_of: ClientOf
+) -> None:
+    """The list's filter goes through the form to the draw."""
+    sent = sample_sent(run, rita, sample_size=2, filter="least=10")
+    page = client_of(alice).get(
+        reverse("people:new", args=("physics",)), {"run": run.pk, "filter": "least=10"}
+    )
+    assert 'name="filter" value="least=10.0"' in page.content.decode()
+    assert page.context["form"].initial["sample_size"] == 2
+    client_of(alice).post(reverse("people:new", args=("physics",)), sent)
+    rated = Item.objects.values_list("response", flat=True)
+    scores = Judgement.objects.filter(run=run, response__in=rated).values_list("score", flat=True)
+    assert list(scores) == [10, 10]
+    assert set(Item.objects.values_list("drawn_with", flat=True)) == {None}  # they stand for no other answers
+
+
 # —— by which criteria
 
 
@@ -88,17 +105,6 @@ def address(run: Run) -> str:
     return f"{reverse('people:new', args=('physics',))}?run={run.pk}"
 
 
-def sent(run: Run, rater: User, **more: Any) -> dict[str, Any]:
-    metric = run.metrics.get().name
-    return {
-        "run": run.pk, "kind": "single", "candidates": [one.pk for one in run.version.candidates.all()],
-        "sample_size": 6, "seed": 5, "overlap": 1, "order": "random", "lease_minutes": 30, "gold_share": 0,
-        "repeat_share": 0, "raters": [rater.pk], "name": "Round one", "criteria-TOTAL_FORMS": 1,
-        "criteria-INITIAL_FORMS": 0, "criteria-0-name": metric, "criteria-0-scale": "ten",
-        "criteria-0-required": "on", **more,
-    }  # fmt: skip
-
-
 def test_the_runs_page_leads_to_the_form_and_the_form_proposes_the_runs_metrics(
     run: Run, alice: User, client_of: ClientOf
 ) -> None:
@@ -112,7 +118,7 @@ def test_the_runs_page_leads_to_the_form_and_the_form_proposes_the_runs_metrics(
 def test_what_is_organised_so_belongs_to_the_run_and_its_ratings_reach_the_runs_report(
     run: Run, alice: User, rita: User, client_of: ClientOf
 ) -> None:
-    client_of(alice).post(reverse("people:new", args=("physics",)), sent(run, rita))
+    client_of(alice).post(reverse("people:new", args=("physics",)), sample_sent(run, rita))
     rate_all(Evaluation.objects.get(about_run=run), rita, 8)
     people = run_frame(run).query("source == 'rater'")
     assert (list(people["value"]), set(people["drawn_with"])) == ([8] * 6, {0.3})
@@ -120,7 +126,7 @@ def test_what_is_organised_so_belongs_to_the_run_and_its_ratings_reach_the_runs_
 
 def test_the_runs_page_names_its_evaluations(run: Run, alice: User, rita: User, client_of: ClientOf) -> None:
     client = client_of(alice)
-    client.post(reverse("people:new", args=("physics",)), sent(run, rita))
+    client.post(reverse("people:new", args=("physics",)), sample_sent(run, rita))
     assert "Round one" in client.get(reverse("runs:detail", args=("physics", run.pk))).text
     page = client.get(reverse("people:detail", args=("physics", Evaluation.objects.get().run_id))).text
     assert reverse("runs:detail", args=("physics", run.pk)) in page
@@ -128,7 +134,7 @@ def test_the_runs_page_names_its_evaluations(run: Run, alice: User, rita: User, 
 
 def test_raters_see_no_score_of_the_judge(run: Run, alice: User, rita: User, client_of: ClientOf) -> None:
     Judgement.objects.filter(run=run).update(detail="JUDGE-DETAIL")
-    client_of(alice).post(reverse("people:new", args=("physics",)), sent(run, rita))
+    client_of(alice).post(reverse("people:new", args=("physics",)), sample_sent(run, rita))
     page = client_of(rita).get(reverse("desk:page", args=("physics", Evaluation.objects.get().run_id))).text
     assert Item.objects.count() == 6
     assert not [word for word in ("JUDGE-DETAIL", run.name) if word in page]

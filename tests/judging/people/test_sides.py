@@ -45,8 +45,8 @@ def test_two_versions_are_shown_each_with_its_own_first_turn(
     seen = shown_to(held)
     assert [each["content"] for each in seen.messages] == ["first question"]
     sides = [seen.left, seen.right] if held.shown_first == 1 else [seen.right, seen.left]
-    told = [([each["content"] for each in side.before], side.content) for side in sides if side]
-    assert sorted(told) == [
+    found = [([each["content"] for each in side.before], side.content) for side in sides if side]
+    assert sorted(found) == [
         (["new first", "second question"], "new last"),
         (["old first", "second question"], "old last"),
     ]

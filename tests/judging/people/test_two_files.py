@@ -20,7 +20,7 @@ from judging.people.blindness import proposed_names, sides_of, sides_rename
 from judging.people.gold import gold_add, gold_of
 from judging.people.models import Evaluation
 from judging.people.rating_export import records
-from judging.people.rating_import import Imported, take
+from judging.people.rating_import import ImportedRatings, take
 from judging.reports.services import report_document
 from judging.runs.export.files import csv_lines
 from judging.runs.export.records import records as judgements
@@ -65,7 +65,7 @@ def test_the_names_are_proposed_from_the_files(files: tuple[Version, Version]) -
     assert proposed_names(*files) == ("orpo", "base")
 
 
-def test_files_of_one_name_are_told_apart_by_data_set_or_version(files: tuple[Version, Version]) -> None:
+def test_files_of_one_name_are_distinguished_by_data_set_or_version(files: tuple[Version, Version]) -> None:
     one, two = files
     two.file_name = "ORPO.csv"
     assert proposed_names(one, two) == ("one", "two")
@@ -179,8 +179,8 @@ def test_the_list_of_judgements_and_each_one_name_both_sides(
 def test_exports_name_both_sides(evaluation: Evaluation, rita: User) -> None:
     rated(evaluation, rita)
     assert {(one["candidate"], one["other"]) for one in records(evaluation)} == {("orpo", "base")}
-    told = {(one["model"], one["other_model"], one["other_response"]) for one in judgements(evaluation.run)}
-    assert told == {("orpo", "base", 1)}
+    found = {(one["model"], one["other_model"], one["other_response"]) for one in judgements(evaluation.run)}
+    assert found == {("orpo", "base", 1)}
     table = csv.DictReader(b"".join(csv_lines(evaluation.run)).decode("utf-8-sig").splitlines())
     assert {(row["model"], row["other_model"]) for row in table} == {("orpo", "base")}
 
@@ -210,9 +210,9 @@ def test_ratings_of_another_evaluation_are_matched_by_the_names(
         scheme="versions",
         choice={"candidates": (), "other_version": evaluation.other_version},
     )
-    told: list[Imported] = []
-    take(second, json.dumps(line), note=lambda _line, one: told.append(one), rest=lambda: None)
-    assert [(one.new, one.wrong) for one in told] == [(1, [])]
+    found: list[ImportedRatings] = []
+    take(second, json.dumps(line), note=lambda _line, one: found.append(one), rest=lambda: None)
+    assert [(one.new, one.wrong) for one in found] == [(1, [])]
 
 
 def test_raters_never_see_the_names(
@@ -222,14 +222,14 @@ def test_raters_never_see_the_names(
     client, base = client_of(rita), f"/p/physics/desk/{evaluation.run_id}/"
     held = assignments.claim(evaluation=evaluation, user=rita)[0]
     for address in ("/p/physics/rating/", base, f"{base}{held.pk}/", f"{base}mine/"):
-        assert_blind(client.get(address).content.decode())
+        assert names_in(client.get(address)) == []
     for address in (f"{base}items/", f"{base}{held.pk}/", f"{base}{held.pk}/difference/"):
-        assert_blind(client.get(address, headers={"Accept": "application/json"}).content.decode())
+        assert names_in(client.get(address, headers={"Accept": "application/json"})) == []
 
 
-def assert_blind(text: str) -> None:
-    """Neither names of sides nor of files."""
-    assert [name for name in ("Secret", "orpo", "base.jsonl") if name in text] == []
+def names_in(page: Any) -> list[str]:
+    """Names of sides and of files."""
+    return [name for name in ("Secret", "orpo", "base.jsonl") if name in page.content.decode()]
 
 
 def test_the_names_are_changed_later(evaluation: Evaluation, alice: User, client_of: ClientOf) -> None:
@@ -247,9 +247,9 @@ def test_what_was_exported_under_other_names_is_known_again(
 ) -> None:
     lines = "\n".join(json.dumps(one) for one in records(rated(evaluation, rita)))
     sides_rename(evaluation=evaluation, here="after", there="before", by=adam)
-    told: list[Imported] = []
-    take(evaluation, lines, note=lambda _line, one: told.append(one), rest=lambda: None)
-    assert [(one.new, one.there, one.wrong) for one in told] == [(0, 2, [])]
+    found: list[ImportedRatings] = []
+    take(evaluation, lines, note=lambda _line, one: found.append(one), rest=lambda: None)
+    assert [(one.new, one.there, one.wrong) for one in found] == [(0, 2, [])]
 
 
 def test_alike_names_are_refused_later_too_and_what_was_typed_stays(

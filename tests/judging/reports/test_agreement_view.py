@@ -6,23 +6,27 @@ from typing import Any
 
 import pytest
 
-from judging.reports.agreement_view import agreement_view, confusion_of
-from judging.reports.judge_health import judges_table
+from judging.core.values import scale_level
 from judging.reports.labels import ValueFormat, kappa
 from judging.reports.links import Links
-from judging.reports.side_by_side_view import rating_points, side_views, steps_of, win_matrix
-from judging.reports.slices_view import ends_of, shade, slices_of
+from judging.reports.page.agreement_view import agreement_view, confusion_of
+from judging.reports.page.judge_health import judges_table
+from judging.reports.page.side_by_side_view import rating_points, side_views, steps_of, win_matrix
+from judging.reports.page.slices_view import SliceLinks, ends_of, slices_of
 
 NUMBERS = ValueFormat()
-LINKS = Links("/list/", "/pair/")
+LINKS = Links("/list/", "/pair/", "/agreement/", "/verdicts/")
+NOWHERE = SliceLinks(Links.none(), "m", "category")
+SLICE_LINKS = SliceLinks(LINKS, "m", "category")
 
 
 def a_judge(**changes: Any) -> dict[str, Any]:
     agreement = {"exact": 0.6, "kappa": 0.4, "kappa_weighted": 0.71, "kappa_low": 0.6, "kappa_high": 0.8}
     bias = {"spearman": 0.7, "bias": 0.31, "bias_low": 0.14, "bias_high": 0.48}
     table = {"labels": [1.0, 2.0], "confusion": [[3, 1], [0, 4]], "human": None}
+    further = dict.fromkeys(("alpha", "kendall", "pearson", "mean_absolute_difference"))
     who = {"metric": "m", "judge": "gpt", "against": "people", "items": 8}
-    return {**who, **agreement, **bias, **table, **changes}
+    return {**who, **agreement, **bias, **table, **further, **changes}
 
 
 def judges(*found: dict[str, Any], **more: Any) -> Any:
@@ -41,7 +45,7 @@ def test_people_come_before_other_judges() -> None:
 def test_the_human_figure_stands_beside_the_judges() -> None:
     (one,) = judges(a_judge(human={"kappa_weighted": 0.69, "exact": 0.61}))
     assert [(stat.value, stat.more) for stat in one.stats[:2]] == [
-        ("0.71", "people: 0.69"),
+        ("0.71", "[0.60, 0.80] · people: 0.69"),
         ("60 %", "people: 61 %"),
     ]
 
@@ -65,12 +69,34 @@ def test_order_flips_stand_with_their_judge() -> None:
             }
         ],
     )
-    assert ("6 %", "9 of 150") in [(stat.value, stat.more) for stat in one.stats]
+    address = "/verdicts/?kind=orders&amp;metric=m&amp;judge=gpt&amp;apart=yes"
+    flips = ("6 %", f'<a href="{address}">9 of 150</a>')
+    assert flips in [(stat.value, stat.more) for stat in one.stats]
 
 
 def test_figures_that_do_not_exist_are_left_out() -> None:
-    (one,) = judges(a_judge(kappa_weighted=None, spearman=None))
+    (one,) = judges(a_judge(kappa=None, kappa_weighted=None, spearman=None))
     assert len(one.stats) == 2
+
+
+def test_labels_without_order_have_cohen_s_kappa() -> None:
+    (one,) = judges(a_judge(kappa_weighted=None))
+    assert (one.stats[0].name, one.stats[0].value) == ("κ", "0.40")
+
+
+@pytest.mark.parametrize(
+    ("confusion", "kappa_of_it", "side"),
+    [
+        ([[3, 0], [4, 0]], 0.0, "People"),
+        ([[3, 4], [0, 0]], 0.0, "The judge"),
+        ([[7, 0], [0, 0]], None, "Neither"),
+    ],
+)
+def test_kappa_says_nothing_where_a_side_never_varies(
+    confusion: list[list[int]], kappa_of_it: float | None, side: str
+) -> None:
+    (one,) = judges(a_judge(confusion=confusion, kappa=kappa_of_it, kappa_weighted=kappa_of_it))
+    assert (one.stats[0].value, one.note.startswith(side)) == ("n/a", True)
 
 
 def test_the_confusion_table_has_the_judges_highest_value_on_top() -> None:
@@ -82,11 +108,11 @@ def test_the_confusion_table_has_the_judges_highest_value_on_top() -> None:
     ]
 
 
-def test_its_cells_lead_to_what_the_judge_said() -> None:
-    confusion = confusion_of(a_judge(), LINKS)
+def test_its_cells_lead_to_what_two_judges_said() -> None:
+    confusion = confusion_of(a_judge(against="glm"), LINKS)
     assert confusion is not None
     addresses = [cell.address for cell in confusion.rows[0][1]]
-    assert addresses == ["", "/list/?metric=m&state=scored&least=2.0&most=2.0"]
+    assert addresses == ["", "/verdicts/?kind=judges&metric=m&rater=gpt&other=glm&value=2&other_value=2"]
 
 
 def test_many_values_are_rounded_to_whole_numbers() -> None:
@@ -96,7 +122,7 @@ def test_many_values_are_rounded_to_whole_numbers() -> None:
     assert confusion is not None
     assert confusion.labels[:3] == ["1", "2", "3"]
     assert [cell.text for cell in confusion.rows[-2][1]][:3] == ["0", "2", "0"]
-    assert confusion.rows[-2][1][1].address == "/list/?metric=m&state=scored&least=1.5&below=2.5"
+    assert "&value=~2&other_value=~2" in confusion.rows[-2][1][1].address
 
 
 def test_too_many_values_make_no_confusion_table() -> None:
@@ -104,7 +130,9 @@ def test_too_many_values_make_no_confusion_table() -> None:
 
 
 def test_columns_of_judge_health_without_figures_are_left_out() -> None:
-    table = judges_table({"repeats": [{"judge": "gpt", "exact": 0.8}]}, NUMBERS)
+    table = judges_table(
+        {"repeats": [{"metric": "m", "judge": "gpt", "exact": 0.8, "items": 3}]}, NUMBERS, LINKS
+    )
     assert table is not None
     assert [column.name for column in table.columns] == ["Judge", "Repeats that agree"]
 
@@ -124,7 +152,8 @@ def test_raters_have_alpha_and_its_interval() -> None:
     view = agreement_view({"raters": [raters]}, "m", NUMBERS, {}, LINKS).raters
     assert view is not None
     assert (view.stats[0].name, view.stats[0].value) == ("Krippendorff's α (ordinal)", "0.71")
-    assert view.each.rows == [["R1", "4", "50 %", "12 s"]]
+    linked = '<a href="/verdicts/?kind=ratings&amp;metric=m&amp;rater=R1">4</a>'
+    assert view.each.rows == [["R1", linked, "50 %", "12 s"]]
 
 
 def test_a_refused_correction_says_why() -> None:
@@ -215,20 +244,56 @@ def a_breakdown(p: float | None = 0.01) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("p", "text"), [(0.01, "8.00 *"), (0.5, "8.00"), (None, "8.00")])
 def test_a_value_that_differs_from_the_rest_is_marked(p: float | None, text: str) -> None:
-    slices = slices_of(a_breakdown(p), "m", ["a", "b"], NUMBERS, (1, 10))
+    slices = slices_of(a_breakdown(p), "m", ["a", "b"], NUMBERS, (1, 10), NOWHERE)
     assert slices is not None
     assert [cell.text for cell in slices.rows[0][1]] == [text, "–"]
 
 
 def test_no_breakdown_is_no_table() -> None:
-    assert slices_of(None, "m", ["a"], NUMBERS, (1, 10)) is None
-    assert slices_of(a_breakdown(), "other", ["a"], NUMBERS, (1, 10)) is None
+    assert slices_of(None, "m", ["a"], NUMBERS, (1, 10), NOWHERE) is None
+    assert slices_of(a_breakdown(), "other", ["a"], NUMBERS, (1, 10), NOWHERE) is None
 
 
 @pytest.mark.parametrize(("mean", "level"), [(1, 1), (5.4, 3), (10, 5)])
 def test_shades_run_over_the_scale(mean: float, level: int) -> None:
-    assert shade(mean, 1, 10) == level
+    assert scale_level(mean, 1, 10) == level
 
 
 def test_means_beyond_the_scale_shade_by_themselves() -> None:
     assert ends_of([3.0, 12.0], (1, 10), rate=False) == (3.0, 12.0)
+
+
+def test_the_cells_of_slices_lead_to_their_items() -> None:
+    slices = slices_of(a_breakdown(), "m", ["a"], NUMBERS, (1, 10), SLICE_LINKS)
+    assert slices is not None
+    address = slices.rows[0][1][0].address
+    assert address == "/list/?candidate=a&metric=m&state=scored&field=category&field_is=math"
+
+
+@pytest.mark.parametrize("value", ["", '["math"]'])
+def test_what_a_list_cannot_be_filtered_by_is_no_link(value: str) -> None:
+    assert SLICE_LINKS.to_cell("a", value) == ""
+
+
+def test_judges_and_people_stand_beside_each_other_value_by_value() -> None:
+    breakdown = a_breakdown() | {"values": {}, "judges": [a_judge(value="math")]}
+    slices = slices_of(breakdown, "m", ["a"], NUMBERS, (1, 10), SLICE_LINKS)
+    assert slices is not None
+    assert slices.agreement is not None
+    (row,) = slices.agreement.rows
+    assert (row[0], row[2], row[3]) == ("math", "60 %", "0.71")
+    assert "field=category&amp;field_is=math" in row[1]
+
+
+def test_a_judge_s_bias_on_each_candidate_stands_beside_that_on_the_others() -> None:
+    ends = {"bias_low": 0.5, "bias_high": 1.5, "ci_low": 0.2, "ci_high": 1.4}
+    cells = [
+        {"candidate": name, "items": 9, "bias": bias, "difference": 0.8, **ends}
+        for name, bias in (("a", 1), ("b", 0.2))
+    ]
+    (one,) = judges(a_judge(by_candidate=cells))
+    assert one.by_candidate is not None
+    items = '<a href="/agreement/?metric=m&amp;judge=gpt&amp;candidate=a">9</a>'
+    assert list(one.by_candidate.rows[0]) == ["a", items, "+1.00 [0.50, 1.50]", "+0.80 [0.20, 1.40]"]
+    (alone,) = judges(a_judge(by_candidate=cells[:1]))
+    assert alone.by_candidate is None

@@ -38,7 +38,10 @@ EMPTY = {
         "rows": 4,
         "provisional": False,
     },
-    "left_out": dict.fromkeys(("bad_rows", "not_read_to_its_end", "rows_not_drawn", "rows_without_answers")),
+    "left_out": {
+        **dict.fromkeys(("bad_rows", "not_read_to_its_end", "rows_not_drawn", "rows_without_answers")),
+        "excluded_by": [],
+    },
     "pairs": [],
     "cost": dict.fromkeys(("requests", "retries", "failed_requests", "prompt_tokens", "completion_tokens"), 0)
     | {"wall_seconds": None},
@@ -85,8 +88,8 @@ def test_every_section_has_its_text_and_names_stand_as_they_are() -> None:
     both = {"candidate": "a<b> & c", "metric": "m", "judge": "gpt"}
     bounds = dict.fromkeys(("ci_low", "ci_high", "kappa_low", "kappa_high", "bias_low", "bias_high"))
     people = {"items": 4, "agreement_with_others": 0.5, "seconds": 3.0}
-    raters = {"alpha": 0.7, "percent": 0.6, "ac1": None, "fleiss": None, "level": "ordinal", "pairs": []}
-    agreement = {
+    raters = {"alpha": 0.7, "percent": 0.6, "ac1": 0.5, "fleiss": None, "level": "ordinal", "pairs": []}
+    agreement = dict.fromkeys(("kappa", "alpha", "kendall", "pearson", "mean_absolute_difference")) | {
         "exact": 0.6,
         "kappa_weighted": 0.71,
         "spearman": 0.7,
@@ -102,14 +105,14 @@ def test_every_section_has_its_text_and_names_stand_as_they_are() -> None:
             "judges": [both | bounds | agreement | {"against": "people", "labels": [], "confusion": []}],
             "planted": [both | {"answers": 2, "mean": 9.0, "others_mean": 4.5}],
             "corrected": [both | bounds | corrected | {"refused": None}],
-            "raters": [both | bounds | raters | {"each": {"Ann": people}}],
+            "raters": [both | bounds | raters | {"each": {"Ann": people}, "items": 4}],
         }
     )
     flat = re.sub(" +", " ", text)
     assert "\n gpt people 4 0.600 0.71 " in flat
     assert "\n a<b> & c 2 9.000 4.500\n" in flat
     assert "Corrected by people (PPI++)\n" in text
-    assert "Raters\nKrippendorff's α (ordinal) 0.70; Same verdict 60 %.\n" in text
+    assert "α (ordinal) 0.70; Same verdict 60 % on 4 items that several rated; AC1 0.50.\n" in text
     assert "&lt;" not in text
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from statistics import fmean, stdev
 from typing import Any
 
 import pandas as pd
@@ -17,13 +19,14 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from datasets.importing import worker
+from datasets.models import Row, Version
 from datasets.versions import search
 from evalsite.accounts.models import Project, User
 from judging.core.results import JudgementResult
 from judging.core.values import Outcome
 from judging.reports import figures
 from judging.reports.models import KeptFigures
-from judging.reports.services import report_document
+from judging.reports.services import report_by, report_document
 from judging.runs import planning
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
@@ -298,3 +301,101 @@ def test_a_stop_before_anything_was_judged_wants_no_figures(project: Project) ->
 def test_figures_that_nobody_waits_for_are_not_worked_out(run: Run) -> None:
     figures.keep_wanted()
     assert not KeptFigures.objects.exists()
+
+
+def added_up(run: Run, candidate: str) -> dict[str, Any]:
+    """Its mean, standard error and counts, judgement by judgement."""
+    of_row: dict[int, list[float]] = {}
+    states: Counter[str] = Counter()
+    found = Judgement.objects.filter(run=run, current=True, candidate__name=candidate).select_related("row")
+    for judgement in found:
+        states[judgement.state_in_force] += 1
+        if judgement.value_in_force is not None:
+            of_row.setdefault(judgement.row.line, []).append(json.loads(judgement.value_in_force))
+    means = [fmean(values) for values in of_row.values()]
+    counts = {"items": len(means), "unparsed": states["unparsed"], "errors": states["error"]}
+    return {"mean": fmean(means), "se": stdev(means) / len(means) ** 0.5, **counts}
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_kept_figures_are_those_added_up_judgement_by_judgement(
+    project: Project, alice: User, changed: bool
+) -> None:
+    def says(judgement: Judgement) -> int | Outcome:
+        line, number = judgement.row.line, judgement.response.number
+        if (line + number) % 7 == 0:
+            return Outcome.unparsed("nothing_offered") if number == 1 else Outcome.error("timeout")
+        return (line * 3 + number * 2 + (judgement.candidate.name == "alpha")) % 10 + 1
+
+    run = a_judged_run(a_version(project, rows=20, answers=3), says)
+    work_out(run)
+    if changed:
+        one = Judgement.objects.filter(run=run, state="unparsed").earliest("pk")
+        override_add(judgement=one, by=alice, value=10, reason="seen")
+        work_out(run)
+    kept = figures.for_page(Run.objects.get(pk=run.pk))
+    assert kept is not None
+    for name in ("alpha", "beta"):
+        slow = added_up(run, name)
+        cell = kept.figures.report["candidates"][name]["quality"]
+        assert {key: cell[key] for key in slow} == pytest.approx(slow)
+
+
+def with_subjects(run: Run) -> Run:
+    """The run, its rows with one of two subjects."""
+    for row in Row.objects.filter(version=run.version):
+        Row.objects.filter(pk=row.pk).update(
+            raw=json.dumps(json.loads(row.raw) | {"subject": "ab"[row.line % 2]})
+        )
+    Version.objects.filter(pk=run.version_id).update(fields_found={"subject": run.version.rows})
+    return Run.objects.get(pk=run.pk)
+
+
+def test_slices_of_a_large_run_are_worked_out_by_a_worker_and_kept(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    work_out(with_subjects(run))
+    assert "Computing statistics by subject" in text(get(client_of, alice, run, "report/?by=subject"))
+    assert woken() == [{}]
+    figures.keep_wanted()
+    with CaptureQueriesContext(connection) as asked:
+        html = text(get(client_of, alice, run, "report/?by=subject"))
+    assert "By subject" in html
+    assert "field=subject&amp;field_is=a" in html
+    assert not [one for one in asked if 'FROM "judging_judgement"' in one["sql"]]
+
+
+def test_slices_that_a_worker_kept_are_what_the_command_works_out(run: Run) -> None:
+    run = with_subjects(run)
+    work_out(run)
+    kept = figures.for_page(run)
+    assert kept is not None
+    assert figures.slices_for_page(run, "subject", kept) == (None, True)
+    figures.keep_wanted()
+    expected = json.loads(json.dumps(report_by(run, ["subject"])["breakdown"]))
+    assert figures.slices_for_page(run, "subject", kept) == (expected, False)
+
+
+def test_slices_of_before_a_change_are_shown_until_newer_ones_are_there(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    work_out(with_subjects(run))
+    get(client_of, alice, run, "report/?by=subject")
+    figures.keep_wanted()
+    override_add(judgement=Judgement.objects.filter(run=run).earliest("pk"), value=1, reason="seen", by=alice)
+    work_out(run)
+    html = text(get(client_of, alice, run, "report/?by=subject"))
+    assert "By subject" in html
+    assert "Computing statistics by subject" in html
+    asks = {"headers": {"HX-Request": "true"}}
+    assert "HX-Refresh" not in get(client_of, alice, run, "report/?being_made=subject", **asks).headers
+    figures.keep_wanted()
+    assert get(client_of, alice, run, "report/?being_made=subject", **asks).headers["HX-Refresh"] == "true"
+
+
+def test_a_field_that_no_row_has_is_asked_for_once(client_of: ClientOf, alice: User, run: Run) -> None:
+    work_out(run)
+    Version.objects.filter(pk=run.version_id).update(fields_found={"gone": 1})
+    get(client_of, alice, run, "report/?by=gone")
+    figures.keep_wanted()
+    assert "Computing statistics" not in text(get(client_of, alice, run, "report/?by=gone"))

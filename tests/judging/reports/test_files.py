@@ -11,9 +11,11 @@ from xml.etree import ElementTree
 import pytest
 
 from evalsite.accounts.models import Project, User
+from judging.reports import files
 from judging.reports.services import report_document
 from judging.runs.models import Judgement, Run
 from tests.conftest import ClientOf
+from tests.judging.core.statistics import cast
 from tests.judging.reports.cast import a_judged_run
 from tests.make import a_version
 
@@ -84,3 +86,36 @@ def test_a_file_that_does_not_exist_is_not_found(
     client_of: ClientOf, alice: User, run: Run, name: str
 ) -> None:
     assert client_of(alice).get(f"/p/{run.project.slug}/runs/{run.pk}/report/{name}").status_code == 404
+
+
+def test_comparisons_have_a_line_for_each_pair_and_author() -> None:
+    said = cast.document([cast.compared("A>B"), cast.compared("B>A", row=2), cast.compared("A=B", row=3)])
+    (line,) = table(files.comparisons_csv(said))
+    assert (line["by"], line["a"], line["b"]) == ("qwen", "alpha", "beta")
+    assert [line[name] for name in ("wins", "ties", "losses", "win_rate")] == ["1", "1", "1", "0.5"]
+
+
+def test_agreement_has_a_line_for_each_judge_with_people_s_own_beside_it() -> None:
+    said = [cast.said(5, row=row) for row in (1, 2)]
+    said += [cast.person(5, name, row=row) for row in (1, 2) for name in ("Ann", "Bob")]
+    (line,) = table(files.agreement_csv(cast.document(said)))
+    assert (line["judge"], line["against"], line["exact"], line["human_exact"]) == (
+        "qwen",
+        "people",
+        "1.0",
+        "1.0",
+    )
+
+
+def test_the_radar_is_a_file_where_there_are_metrics_enough(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    names = ("accuracy", "style", "tone")
+    run = a_judged_run(a_version(project), lambda one: 3, *names)
+    answer = client_of(alice).get(f"/p/{project.slug}/runs/{run.pk}/report/radar.svg")
+    assert ElementTree.fromstring(answer.content).tag.endswith("svg")
+    assert all(name in answer.content.decode() for name in names)
+
+
+def test_two_metrics_have_no_radar(client_of: ClientOf, alice: User, run: Run) -> None:
+    assert client_of(alice).get(f"/p/{run.project.slug}/runs/{run.pk}/report/radar.svg").status_code == 404

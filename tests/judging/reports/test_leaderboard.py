@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from judging.reports.labels import ValueFormat
-from judging.reports.leaderboard import rank_ranges, win_shares
 from judging.reports.links import Links
-from judging.reports.pair_matrix import pair_matrix, tone
-from judging.reports.report_view import chosen_metrics
-from judging.reports.result_card import (
+from judging.reports.page.leaderboard import rank_ranges, win_shares
+from judging.reports.page.pair_matrix import pair_matrix, tone
+from judging.reports.page.report_view import chosen_metrics
+from judging.reports.page.result_card import (
     agreement_sentence,
     names_of,
     short_number,

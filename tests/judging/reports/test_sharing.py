@@ -13,7 +13,7 @@ from django.utils import timezone
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.reports.models import ReportLink
-from judging.reports.sharing import NoReportLink, report_link_create, report_link_revoke, shared_run
+from judging.reports.sharing.services import NoReportLink, report_link_create, report_link_revoke, shared_run
 from judging.runs.models import Run
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation

@@ -8,7 +8,7 @@ import pytest
 
 from judging.core.statistics.means import Estimate
 from judging.core.statistics.pairs import items_needed
-from judging.reports.wanted_difference import WantedDifference, wanted_difference
+from judging.reports.page.wanted_difference import WantedDifference, wanted_difference
 
 DOCUMENT = {"level": 0.95, "power": 0.8}
 

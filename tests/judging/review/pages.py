@@ -1,21 +1,39 @@
-"""The list of judgements in tests: addresses, what a page says, every page of a filter."""
+"""Pages of judgements in tests: addresses, what a page says, every page of a filter."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
 
 from judging.review import selectors
-from judging.review.places import place_from
-from judging.runs.filters import Filters
-from judging.runs.models import Run
+from judging.review.orders import place_from
+from judging.runs.filters import SORTS, Filters
+from judging.runs.models import Judgement, JudgementState, Run
+
+ORDERS = [sign + sort for sort in SORTS if sort != "spread" for sign in ("", "-")]
+"""Those that every judgement has its place in."""
+
+SORTED_BY: dict[str, Callable[[Judgement], float | None]] = {
+    "position": lambda one: one.position,
+    "candidate": lambda one: ["alpha", "beta"].index(one.candidate.name),
+    "metric": lambda one: one.run_metric.number,
+    "state": lambda one: JudgementState.values.index(one.state_in_force),
+    "score": lambda one: one.score_in_force,
+    "seconds": lambda one: one.seconds,
+}
+"""What each order goes by, of a run of the candidates alpha and beta."""
 
 
 def address(run: Run, name: str = "judgements", *more: Any) -> str:
     return reverse(f"runs:{name}", args=("physics", run.pk, *more))
+
+
+def judgement_address(judgement: Judgement, name: str = "judgement", *more: Any) -> str:
+    return address(judgement.run, name, judgement.pk, *more)
 
 
 def text(response: HttpResponse) -> str:

@@ -11,9 +11,11 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.models import Project, User
-from judging.review.grid import ROWS, GridPage, grid_page, level_of
-from judging.review.places import Place
-from judging.review.telling import Story
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import JudgementResult
+from judging.core.values import scale_level
+from judging.review.grid import ROWS, GridPage, grid_page
+from judging.review.orders import Place
 from judging.runs.filters import Filters
 from judging.runs.models import Override, Run
 from tests.conftest import ClientOf
@@ -23,14 +25,14 @@ from tests.make import a_metric, a_run
 pytestmark = pytest.mark.django_db
 
 
-def story(place: int) -> Story:
+def every_seventh_fails(place: int) -> JudgementResult:
     return failed() if place % 7 == 3 else said(place % 10 + 1)
 
 
 @pytest.fixture
 def run(project: Project) -> Run:
     """Fifty rows of two candidates: three pages."""
-    return a_judged_run(project, story, rows=50)
+    return a_judged_run(project, every_seventh_fails, rows=50)
 
 
 def address(run: Run, name: str, *more: Any) -> str:
@@ -81,14 +83,14 @@ def test_a_page_takes_as_many_queries_as_any_other(
 ) -> None:
     first = grid_page(run, Filters())
     with django_assert_num_queries(8):
-        grid_page(run, Filters(), first.next)
+        assert grid_page(run, Filters(), first.next).rows
 
 
 @pytest.mark.parametrize(
     ("score", "level"), [(1, 1), (2.79, 1), (5.5, 3), (10, 5), (12, 5), (-3, 1)], ids=str
 )
 def test_a_score_has_one_of_five_colours(score: float, level: int) -> None:
-    assert level_of(score, 1, 10) == level
+    assert scale_level(score, 1, 10) == level
 
 
 @pytest.fixture
@@ -105,9 +107,15 @@ def test_the_filter_stands_in_chips_that_can_be_removed(reader: Client, run: Run
     response = reader.get(address(run, "items"), {"candidate": "beta", "least": "3"})
     assert [chip[:2] for chip in response.context["chips"]] == [
         ("Candidate", "beta"),
-        ("Score, from – to", "3.0"),
+        ("Score at least", "3"),
     ]
     assert response.context["chips"][1][2] == "?candidate=beta"
+
+
+def test_a_score_on_the_page_has_its_colour(reader: Client, run: Run) -> None:
+    page = reader.get(address(run, "items"), {"candidate": "alpha"}).content.decode()
+    assert page.count(' data-level="1"') > 5
+    assert page.count(" data-other") == ROWS
 
 
 def test_an_answer_is_shown_whole_on_demand(reader: Client, run: Run) -> None:
@@ -140,6 +148,16 @@ def test_a_wrong_value_in_the_panel_keeps_what_was_typed(reviewer: Client, run: 
     assert "Read it again" in response.content.decode()
 
 
+def test_a_pill_shows_what_was_changed_in_the_panel(reviewer: Client, run: Run) -> None:
+    judgement = run.judgements.order_by("position")[0]
+    override(reviewer, run, "9")
+    reviewer.post(address(run, "mark", judgement.pk, "tag"), {"name": "odd"})
+    pill = reviewer.get(address(run, "pill", judgement.pk)).content.decode()
+    assert 'data-level="5"' in pill
+    assert "<strong>9</strong>" in pill
+    assert 'aria-label="odd"' in pill
+
+
 def test_a_panel_without_the_right_to_review_offers_no_override(reader: Client, run: Run) -> None:
     judgement = run.judgements.order_by("position")[0]
     assert "New value" not in reader.get(address(run, "panel", judgement.pk)).content.decode()
@@ -152,3 +170,13 @@ def test_a_panel_names_what_other_runs_say_of_the_answer(reader: Client, run: Ru
     page = reader.get(address(run, "panel", first.pk)).content.decode()
     assert "<strong>7</strong>" in page
     assert 'data-state="error"' in page
+
+
+@pytest.mark.parametrize(
+    ("value", "score", "declared", "level"),
+    [("10", 10.0, True, 5), ("true", 1.0, False, 5), ("7", 7.0, False, None), ('"A"', None, True, None)],
+)
+def test_a_number_has_a_colour_only_on_a_scale(
+    value: str, score: float | None, declared: bool, level: int | None
+) -> None:
+    assert MetricDefinition(name="m", scale_declared=declared).level(value, score) == level

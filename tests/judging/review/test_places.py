@@ -12,16 +12,19 @@ from datasets.models import Response
 from evalsite.accounts.models import Project, User
 from judging.core.results import JudgementResult
 from judging.review import places, selectors
-from judging.review.places import Place, field_of, nearest
+from judging.review.grid import grid_page
+from judging.review.orders import Place
+from judging.review.places import nearest
 from judging.runs import counts
 from judging.runs.counts import counts_by_state, reasons
-from judging.runs.filters import SORTS, Filters, matching
+from judging.runs.filters import Filters, matching
 from judging.runs.models import Judgement, Run
 from judging.runs.overrides import override_add
-from judging.runs.rerun.rejudge import Selection, run_rejudge
+from judging.runs.rerun.rejudge import run_rejudge
+from judging.runs.rerun.selection import Selection
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, failed, said
-from tests.judging.review.pages import address, pages, text
+from tests.judging.review.pages import ORDERS, SORTED_BY, address, pages, text
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +57,7 @@ def run(project: Project, bob: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     return Run.objects.get(pk=run.pk)
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("sort", ORDERS)
 @pytest.mark.parametrize(
     "chosen",
     [
@@ -83,18 +86,18 @@ def test_every_way_of_looking_finds_what_is_meant_in_order(
 ) -> None:
     filters = Filters(sort=sort, **chosen)  # type: ignore[arg-type]
     shown = [position for page in pages(run, filters) for position in page]
-    meant = {one.position: one for one in matching(run, filters)}
+    meant = {one.position: one for one in matching(run, filters).select_related("candidate", "run_metric")}
     ranks = [_rank(meant[position], sort) for position in shown]
     assert sorted(shown) == sorted(meant)
     assert ranks == sorted(ranks)
 
 
 def _rank(one: Judgement, sort: str) -> tuple[bool, float, int]:
-    value, sign = getattr(one, field_of(Filters(sort=sort))), -1 if sort.startswith("-") else 1
+    value, sign = SORTED_BY[sort.removeprefix("-")](one), -1 if sort.startswith("-") else 1
     return value is None, sign * (value or 0), sign * one.position
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("sort", ORDERS)
 def test_one_finds_its_way_back(run: Run, sort: str) -> None:
     filters = Filters(sort=sort, state="scored")
     forth = list(_walk(run, filters, back=False))
@@ -116,10 +119,22 @@ def _walk(
 def test_a_look_ends_and_goes_on_where_it_ended(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
     first = selectors.page(run, Filters(q="no answer says this"))
-    assert (first.lines, first.stopped) == ([], 23)
-    assert first.next == Place(23, 23)
+    assert (first.lines, first.stopped) == ([], Place(19, 19))
+    assert first.next == Place(19, 19)
     looks = len(pages(run, Filters(q="no answer says this")))
-    assert looks == 6
+    assert looks == 7
+
+
+@pytest.mark.parametrize("sort", ["candidate", "-candidate", "-state"])
+def test_a_look_through_one_candidate_after_the_other_goes_on_where_it_ended(
+    run: Run, sort: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
+    Response.objects.filter(pk=run.judgements.get(position=71).response_id).update(
+        raw='{"content": "needle"}'
+    )
+    found = [page for page in pages(run, Filters(q="needle", sort=sort)) if page]
+    assert found == [[71]]
 
 
 def test_a_page_that_found_nothing_so_far_offers_to_search_on(
@@ -127,12 +142,14 @@ def test_a_page_that_found_nothing_so_far_offers_to_search_on(
 ) -> None:
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
     page = text(client_of(bob).get(address(run), {"q": "no answer says this"}))
-    assert "No judgement is like this so far" in page
-    assert "after=23~23" in page or "after=23%7E23" in page
-    assert "The first 24 judgements were looked through." in page
+    assert "No matching judgements so far" in page
+    assert "after=19~19" in page or "after=19%7E19" in page
+    assert "The first 20 judgements were searched." in page
 
 
-@pytest.mark.parametrize(("end", "label"), [("after", "Search on →"), ("before", "← Search on")])
+@pytest.mark.parametrize(
+    ("end", "label"), [("after", "Continue searching →"), ("before", "← Continue searching")]
+)
 def test_beside_what_was_found_the_way_on_says_that_the_look_goes_on(
     run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch, end: str, label: str
 ) -> None:
@@ -143,7 +160,7 @@ def test_beside_what_was_found_the_way_on_says_that_the_look_goes_on(
     page = text(client_of(bob).get(address(run), {"q": "needle", end: str(beside)}))
     assert "the needle" in page
     assert label in page
-    assert page.count("Search on") == 1
+    assert page.count("Continue searching") == 1
 
 
 def test_on_the_way_back_to_the_beginning_the_look_goes_on_forward(
@@ -151,14 +168,13 @@ def test_on_the_way_back_to_the_beginning_the_look_goes_on_forward(
 ) -> None:
     monkeypatch.setattr(places, "MOST_LOOKED_AT", 20)
     context = client_of(bob).get(address(run), {"q": "no answer says this", "before": "5~5"}).context
-    assert (context["search_on"], context["looked_through"], context["previous_url"]) == ("next", 24, "")
+    assert (context["search_on"], context["looked_through"], context["previous_url"]) == ("next", 20, "")
 
 
 def test_counts_beyond_some_thousand_are_told_as_at_least(
     run: Run, bob: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counts, "MOST_COUNTED", 20)
-    monkeypatch.setattr("judging.review.views.MOST_COUNTED", 20)
     states = client_of(bob).get(address(run), {"candidate": "alpha"}).context["states"]
     assert [(one["name"], one["count"]) for one in states] == [
         ("All", "20+"),
@@ -187,7 +203,17 @@ def test_what_must_be_read_is_not_counted_in_a_large_run(run: Run, monkeypatch: 
         (Filters(overridden="yes"), "judgement_overridden"),
         (Filters(attempts="older"), "judgement_older"),
         (Filters(q="says"), POSITIONS),
+        (Filters(reply="because"), POSITIONS),
+        (Filters(question="question"), POSITIONS),
+        (Filters(reply="because", sort="-score"), "judgement_figures"),
+        (Filters(q="says", sort="seconds"), "judgement_seconds"),
+        (Filters(spread=0.0, sort="-spread"), "judgement_spread"),
         (Filters(state="scored"), POSITIONS),
+        (Filters(sort="-position"), POSITIONS),
+        (Filters(sort="candidate"), POSITIONS),
+        (Filters(sort="-metric"), POSITIONS),
+        (Filters(sort="state"), POSITIONS),
+        (Filters(sort="-state"), "judgement_figures"),
     ],
 )
 @pytest.mark.parametrize("beside", [None, Place(2.5, 40)])
@@ -201,6 +227,19 @@ def test_an_index_holds_what_comes_next_in_order(
     looks = [plan for plan in plans if "judgement_" in plan]
     assert any(index in plan for plan in looks)
     assert not any("TEMP B-TREE" in plan or "Sort" in plan for plan in looks)
+
+
+@pytest.mark.parametrize("after", [None, Place(2.5, 40)])
+@pytest.mark.parametrize("sort", ORDERS)
+def test_the_grid_finds_the_judgements_of_its_rows_by_their_answers(
+    run: Run, sort: str, after: Place | None
+) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        assert grid_page(run, Filters(sort=sort), after).rows
+    plans = [plan_of(one["sql"]) for one in queries.captured_queries]
+    (of_rows,) = (plan for plan, one in zip(plans, queries, strict=True) if "verdictsource" in one["sql"])
+    assert "judgement_once" in of_rows or "sqlite_autoindex_judging_judgement" in of_rows
+    assert "judgement_figures" not in of_rows
 
 
 def test_reasons_are_counted_in_their_index_alone(run: Run) -> None:

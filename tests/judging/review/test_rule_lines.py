@@ -53,7 +53,7 @@ def test_the_page_shows_each_line_with_its_score_and_why(reader: Client, run: Ru
 
 def test_the_page_says_why_the_format_fails(reader: Client, run: Run) -> None:
     text = page(reader, run, "judgement", run.judgements.get(row__line=4).pk)
-    assert "does not have the program's format" in text
+    assert "doesn't match the program's format" in text
     assert "Not JSON: line 1, column 1." in text
 
 

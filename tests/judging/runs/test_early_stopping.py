@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.runs import planning, services
+from judging.runs.early_stopping import row_scores
 from judging.runs.models import Run, RunState
 from judging.runs.services import RunOptions
+from judging.runs.teamwork.marks import Change, change_one
+from tests.judging.judged import a_judged_run
 from tests.judging.working import work
 from tests.make import a_metric, a_project, a_run, a_version
 
@@ -41,6 +45,13 @@ def test_what_was_left_is_judged_when_somebody_wants_it() -> None:
 def test_a_mean_that_is_not_known_exactly_enough_is_judged_to_the_end() -> None:
     with ScriptedJudge("[[7]]") as judge:
         assert work(early(judge, 0.001, rows=120)).state == RunState.FINISHED
+
+
+def test_what_is_excluded_does_not_count(bob: User, project: Project) -> None:
+    run = a_judged_run(project, rows=2, models=("alpha",))
+    excluded = run.judgements.get(score=1)
+    change_one(judgement=excluded, change=Change("exclude", reason="broken"), by=bob)
+    assert list(row_scores(run, run.total).values()) == [[2]]
 
 
 def test_rows_are_judged_in_random_order_only_where_a_run_may_end_early(db: None) -> None:

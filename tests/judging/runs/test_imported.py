@@ -10,7 +10,8 @@ from evalsite.accounts.models import Project, User
 from judging.runs import selectors
 from judging.runs.filters import Filters, matching
 from judging.runs.models import IMPORTED, Run, RunState, SourceKind, VerdictSource
-from judging.runs.rerun.rejudge import Selection, run_rejudge
+from judging.runs.rerun.rejudge import run_rejudge
+from judging.runs.rerun.selection import Selection
 from judging.runs.worker import reconcile, run_worker
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run

@@ -73,7 +73,7 @@ def test_the_form_proposes_all_candidates_the_only_metric_and_a_name(
     assert form.initial["name"] == f"{version.dataset.name} 1"
 
 
-def test_the_form_shows_whom_the_metric_asks(
+def test_the_form_shows_the_models_that_the_metric_asks(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
     assert "qwen-judge via House judge × 2" in text(client_of(alice).get(ADDRESS))
@@ -235,7 +235,7 @@ def worded(metric: MetricVersion, template: str) -> MetricVersion:
     return metric
 
 
-def test_what_lint_finds_over_the_rows_is_told_before_the_run_begins(
+def test_what_lint_finds_over_the_rows_is_reported_before_the_run_begins(
     client_of: ClientOf, alice: User, version: Version, metric: MetricVersion
 ) -> None:
     worded(metric, "{{ data.questoin }}{{ response.content }}")
@@ -348,3 +348,24 @@ def test_a_script_that_cannot_be_loaded_is_refused_before_the_run(
     page = client_of(alice).post(ADDRESS, sent(version, metric))
     assert (page.status_code, Run.objects.count()) == (422, 0)
     assert why in unescape(text(page))
+
+
+def test_a_metrics_page_leads_to_a_run_by_it(
+    project: Project, alice: User, version: Version, metric: MetricVersion, client_of: ClientOf
+) -> None:
+    other = Metric.objects.create(project=project, name="style")
+    MetricVersion.objects.create(metric=other, number=1, definition=metric.definition)
+    client, address = client_of(alice), f"{ADDRESS}?metric={metric.pk}"
+    assert address in client.get(f"/p/physics/metrics/{metric.metric_id}/").text
+    assert client.get(address).context["form"].initial["metrics"] == [str(metric.pk)]
+
+
+def test_twenty_rows_are_one_choice_of_three(
+    project: Project, alice: User, metric: MetricVersion, client_of: ClientOf
+) -> None:
+    large = a_version(project, rows=30)
+    large.candidates.update(rows=30, responses=30)
+    page = client_of(alice).get(f"{ADDRESS}?version={large.pk}")
+    assert "All 30 rows" in page.text
+    client_of(alice).post(ADDRESS, sent(large, metric, rows_wanted="few", sample_size=3))
+    assert Run.objects.get().sample_size == 20

@@ -25,7 +25,8 @@ from judging.runs.filters import ANYTHING, UNSCORED, Filters, matching
 from judging.runs.models import Judgement, Override, Run
 from judging.runs.overrides import OverrideConflict, override_add, override_withdraw, run_lock
 from judging.runs.rerun import reparse
-from judging.runs.rerun.rejudge import Selection, run_rejudge
+from judging.runs.rerun.rejudge import run_rejudge
+from judging.runs.rerun.selection import Selection
 from judging.runs.worker import store
 from tests.conftest import member
 from tests.judging.judged import a_judged_run, failed, first_of, judge, said

@@ -99,7 +99,7 @@ def test_in_slices_the_plan_is_the_same(
 @pytest.mark.usefixtures("two_rows_a_slice")
 def test_a_plan_that_was_broken_off_is_taken_up_behind_its_last_slice(version: Version) -> None:
     run = a_run(version, a_metric(URL))
-    rows = planning.rows_to_judge(run)
+    rows = planning.rows_to_plan(run)
     planning._plan_slice(run.pk, rows[:2], 0)
     assert Run.objects.get(pk=run.pk).state == RunState.PLANNING
     planning.plan(run.pk)
@@ -108,14 +108,14 @@ def test_a_plan_that_was_broken_off_is_taken_up_behind_its_last_slice(version: V
 
 def test_a_slice_that_somebody_else_has_planned_is_left_alone(version: Version) -> None:
     run = a_run(version, a_metric(URL))
-    rows = planning.rows_to_judge(run)
+    rows = planning.rows_to_plan(run)
     assert planning._plan_slice(run.pk, rows[:2], 0) == 8
     assert planning._plan_slice(run.pk, rows[:2], 0) is None
 
 
 def test_a_run_cancelled_while_it_is_planned_stays_so_and_can_be_taken_up(version: Version) -> None:
     run = a_run(version, a_metric(URL))
-    rows = planning.rows_to_judge(run)
+    rows = planning.rows_to_plan(run)
     planning._plan_slice(run.pk, rows[:2], 0)
     run_cancel(run)
     assert planning._plan_slice(run.pk, rows[2:4], 8) is None

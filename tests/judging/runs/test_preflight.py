@@ -8,7 +8,7 @@ import pytest
 
 from evalsite.accounts.models import Project
 from judging.endpoints.models import Endpoint
-from judging.runs.preflight import Taken, calls_a_second, preflight
+from judging.runs.preflight import CallCost, calls_a_second, preflight
 from judging.runs.selectors import MetricChoice, cost_of
 from tests.make import a_metric, a_version
 
@@ -36,7 +36,7 @@ def test_cost_time_and_power_follow_from_the_rows(project: Project, endpoint: En
 
 
 def test_the_strictest_limit_decides_how_long_it_takes(endpoint: Endpoint) -> None:
-    taken = Taken(900, 100, 2.0, True)
+    taken = CallCost(900, 100, 2.0, True)
     assert calls_a_second(endpoint, taken) == 5
     endpoint.requests_per_minute = 120
     assert calls_a_second(endpoint, taken) == 2

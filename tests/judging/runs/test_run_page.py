@@ -259,7 +259,7 @@ def test_the_most_frequent_words_stand_with_their_reason(
     assert "data.x" not in page
 
 
-def test_each_way_in_which_answers_failed_is_told_with_what_to_do(
+def test_each_way_in_which_answers_failed_is_reported_with_what_to_do(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     words = ["context_too_long: 9000 tokens", "content_filter", "content_filter"]
@@ -293,7 +293,7 @@ def test_an_endpoint_that_is_down_is_named_with_the_way_to_it_and_how_long(
     assert "Waiting for the endpoint to recover" in page
 
 
-def test_who_may_retry_is_told_that_it_uses_the_frozen_metric(
+def test_who_may_retry_is_reported_that_it_uses_the_frozen_metric(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     run = a_judged_run(project, lambda _: failed())

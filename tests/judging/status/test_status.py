@@ -32,7 +32,7 @@ def test_only_the_sites_administrators_see_it(cast: dict[str, User], client_of: 
     assert client_of(cast["olga"]).get("/status/").status_code == 200
 
 
-def test_a_living_worker_and_a_gone_one_are_told_apart(olga: User, client_of: ClientOf) -> None:
+def test_a_living_worker_and_a_gone_one_are_distinguished(olga: User, client_of: ClientOf) -> None:
     workers.beat("runs")
     long_ago = timezone.now() - timedelta(minutes=5)
     WorkerProcess.objects.create(owner="far-away:7:7", queue="data", seen_at=long_ago)
@@ -50,13 +50,13 @@ def test_where_all_workers_are_gone_the_page_says_what_to_do(olga: User, client_
     assert "manage.py worker" not in client_of(olga).get("/status/").text
 
 
-def test_a_queue_without_a_worker_is_told(olga: User, client_of: ClientOf) -> None:
+def test_a_queue_without_a_worker_is_reported(olga: User, client_of: ClientOf) -> None:
     workers.beat("runs")
     assert {queue.name: queue.obstacle for queue in selectors.queues()} == {"data": "worker", "runs": ""}
     assert "no worker" in client_of(olga).get("/status/").text
 
 
-def test_workers_that_do_not_reach_the_broker_are_told(olga: User, client_of: ClientOf) -> None:
+def test_workers_that_do_not_reach_the_broker_are_reported(olga: User, client_of: ClientOf) -> None:
     workers.beat("runs")
     WorkerProcess.objects.update(trouble="broker")
     assert workers.obstacle("runs") == "broker"
@@ -90,7 +90,7 @@ def circuit(endpoint: Endpoint, **state: object) -> None:
     EndpointLoad.objects.create(key=endpoint_key(judge), **state)
 
 
-def test_an_endpoint_that_is_down_is_told_though_nobody_asked_it_lately(
+def test_an_endpoint_that_is_down_is_reported_though_nobody_asked_it_lately(
     endpoint: Endpoint, olga: User, client_of: ClientOf
 ) -> None:
     circuit(endpoint, down_since=time.time() - 100, next_try_at=time.time() + 50, problem="connect")
@@ -109,13 +109,13 @@ def test_an_endpoint_that_answers_and_was_not_asked_lately_is_left_out(endpoint:
 
 def test_an_endpoint_that_is_asked_for_answers_is_shown_too(endpoint: Endpoint) -> None:
     run = a_run(a_version(endpoint.project, rows=1), a_metric("http://x"))
-    told = {"state": "failed", "error": "unknown_model", "calls": "[]", "request": "{}", "finished_at": 1.0}
-    Generation.objects.create(run=run, response_id=1, attempt=1, endpoint=endpoint, **told)
+    result = {"state": "failed", "error": "unknown_model", "calls": "[]", "request": "{}", "finished_at": 1.0}
+    Generation.objects.create(run=run, response_id=1, attempt=1, endpoint=endpoint, **result)
     [seen] = selectors.endpoints()
     assert (seen.asked, seen.failed, seen.last_code) == (1, 1, "unknown_model")
 
 
-def test_runs_that_spent_what_they_may_are_told(alice: User, olga: User, client_of: ClientOf) -> None:
+def test_runs_that_spent_what_they_may_are_reported(alice: User, olga: User, client_of: ClientOf) -> None:
     run = a_run(a_version(alice.memberships.get().project, rows=1), a_metric("http://x"))
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
     run_stop_at_budget(run, "budget_calls")
@@ -136,9 +136,9 @@ def test_figures_are_for_administrators_only(client: Client, alice: User, client
 
 def test_figures_are_what_prometheus_reads(olga: User, client_of: ClientOf) -> None:
     workers.beat("runs")
-    told = client_of(olga).get("/metrics")
-    lines = told.text.splitlines()
-    assert told["Content-Type"].startswith("text/plain; version=0.0.4")
+    result = client_of(olga).get("/metrics")
+    lines = result.text.splitlines()
+    assert result["Content-Type"].startswith("text/plain; version=0.0.4")
     assert 'evalsite_worker_up{queue="runs"} 1' in lines
     assert 'evalsite_queue_obstructed{queue="data"} 1' in lines
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from judging.core.charts import Interval
+from judging.core.charts import IntervalRow
 from judging.core.charts.histograms import HistogramTexts
 from judging.core.charts.intervals import IntervalTexts, interval_chart
 
@@ -24,5 +24,5 @@ def texts(svg, name):
     return ["".join(element.itertext()) for element in of_class(svg, name)]
 
 
-def intervals(*rows: Interval, **options):
+def intervals(*rows: IntervalRow, **options):
     return interval_chart("chart-1", rows, INTERVAL_TEXTS, **options)

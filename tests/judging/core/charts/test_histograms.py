@@ -53,6 +53,14 @@ def test_panels_stand_in_columns(columns, box):
     assert drawn(chart(*panels, columns=columns)).get("viewBox") == box
 
 
+def test_a_long_name_takes_two_lines_and_moves_no_bar_out_of_its_panel():
+    svg = chart(
+        Panel("a model with a name that is much longer than most of them are " * 2, "9 scores", whole(1))
+    )
+    assert len(texts(svg, "chart-name")) == 2
+    assert drawn(svg).get("viewBox") == "0 0 480 191"
+
+
 def test_hostile_names_stay_text():
     name = "<img src=x onerror=alert(1)>"
     assert texts(chart(Panel(name, name, whole(1))), "chart-name") == [name]

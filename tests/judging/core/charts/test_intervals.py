@@ -1,11 +1,12 @@
 import pytest
 
-from judging.core.charts import Interval
+from judging.core.charts import IntervalRow
 from judging.core.charts.intervals import interval_chart
+from judging.core.charts.svg import as_file
 
 from .cast import INTERVAL_TEXTS, SVG, drawn, intervals, of_class, texts
 
-SURE = Interval("alpha", "7.2 [6.9, 7.5]", 7.2, 6.9, 7.5)
+SURE = IntervalRow("alpha", "7.2 [6.9, 7.5]", 7.2, 6.9, 7.5)
 
 
 def test_the_chart_is_an_image_with_a_name_and_a_description():
@@ -29,9 +30,16 @@ def test_it_scales_with_its_place():
     assert not {"width", "height"} & set(root.attrib)
 
 
+def test_as_a_file_it_has_a_size_of_its_own():
+    root = drawn(as_file(intervals(SURE)).decode())
+    assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+    assert root.get("width") == "480"
+    assert as_file("") == b""
+
+
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"><b onload=x>', "a&b", "x\x00\ud800y"])
 def test_hostile_names_stay_text(name):
-    svg = intervals(Interval(name, name, 5.0))
+    svg = intervals(IntervalRow(name, name, 5.0))
     assert "<script" not in svg
     assert not [element for element in drawn(svg).iter() if "onload" in element.attrib]
 
@@ -43,7 +51,7 @@ def test_an_id_that_could_break_out_is_refused(chart_id):
 
 
 def test_marks_stand_where_the_scale_says():
-    dot = of_class(intervals(Interval("a", "", 5.5, 5, 6), scale=(1, 10)), "chart-dot")[0]
+    dot = of_class(intervals(IntervalRow("a", "", 5.5, 5, 6), scale=(1, 10)), "chart-dot")[0]
     assert float(dot.get("cx")) == 240  # the middle of 1…10 is the middle of the drawing
 
 
@@ -58,38 +66,38 @@ def test_without_a_scale_the_axis_holds_all_intervals():
 
 
 def test_a_mean_without_interval_is_hollow():
-    svg = intervals(Interval("a", "5", 5.0))
+    svg = intervals(IntervalRow("a", "5", 5.0))
     assert len(of_class(svg, "chart-dot-open")) == 1
     assert not of_class(svg, "chart-whisker")
 
 
 def test_a_row_without_mean_has_its_words_and_no_mark():
-    svg = intervals(Interval("a", "nothing scored", None))
+    svg = intervals(IntervalRow("a", "nothing scored", None))
     assert texts(svg, "chart-label") == ["nothing scored"]
     assert not of_class(svg, "chart-dot-open")
 
 
 def test_an_end_beyond_the_axis_has_no_cap():
     inside, beyond = (
-        of_class(intervals(Interval("a", "", 9.5, 9, high), scale=(1, 10)), "chart-whisker")[0].get("d")
+        of_class(intervals(IntervalRow("a", "", 9.5, 9, high), scale=(1, 10)), "chart-whisker")[0].get("d")
         for high in (9.9, 10.4)
     )
     assert (inside.count("V"), beyond.count("V")) == (2, 1)
 
 
-def test_the_bounds_are_told_apart_by_their_dashes_and_explained():
-    svg = intervals(Interval("a", "", 5, 4, 6, 3, 7))
+def test_the_bounds_are_distinguished_by_their_dashes_and_explained():
+    svg = intervals(IntervalRow("a", "", 5, 4, 6, 3, 7))
     assert all(line.get("stroke-dasharray") for line in of_class(svg, "chart-bounds"))
     assert texts(svg, "chart-legend") == ["mean", "95 % interval", "bounds"]
 
 
 def test_the_legend_names_only_the_marks_that_occur():
-    assert texts(intervals(Interval("a", "5", 5.0)), "chart-legend") == ["mean"]
+    assert texts(intervals(IntervalRow("a", "5", 5.0)), "chart-legend") == ["mean"]
 
 
 def test_a_long_chinese_name_wraps_and_is_whole_in_the_tip():
     name = "通义千问超长名字的模型" * 6
-    svg = intervals(Interval(name, "7.2", 7.2))
+    svg = intervals(IntervalRow(name, "7.2", 7.2))
     lines = texts(svg, "chart-name")
     assert len(lines) == 2
     assert lines[1].endswith("…")

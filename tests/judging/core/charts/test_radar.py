@@ -36,3 +36,10 @@ def test_an_outline_with_a_gap_is_not_closed() -> None:
 def test_every_axis_has_its_name() -> None:
     words = [text.text for text in radar().iter(f"{SVG}text")]
     assert words == ["a", "b", "c", "d"]
+
+
+def test_a_long_name_beside_the_chart_takes_several_lines() -> None:
+    drawn = radar(axes=("a", "factual accuracy of all claims", "c", "事实准确性与引用来源"))
+    words = [text.text or "" for text in drawn.iter(f"{SVG}text")]
+    assert "…" not in "".join(words)
+    assert len(words) > 5

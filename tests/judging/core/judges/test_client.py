@@ -120,7 +120,7 @@ def test_a_proxy_is_asked_for_the_address() -> None:
         assert ask_once("http://far.invalid/v1", proxy=judge.url.removesuffix("/v1")).content == "[[7]]"
 
 
-def test_a_proxy_is_told_its_password() -> None:
+def test_a_proxy_gets_its_password() -> None:
     with ScriptedJudge() as judge:
         ask_once("http://far.invalid/v1", proxy=judge.url.removesuffix("/v1").replace("//", "//u:hunter22@"))
     assert judge.requests[0].headers["proxy-authorization"] == "Basic dTpodW50ZXIyMg=="
@@ -157,7 +157,7 @@ def test_a_stream_that_falls_silent_is_given_up() -> None:
     assert error.code == "timeout_idle"
 
 
-def test_each_piece_is_told_as_it_arrives() -> None:
+def test_each_piece_is_reported_as_it_arrives() -> None:
     heard: list[str] = []
     with ScriptedJudge("[[7]]") as judge:
         ask_once(judge.url, on_text=lambda _, text: heard.append(text))

@@ -72,7 +72,7 @@ def test_nothing_starts_before_the_servers_own_time() -> None:
     assert slots.free
 
 
-def test_news_is_told_once() -> None:
+def test_news_is_reported_once() -> None:
     slots = ConcurrencyLimiter(8, clock=Clock())
     slots.succeeded()
     assert (slots.take_events().successes, slots.take_events().successes) == (1, 0)

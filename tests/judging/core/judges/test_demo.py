@@ -39,8 +39,8 @@ def test_a_comparison_gets_a_verdict(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_reply_says_that_there_is_no_model_in_the_prompts_language(name: str) -> None:
-    told = "我不是语言模型" if name.endswith(".zh") else "I am no language model"
-    assert reply(rendered(name)).startswith(told)
+    result = "我不是语言模型" if name.endswith(".zh") else "I am no language model"
+    assert reply(rendered(name)).startswith(result)
 
 
 @pytest.mark.parametrize("name", names_of("score"))
@@ -94,9 +94,9 @@ def test_character_pairs_are_counted(reference: str, answer: str, found: tuple[i
 
 def test_it_is_asked_like_any_endpoint() -> None:
     with ScriptedJudge(demo_server().script) as judge:
-        told = ask_once(judge.url, rendered("single_turn_reference.en", PARIS, ref_answer=PARIS))
-    assert (told.model, told.content[-6:]) == ("demo-judge", "[[10]]")
-    assert told.reasoning_content
+        result = ask_once(judge.url, rendered("single_turn_reference.en", PARIS, ref_answer=PARIS))
+    assert (result.model, result.content[-6:]) == ("demo-judge", "[[10]]")
+    assert result.reasoning_content
 
 
 def test_numbers_in_the_question_are_not_taken_for_the_scale() -> None:

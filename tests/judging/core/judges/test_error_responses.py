@@ -37,7 +37,7 @@ def code_for(status: int, message: str = "", **fields: str) -> str:
         (529, "", "overloaded"),
     ],
 )
-def test_a_refusal_is_told_by_its_status_and_words(status: int, message: str, code: str) -> None:
+def test_a_refusal_is_reported_by_its_status_and_words(status: int, message: str, code: str) -> None:
     assert code_for(status, message) == code
 
 

@@ -129,7 +129,7 @@ def test_an_empty_reply_goes_with_its_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "code"),
+    ("found", "code"),
     [
         ({"error": {"message": "boom"}}, "server_error"),
         ({"error": {"message": "slow down", "code": 429}}, "rate_limited"),
@@ -138,8 +138,8 @@ def test_an_empty_reply_goes_with_its_error() -> None:
         ({"object": "error", "message": "maximum context length is 5", "code": 400}, "context_too_long"),
     ],
 )
-def test_an_error_told_within_the_stream_is_an_error(told: dict[str, Any], code: str) -> None:
-    assert code_of(HELLO[:60], b"\n\ndata: " + json.dumps(told).encode() + b"\n\n") == code
+def test_an_error_reported_within_the_stream_is_an_error(found: dict[str, Any], code: str) -> None:
+    assert code_of(HELLO[:60], b"\n\ndata: " + json.dumps(found).encode() + b"\n\n") == code
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_line_without_end_is_too_long() -> None:
     assert code_of(*[b"data: " + b"x" * 2**20] * 5) == "too_long"
 
 
-def test_each_piece_is_told_as_it_arrives() -> None:
+def test_each_piece_is_reported_as_it_arrives() -> None:
     heard: list[tuple[str, str]] = []
     assembly = ReplyReader(on_text=lambda kind, text: heard.append((kind, text)))
     assembly.feed(event({"reasoning": "hm"}) + event({"content": "x"}))

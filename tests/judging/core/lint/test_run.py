@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from judging.core.builtin import NAMES, builtin
-from judging.core.lint.findings import Finding, Lint, Longest
+from judging.core.lint.findings import Lint, LintFinding, Longest
 from judging.core.lint.run import lint
 from judging.core.prompts import RenderItem
-from judging.core.sandbox.job import Failure, Limits
+from judging.core.sandbox.job import SandboxFailure, SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 
 MESSAGES = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
@@ -23,7 +23,7 @@ USED = "{{ response.content }}"
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(Limits(seconds=0.3, memory_mb=128, output_kb=16)) as sandbox:
+    with Sandbox(SandboxLimits(seconds=0.3, memory_mb=128, output_kb=16)) as sandbox:
         yield sandbox
 
 
@@ -62,7 +62,7 @@ def test_a_syntax_error_is_all_that_is_said(sandbox: Sandbox) -> None:
 
 def test_a_name_that_is_in_no_row_is_an_error_with_the_nearest_name(sandbox: Sandbox) -> None:
     (error,) = linted(sandbox, "\n{{ data.questoin }}").errors
-    assert error == Finding("unknown_name", "data.questoin", 2, 3, (10, 20, 30), "data.question")
+    assert error == LintFinding("unknown_name", "data.questoin", 2, 3, (10, 20, 30), "data.question")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_name_in_a_branch_that_no_row_takes_is_looked_for_too(sandbox: Sandbox
     ]
 
 
-def test_names_are_told_in_the_templates_order_with_the_line_of_their_first_use(sandbox: Sandbox) -> None:
+def test_names_are_reported_in_the_templates_order_with_the_line_of_their_first_use(sandbox: Sandbox) -> None:
     errors = linted(
         sandbox, "{% if false %}{{ data.b1 }}{% endif %}\n{{ data.a1 }}{{ data.c1 }}\n{{ data.a1 }}"
     ).errors
@@ -104,11 +104,11 @@ def test_names_are_told_in_the_templates_order_with_the_line_of_their_first_use(
 
 def test_a_name_that_some_rows_lack_is_a_warning_with_those_rows(sandbox: Sandbox) -> None:
     result = linted(sandbox, "{% if data.level %}{% endif %}")
-    assert (result.errors, result.warnings) == ((), (Finding("name_missing", "data.level", 1, 1, (20,)),))
+    assert (result.errors, result.warnings) == ((), (LintFinding("name_missing", "data.level", 1, 1, (20,)),))
 
 
 def test_a_name_that_some_rows_leave_none_is_a_warning_with_those_rows(sandbox: Sandbox) -> None:
-    assert linted(sandbox, "{{ data.gt }}").warnings == (Finding("name_none", "data.gt", 1, 2, (20, 30)),)
+    assert linted(sandbox, "{{ data.gt }}").warnings == (LintFinding("name_none", "data.gt", 1, 2, (20, 30)),)
 
 
 TAKEN_IN = [
@@ -133,15 +133,15 @@ TAKEN_IN = [
 
 
 @pytest.mark.parametrize("template", TAKEN_IN)
-def test_a_none_that_a_filter_or_a_text_takes_in_is_told_too(template: str, sandbox: Sandbox) -> None:
-    assert linted(sandbox, template).warnings == (Finding("name_none", "data.gt", 1, 2, (20, 30)),)
+def test_a_none_that_a_filter_or_a_text_takes_in_is_reported_too(template: str, sandbox: Sandbox) -> None:
+    assert linted(sandbox, template).warnings == (LintFinding("name_none", "data.gt", 1, 2, (20, 30)),)
 
 
 def test_a_standard_name_that_is_none_everywhere_still_exists(sandbox: Sandbox) -> None:
     assert found(sandbox, "{{ data.ref_answer }}") == [("name_none", "data.ref_answer")]
 
 
-def test_a_part_that_is_missing_in_some_rows_is_told_as_deep_as_it_goes(sandbox: Sandbox) -> None:
+def test_a_part_that_is_missing_in_some_rows_is_reported_at_its_deepest_level(sandbox: Sandbox) -> None:
     assert found(sandbox, "{{ data.meta.tag }}") == [("name_missing", "data.meta.tag")]
 
 
@@ -209,7 +209,9 @@ def test_a_key_with_a_dot_in_it_is_one_name(sandbox: Sandbox) -> None:
 def test_a_render_that_fails_is_an_error_with_its_rows_and_words(sandbox: Sandbox) -> None:
     rows: list[dict[str, Any]] = [{"n": 0}, {"n": 1}, {"n": 0}]
     (error,) = linted(sandbox, "\n{{ 1 / data.n }}", rows).errors
-    assert error == Finding("render_error", None, 2, 2, (10, 30), None, "ZeroDivisionError: division by zero")
+    assert error == LintFinding(
+        "render_error", None, 2, 2, (10, 30), None, "ZeroDivisionError: division by zero"
+    )
 
 
 def test_a_calculation_with_a_missing_name_is_the_names_fault(sandbox: Sandbox) -> None:
@@ -219,12 +221,12 @@ def test_a_calculation_with_a_missing_name_is_the_names_fault(sandbox: Sandbox) 
 def test_blank_renders_are_counted(sandbox: Sandbox) -> None:
     subjects = [(line, RenderItem({"x": x}, {"content": " \n"})) for line, x in ((1, ""), (3, "x"), (4, " "))]
     result = lint(sandbox, "{{ data.x }}{{ response.content }}", subjects)
-    assert result.warnings == (Finding("blank_render", rows=2, first_rows=(1, 4)),)
+    assert result.warnings == (LintFinding("blank_render", rows=2, first_rows=(1, 4)),)
 
 
-def test_a_template_without_the_response_is_told(sandbox: Sandbox) -> None:
+def test_a_template_without_the_response_is_reported(sandbox: Sandbox) -> None:
     result = lint(sandbox, "{{ data.messages }}", [(1, RenderItem({"messages": []}, {}))])
-    assert result.warnings == (Finding("response_unused"),)
+    assert result.warnings == (LintFinding("response_unused"),)
 
 
 @pytest.mark.parametrize("template", ["{{ response }}", "{{ response['content'] }}", "{{ response|tojson }}"])
@@ -241,8 +243,8 @@ def test_several_answers_of_a_row_count_as_one_row(sandbox: Sandbox) -> None:
     subjects = [(line, RenderItem({}, answer)) for line in (5, 6) for answer in answers]
     result = lint(sandbox, "{{ response.x }}{{ response.content }}", subjects)
     assert result.warnings == (
-        Finding("name_missing", "response.x", 1, 2, (5, 6)),
-        Finding("name_none", "response.x", 1, 2, (5, 6)),
+        LintFinding("name_missing", "response.x", 1, 2, (5, 6)),
+        LintFinding("name_none", "response.x", 1, 2, (5, 6)),
     )
 
 
@@ -264,13 +266,13 @@ def test_the_longest_render_is_the_first_of_its_length(sandbox: Sandbox) -> None
 
 
 def test_a_failing_preprocess_is_an_error_of_its_rows(sandbox: Sandbox) -> None:
-    failed = Failure("exception", "KeyError: 'x'", 3)
+    failed = SandboxFailure("exception", "KeyError: 'x'", 3)
     result = lint(sandbox, USED, [(1, failed), (2, RenderItem({}, {"content": "x"})), (4, failed)])
-    assert result.errors == (Finding("render_error", "preprocess", 3, 2, (1, 4), None, "KeyError: 'x'"),)
+    assert result.errors == (LintFinding("render_error", "preprocess", 3, 2, (1, 4), None, "KeyError: 'x'"),)
 
 
 def test_a_preprocess_that_does_not_compile_is_a_syntax_error(sandbox: Sandbox) -> None:
-    (error,) = lint(sandbox, USED, [(1, Failure("syntax", "SyntaxError: invalid syntax", 2))]).errors
+    (error,) = lint(sandbox, USED, [(1, SandboxFailure("syntax", "SyntaxError: invalid syntax", 2))]).errors
     assert (error.code, error.name, error.line) == ("syntax", "preprocess", 2)
 
 
@@ -297,7 +299,7 @@ FALSY = [{"ref_answer": value} for value in (0, False, "", None, "a", [])]
         "{% if data.get('ref_answer') %}x{% endif %}",
     ],
 )
-def test_a_reference_that_is_tested_for_truth_is_told_where_it_is_zero_or_false(
+def test_a_reference_that_is_tested_for_truth_is_reported_where_it_is_zero_or_false(
     sandbox: Sandbox, template: str
 ) -> None:
     (warning,) = [one for one in linted(sandbox, template, FALSY).warnings if one.code == "name_falsy"]

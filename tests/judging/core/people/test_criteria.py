@@ -78,8 +78,8 @@ def test_only_comparisons_are_turned_and_only_where_the_other_stood_left() -> No
 
 def test_a_left_out_value_and_a_text_are_no_scores() -> None:
     assert outcome_of(FIVE, None).reason == "left_empty"
-    told = outcome_of(Criterion(name="why", scale="text"), "因为")
-    assert (told.state, told.reason, told.detail) == ("no_score", "free_text", "因为")
+    found = outcome_of(Criterion(name="why", scale="text"), "因为")
+    assert (found.state, found.reason, found.detail) == ("no_score", "free_text", "因为")
 
 
 def test_a_criterion_reads_back_equal_and_as_a_metric_with_its_scale() -> None:
@@ -88,7 +88,7 @@ def test_a_criterion_reads_back_equal_and_as_a_metric_with_its_scale() -> None:
     assert MetricDefinition.from_json(criterion.to_json()).max_score == 10
 
 
-@pytest.mark.parametrize("told", [math.nan, math.inf, -3, "8", None, True])
-def test_nonsense_for_a_time_is_no_time(told: Any) -> None:
-    assert active_seconds(told) == 0
+@pytest.mark.parametrize("found", [math.nan, math.inf, -3, "8", None, True])
+def test_nonsense_for_a_time_is_no_time(found: Any) -> None:
+    assert active_seconds(found) == 0
     assert active_seconds(99_999) == 3600

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from judging.core.results_file.records import NotResults, Refused, records
-from judging.core.results_file.verdicts import Answer, Verdict, survey, verdicts
+from judging.core.results_file.records import NotResults, RefusedLine, records
+from judging.core.results_file.verdicts import AnswerKey, FileVerdict, survey, verdicts
 
 GOOD = {"line": 1, "model": "alpha", "judge": "gpt", "value": 7}
 
 
-def read(path: Path) -> list[Verdict | Refused]:
+def read(path: Path) -> list[FileVerdict | RefusedLine]:
     kinds = {name: one.kind for name, one in survey(records(path)).items()}
     return list(verdicts(records(path), kinds))
 
@@ -24,27 +24,32 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def lines(path: Path, *given: dict[str, Any] | str | bytes) -> list[Verdict | Refused]:
+def lines(path: Path, *given: dict[str, Any] | str | bytes) -> list[FileVerdict | RefusedLine]:
     texts = [json.dumps(one) if isinstance(one, dict) else one for one in given]
     path.write_bytes(b"\n".join(one if isinstance(one, bytes) else one.encode() for one in texts))
     return read(path)
 
 
-def one(path: Path, **changes: Any) -> Verdict:
+def one(path: Path, **changes: Any) -> FileVerdict:
     (found,) = lines(path, GOOD | changes)
-    assert isinstance(found, Verdict), found
+    assert isinstance(found, FileVerdict), found
     return found
 
 
 def refused(path: Path, **changes: Any) -> str:
     (found,) = lines(path, GOOD | changes)
-    assert isinstance(found, Refused), found
+    assert isinstance(found, RefusedLine), found
     return found.code
 
 
 def test_what_a_line_leaves_out_has_its_default(path: Path) -> None:
     found = one(path)
-    assert (found.metric, found.answer, found.other, found.repeat) == ("score", Answer("alpha", 1), None, 1)
+    assert (found.metric, found.answer, found.other, found.repeat) == (
+        "score",
+        AnswerKey("alpha", 1),
+        None,
+        1,
+    )
     assert (found.state, found.value, found.reason, found.reasoning) == ("scored", 7, "", "")
 
 
@@ -66,7 +71,7 @@ def test_every_field_is_read(path: Path) -> None:
         completion_tokens=20,
         cost=0.01,
     )
-    assert (found.row, found.row_id, found.other) == (1, "r-1", Answer("@reference", 1))
+    assert (found.row, found.row_id, found.other) == (1, "r-1", AnswerKey("@reference", 1))
     assert (found.shown_first, found.drawn_with, found.repeat) == (2, 0.25, 3)
     assert (found.at, found.seconds, found.cost) == (1780200000.0, 1.5, 0.01)
     assert (found.prompt_tokens, found.completion_tokens) == (10, 20)
@@ -115,7 +120,7 @@ def test_a_rater_may_be_a_number(path: Path) -> None:
         ({"min_score": 5, "max_score": 1}, "scale"),
     ],
 )
-def test_a_wrong_field_is_told_by_a_code(path: Path, changes: dict[str, Any], code: str) -> None:
+def test_a_wrong_field_is_reported_by_a_code(path: Path, changes: dict[str, Any], code: str) -> None:
     assert refused(path, **changes) == code
 
 
@@ -132,16 +137,16 @@ def test_a_wrong_field_is_told_by_a_code(path: Path, changes: dict[str, Any], co
 )
 def test_a_line_that_is_no_object_takes_no_other_with_it(path: Path, line: str | bytes, code: str) -> None:
     first, wrong, last = lines(path, GOOD, line, GOOD | {"line": 2})
-    assert wrong == Refused(2, code)
-    assert isinstance(first, Verdict)
-    assert isinstance(last, Verdict)
+    assert wrong == RefusedLine(2, code)
+    assert isinstance(first, FileVerdict)
+    assert isinstance(last, FileVerdict)
 
 
 def test_half_characters_and_nul_become_ones_that_can_be_stored(path: Path) -> None:
     (found,) = lines(
         path, '{"line": 1, "model": "a", "judge": "g", "value": 1, "reasoning": "\\ud800 \\u0000"}'
     )
-    assert isinstance(found, Verdict)
+    assert isinstance(found, FileVerdict)
     assert found.reasoning == "? \ufffd"
 
 
@@ -178,54 +183,54 @@ def test_one_answer_does_not_fit_a_metric_that_compares_two(path: Path) -> None:
 
 def test_metrics_are_judged_apart(path: Path) -> None:
     found = lines(path, GOOD, GOOD | {"metric": "label", "value": "good"})
-    assert all(isinstance(one, Verdict) for one in found)
+    assert all(isinstance(one, FileVerdict) for one in found)
 
 
-def table(path: Path, text: str, encoding: str = "utf-8") -> list[Verdict | Refused]:
+def table(path: Path, text: str, encoding: str = "utf-8") -> list[FileVerdict | RefusedLine]:
     path.write_bytes(text.encode(encoding))
     return read(path)
 
 
 def test_a_table_says_the_same_as_lines_of_json(path: Path) -> None:
     (found,) = table(path, 'line,model,judge,value,reasoning\r\n1,alpha,gpt,7.5,"two\nlines"\r\n')
-    assert isinstance(found, Verdict)
+    assert isinstance(found, FileVerdict)
     assert (found.row, found.value, found.reasoning) == (1, 7.5, "two\nlines")
 
 
-def test_rows_of_a_table_are_told_by_their_first_line(path: Path) -> None:
+def test_rows_of_a_table_are_reported_by_their_first_line(path: Path) -> None:
     found = table(path, 'line,model,judge,value\n1,alpha,"g\npt",7\n2,,gpt,7\n')
-    assert found[1] == Refused(4, "no_model_named")
+    assert found[1] == RefusedLine(4, "no_model_named")
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("FALSE", False), ("1e1", 10.0), ("良", "良")])
 def test_a_cell_is_read_as_what_it_looks_like(path: Path, text: str, value: object) -> None:
     (found,) = table(path, f"line,model,judge,value\n1,alpha,gpt,{text}\n")
-    assert isinstance(found, Verdict)
+    assert isinstance(found, FileVerdict)
     assert found.value == value
 
 
 def test_a_cell_that_looks_like_a_number_is_a_category_among_categories(path: Path) -> None:
     found = table(path, "line,model,judge,value\n1,a,g,good\n2,a,g,bad\n3,a,g,3\n")
-    assert isinstance(found[2], Verdict)
+    assert isinstance(found[2], FileVerdict)
     assert found[2].value == "3"
 
 
 def test_an_apostrophe_before_a_formula_is_taken_off(path: Path) -> None:
     (found,) = table(path, "line,model,judge,value,reasoning\n1,a,g,1,'=2+2\n")
-    assert isinstance(found, Verdict)
+    assert isinstance(found, FileVerdict)
     assert found.reasoning == "=2+2"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])
 def test_a_table_may_come_as_spreadsheets_write_it(path: Path, encoding: str) -> None:
     (found,) = table(path, "line\tmodel\tjudge\tvalue\n1\t模型甲\t裁判\t7\n", encoding)
-    assert isinstance(found, Verdict)
+    assert isinstance(found, FileVerdict)
     assert (found.answer.model, found.source) == ("模型甲", "裁判")
 
 
 def test_a_quotation_mark_that_is_not_closed_ends_the_reading(path: Path) -> None:
     found = table(path, 'line,model,judge,value\n1,a,g,1\n2,a,"g,1\n3,a,g,1\n')
-    assert found[1:] == [Refused(3, "not_csv")]
+    assert found[1:] == [RefusedLine(3, "not_csv")]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from judging.core.rules.check import read_program
-from judging.core.rules.evaluate import Evaluation, Result, conclude, plan
+from judging.core.rules.evaluate import Result, RuleEvaluation, conclude, plan
 from judging.core.rules.program import Program
 
 
@@ -26,7 +26,7 @@ def codes(text: str) -> list[str]:
     return [problem.code for problem in read_program(text).problems]
 
 
-def planned(text: str, answer: str, reference: Any) -> Evaluation:
+def planned(text: str, answer: str, reference: Any) -> RuleEvaluation:
     return plan(program(text), answer, reference)
 
 

@@ -14,7 +14,7 @@ def test_an_error_has_its_code_and_its_place(text: str, found: list[tuple[str, i
     assert places(text) == found
 
 
-def test_all_errors_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     text = "a:foo\nb:字数限制\n@聚合方式:avg\n@格式限制:YAML\nc:d\n<规则1>"
     assert set(codes(text)) >= {
         "missing_header",

@@ -30,8 +30,8 @@ def test_aggregates(name: str, scores: list[float], score: float) -> None:
 
 
 def test_an_answer_without_the_format_scores_1_and_has_no_lines() -> None:
-    told = result(with_lines("a:精确匹配", aggregate="max"), "not JSON", "not JSON either")
-    assert (told.score, told.format_ok, told.lines, told.error) == (1, False, (), None)
+    reported = result(with_lines("a:精确匹配", aggregate="max"), "not JSON", "not JSON either")
+    assert (reported.score, reported.format_ok, reported.lines, reported.error) == (1, False, (), None)
 
 
 def test_a_passed_format_adds_nothing_to_the_aggregate() -> None:
@@ -39,9 +39,11 @@ def test_a_passed_format_adds_nothing_to_the_aggregate() -> None:
 
 
 def test_a_field_that_the_answer_lacks_scores_1_on_each_of_its_lines() -> None:
-    told = result(with_lines("a:精确匹配", "a:常量不等于:x", "b:精确匹配"), '{"b": 1}', '{"a": 1, "b": 1}')
-    assert [line.score for line in told.lines] == [1, 1, 5]
-    assert told.lines[0].reason == Reason("field_missing", {"name": "a"})
+    reported = result(
+        with_lines("a:精确匹配", "a:常量不等于:x", "b:精确匹配"), '{"b": 1}', '{"a": 1, "b": 1}'
+    )
+    assert [line.score for line in reported.lines] == [1, 1, 5]
+    assert reported.lines[0].reason == Reason("field_missing", {"name": "a"})
 
 
 def test_a_null_field_is_there() -> None:
@@ -59,9 +61,9 @@ def test_judges_and_code_are_not_asked_about_a_field_that_the_answer_lacks() -> 
 @pytest.mark.parametrize("function", ["精确匹配", "模糊匹配", "精确存在于", "精确全包括", "rule:规则1"])
 @pytest.mark.parametrize("answer", ['{"a": 1}', "{}"])
 def test_a_field_that_the_reference_lacks_is_an_error_of_the_row(function: str, answer: str) -> None:
-    told = result(with_lines("b:常量等于:x", f"a:{function}") + RULE, answer, '{"b": 1}')
-    assert told.score is None
-    assert told.error == LineError("reference.field_missing", 3, {"name": "a", "why": "lacks"})
+    reported = result(with_lines("b:常量等于:x", f"a:{function}") + RULE, answer, '{"b": 1}')
+    assert reported.score is None
+    assert reported.error == LineError("reference.field_missing", 3, {"name": "a", "why": "lacks"})
 
 
 @pytest.mark.parametrize("line", ["a:字数限制:3", "a:常量等于:x", "a:精确存在于:xy", "a:格式限制:text"])
@@ -72,9 +74,9 @@ def test_a_line_that_needs_no_reference_does_not_look_at_it(line: str, reference
 
 @pytest.mark.parametrize("reference", ["no JSON", "[1]", '{"a": 1, "a": 1}', "", 3, ["x"], [[[]]]])
 def test_a_reference_without_the_format_is_an_error_of_the_row(reference: Any) -> None:
-    told = result(with_lines("a:精确匹配"), '{"a": 1}', reference)
-    assert told.error is not None
-    assert (told.score, told.format_ok, told.error.code, told.error.line) == (
+    reported = result(with_lines("a:精确匹配"), '{"a": 1}', reference)
+    assert reported.error is not None
+    assert (reported.score, reported.format_ok, reported.error.code, reported.error.line) == (
         None,
         True,
         "reference.format",
@@ -83,8 +85,8 @@ def test_a_reference_without_the_format_is_an_error_of_the_row(reference: Any) -
 
 
 def test_a_row_without_a_reference_is_an_error_where_a_line_needs_one() -> None:
-    told = result(with_lines("@单个字段:精确匹配", form="字符串"), "x", None)
-    assert told.error == LineError("reference.field_missing", 2, {"name": "@单个字段", "why": "none"})
+    reported = result(with_lines("@单个字段:精确匹配", form="字符串"), "x", None)
+    assert reported.error == LineError("reference.field_missing", 2, {"name": "@单个字段", "why": "none"})
 
 
 @pytest.mark.parametrize("reference", ['{"a": 1.0}', {"a": 1}, {"a": 1.0, "b": [True]}])
@@ -107,14 +109,16 @@ def test_a_reference_value_is_text_where_the_format_is_text() -> None:
 
 
 def test_all_fields_are_the_references_in_its_order() -> None:
-    told = result(with_lines("@全部字段:精确匹配"), '{"x": 9, "a": 1, "b": 2}', '{"b": 2, "a": 0, "c": 3}')
-    assert [(line.name, line.score) for line in told.lines] == [("b", 5), ("a", 1), ("c", 1)]
+    reported = result(
+        with_lines("@全部字段:精确匹配"), '{"x": 9, "a": 1, "b": 2}', '{"b": 2, "a": 0, "c": 3}'
+    )
+    assert [(line.name, line.score) for line in reported.lines] == [("b", 5), ("a", 1), ("c", 1)]
 
 
 def test_all_fields_may_stand_beside_named_ones() -> None:
     text = with_lines("a:字数限制:1", "@all:精确匹配", "d:常量等于:x")
-    told = result(text, '{"a": "aa", "b": 1, "d": "x"}', '{"a": "aa", "b": 1}')
-    assert [(line.name, line.score) for line in told.lines] == [("a", 1), ("a", 5), ("b", 5), ("d", 5)]
+    reported = result(text, '{"a": "aa", "b": 1, "d": "x"}', '{"a": "aa", "b": 1}')
+    assert [(line.name, line.score) for line in reported.lines] == [("a", 1), ("a", 5), ("b", 5), ("d", 5)]
 
 
 def test_all_fields_need_a_reference_with_fields() -> None:
@@ -196,15 +200,15 @@ def test_lines_keep_what_they_looked_at() -> None:
 def test_open_lines_wait_for_their_answers_and_make_the_score_with_the_others() -> None:
     evaluation = planned(with_lines("a:精确匹配", "a:模糊匹配"), '{"a": "x"}', '{"a": "x"}')
     (question,) = evaluation.questions
-    told = conclude(evaluation, {question.line: Scored(2, Reason("judge_said", {"said": "…"}))})
-    assert (told.score, [line.score for line in told.lines]) == (3.5, [5, 2])
+    reported = conclude(evaluation, {question.line: Scored(2, Reason("judge_said", {"said": "…"}))})
+    assert (reported.score, [line.score for line in reported.lines]) == (3.5, [5, 2])
 
 
 def test_a_line_without_its_answer_makes_the_judgement_an_error() -> None:
     evaluation = planned(with_lines("a:精确匹配", "b:模糊匹配"), '{"a": 1, "b": 2}', '{"a": 1, "b": 2}')
-    told = conclude(evaluation, {1: Reason("nothing_offered")})
-    assert (told.score, told.lines[0].score) == (None, 5)
-    assert told.error == LineError("nothing_offered", 3, {"name": "b"})
+    reported = conclude(evaluation, {1: Reason("nothing_offered")})
+    assert (reported.score, reported.lines[0].score) == (None, 5)
+    assert reported.error == LineError("nothing_offered", 3, {"name": "b"})
 
 
 def test_an_error_becomes_the_judgements_outcome_with_its_line() -> None:

@@ -62,7 +62,7 @@ def test_numbers_keep_the_digits_they_are_written_with() -> None:
     assert json_text(read_json(text)) == text
 
 
-def test_a_place_is_told_where_json_ends() -> None:
+def test_a_place_is_reported_where_json_ends() -> None:
     with pytest.raises(NotInFormat) as met:
         read_json('\n\n{"a": 1,\n "b" 2}')
     assert (met.value.params["line"], met.value.params["column"]) == ("4", "6")
@@ -178,7 +178,7 @@ def test_entities_cannot_multiply() -> None:
     assert refusal_of_xml(bomb) == refusal_of_xml(bomb, "a") == "doctype"
 
 
-def test_a_place_is_told_where_xml_ends() -> None:
+def test_a_place_is_reported_where_xml_ends() -> None:
     with pytest.raises(NotInFormat) as met:
         read_xml("\n<a>1</a>\n <b>2</c>")
     assert met.value.params["line"] == "3"

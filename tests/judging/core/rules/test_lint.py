@@ -45,7 +45,7 @@ def test_a_program_that_looks_at_no_reference_minds_none(reference: Any) -> None
     assert complaints(with_lines("a:常量等于:x"), reference) == []
 
 
-def test_a_missing_reference_is_told_at_the_first_line_that_needs_it() -> None:
+def test_a_missing_reference_is_reported_at_the_first_line_that_needs_it() -> None:
     assert complaints(with_lines("a:常量等于:x", "@all:字数限制:3"), None) == [
         ("reference.field_missing", 3, "reference.field_missing")
     ]

@@ -119,9 +119,9 @@ def test_an_aggregate_lies_between_the_lowest_and_the_highest(name: str, scores:
 def test_any_answer_gives_a_score_or_an_error(text: str, answer: str, reference: object) -> None:
     program = read_program(text).program
     assert program is not None
-    told = conclude(plan(program, answer, reference), {})
-    assert (told.score is None) != (told.error is None)
-    assert told.score is None or 1 <= told.score <= 5
+    found = conclude(plan(program, answer, reference), {})
+    assert (found.score is None) != (found.error is None)
+    assert found.score is None or 1 <= found.score <= 5
 
 
 @patient

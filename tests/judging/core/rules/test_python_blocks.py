@@ -2,13 +2,13 @@
 
 import pytest
 
-from judging.core.rules.program import Call, Reason, Scored
+from judging.core.rules.program import BlockCall, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.rules.programs import planned, with_lines
 
 
-def calls(block: str, answer: str, reference: str) -> tuple[Call, ...]:
+def calls(block: str, answer: str, reference: str) -> tuple[BlockCall, ...]:
     text = with_lines("a:Python代码:代码1") + f"\n<代码1>\n{block}\n</代码1>"
     return planned(text, f'{{"a": {answer}}}', f'{{"a": {reference}}}').calls
 

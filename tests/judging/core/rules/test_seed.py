@@ -157,8 +157,8 @@ def test_a_json_example_scores_alike_in_both_languages(
     chinese: str, english: str, scores: list[int | None]
 ) -> None:
     for text in (chinese, english):
-        told = judged(text, JSON_ANSWER, JSON_REFERENCE, 4)
-        assert [line.score for line in told.lines] == [4 if score is None else score for score in scores]
+        reported = judged(text, JSON_ANSWER, JSON_REFERENCE, 4)
+        assert [line.score for line in reported.lines] == [4 if score is None else score for score in scores]
 
 
 @pytest.mark.parametrize(("chinese", "english", "answer", "reference"), OTHER_EXAMPLES)
@@ -166,8 +166,8 @@ def test_the_other_formats_score_alike_in_both_languages(
     chinese: str, english: str, answer: str, reference: str
 ) -> None:
     for text in (chinese, english):
-        told = judged(text, answer, reference, 3)
-        assert (told.format_ok, told.score) == (True, 3)
+        reported = judged(text, answer, reference, 3)
+        assert (reported.format_ok, reported.score) == (True, 3)
 
 
 XML_FORMAT = [
@@ -213,8 +213,8 @@ def test_the_template_of_the_seed_runs_with_all_its_blocks(text: str, sandbox: S
     evaluation = plan(program(text), answer, reference)
     found = {call.line: run_code(sandbox, call.code, [call])[0] for call in evaluation.calls}
     found |= {question.line: read_reply("评分:[[2]]") for question in evaluation.questions}
-    told = conclude(evaluation, found)
-    assert ([line.score for line in told.lines], told.score) == ([5, 5, 1, 2, 1, 2], 1)
+    reported = conclude(evaluation, found)
+    assert ([line.score for line in reported.lines], reported.score) == ([5, 5, 1, 2, 1, 2], 1)
 
 
 def test_the_two_forms_of_the_template_differ_in_their_words_only() -> None:

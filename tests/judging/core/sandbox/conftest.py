@@ -2,10 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from judging.core.sandbox.job import Layer, Limits
+from judging.core.sandbox.job import Layer, SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 
-SMALL = Limits(seconds=0.2, memory_mb=128, output_kb=64)
+SMALL = SandboxLimits(seconds=0.2, memory_mb=128, output_kb=64)
 WITHOUT: dict[str, frozenset[Layer]] = {
     "every wall": frozenset(),
     "no namespaces": frozenset({"namespaces"}),

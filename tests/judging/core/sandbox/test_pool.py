@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from judging.core.sandbox.job import Limits, SandboxRefused
+from judging.core.sandbox.job import SandboxLimits, SandboxRefused
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.sandbox.conftest import WITHOUT
 from tests.judging.core.sandbox.processes import IMPORTS, gone, processes_with
@@ -104,7 +104,7 @@ def test_threads_may_use_one_sandbox_at_once(sandbox: Sandbox) -> None:
 
 def test_a_sandbox_whose_process_was_killed_starts_anew() -> None:
     size, mark = own_size(301)
-    with Sandbox(Limits(memory_mb=size)) as sandbox:
+    with Sandbox(SandboxLimits(memory_mb=size)) as sandbox:
         assert result_of(sandbox, "return 1") == 1
         for process in processes_with(mark):
             with contextlib.suppress(ProcessLookupError):  # the first one's end is the others'
@@ -114,7 +114,7 @@ def test_a_sandbox_whose_process_was_killed_starts_anew() -> None:
 
 def test_closing_a_sandbox_leaves_no_process() -> None:
     size, mark = own_size(302)
-    with Sandbox(Limits(memory_mb=size)) as sandbox:
+    with Sandbox(SandboxLimits(memory_mb=size)) as sandbox:
         result_of(sandbox, "return 1")
     assert gone(mark)
 

@@ -115,7 +115,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize(("body", "changed"), WRITES.items())
-def test_changed_fields_are_told(body: str, changed: dict[str, Any], sandbox: Sandbox) -> None:
+def test_changed_fields_are_reported(body: str, changed: dict[str, Any], sandbox: Sandbox) -> None:
     data = {"n": 1, "deep": {"inner": {}}, "list": [{}]}
     outcome = preprocess(sandbox, script(body), data, {})
     assert (outcome.failure, repr(outcome.changed["data"])) == (None, repr(changed))
@@ -145,7 +145,7 @@ def test_what_a_script_assigns_answers_to_attributes_in_lists_too(
     assert (outcome.failure, outcome.result) == (None, 7)
 
 
-def test_changes_of_the_response_are_told_apart(sandbox: Sandbox) -> None:
+def test_changes_of_the_response_are_distinguished(sandbox: Sandbox) -> None:
     outcome = preprocess(sandbox, script("resp.clean = resp.content.strip()"), {}, {"content": " x "})
     assert outcome.changed == {"data": {}, "response": {"clean": "x"}}
 
@@ -386,7 +386,7 @@ HOSTILE_VALUES = {
     "a generator": "data.x = (n for n in range(3))",
     "a module": "data.x = traceback",
     "the function itself": "return preprocess",
-    "a key that is no text": "data[3] = 3",
+    "a key that is not text": "data[3] = 3",
     "a dict in the place of the data": "dict.clear(data)\ndict.update(data, {1: object()})",
 }
 CLASSES = """
@@ -400,7 +400,7 @@ class Endless:
 
 
 @pytest.mark.parametrize("body", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES.keys())
-def test_a_value_that_can_not_be_told_is_a_failure_of_its_item_only(body: str, sandbox: Sandbox) -> None:
+def test_a_value_without_a_repr_is_a_failure_of_its_item_only(body: str, sandbox: Sandbox) -> None:
     source = script(f"if data.n != 1: return data.n\n{body}\nreturn 'told'", CLASSES)
     first, hostile, last = run(sandbox, source, 3)
     assert (first.result, last.result) == (0, 2)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judging.core.sandbox.job import Failure, Job
+from judging.core.sandbox.job import Job, SandboxFailure
 from judging.core.sandbox.session import MOST_MARKS, Frames, ProtocolError, frame, read_reply
 
 ANY: Job[Any] = Job("probe", "", object, {})
@@ -46,7 +46,7 @@ def test_a_reply_holds_seconds_and_a_value() -> None:
 
 
 def test_a_reply_may_hold_a_failure() -> None:
-    assert read_reply(b'[0,null,["load","why",3]]', TEXT)[2] == Failure("load", "why", 3)
+    assert read_reply(b'[0,null,["load","why",3]]', TEXT)[2] == SandboxFailure("load", "why", 3)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_backslash_before_u0000_is_a_text_like_any_other() -> None:
 
 def test_long_messages_of_failures_are_cut() -> None:
     failure = read_reply(json.dumps([0, None, ["result", "y" * 9999, None]]).encode(), TEXT)[2]
-    assert failure == Failure("result", "y" * 2000)
+    assert failure == SandboxFailure("result", "y" * 2000)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from judging.core.sandbox.job import Limits, SandboxBroken
+from judging.core.sandbox.job import SandboxBroken, SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome
 from tests.judging.core.sandbox.conftest import WITHOUT
@@ -83,7 +83,7 @@ def kill_workers(sandbox: Sandbox, mark: str) -> None:
 @pytest.mark.parametrize("wall", WITHOUT.keys())
 def test_a_worker_killed_while_it_waited_costs_no_job(wall: str) -> None:
     size, mark = own_size(310)
-    with Sandbox(Limits(memory_mb=size), without=WITHOUT[wall]) as sandbox:
+    with Sandbox(SandboxLimits(memory_mb=size), without=WITHOUT[wall]) as sandbox:
         for number in range(5):
             assert result_of(sandbox, f"return {number}") == number
             kill_workers(sandbox, mark)
@@ -118,7 +118,7 @@ def test_threads_whose_workers_are_killed_have_one_outcome_an_item_and_never_a_w
     size, mark = own_size(311)
     source = script("return data.n")
     with (
-        Sandbox(Limits(memory_mb=size)) as sandbox,
+        Sandbox(SandboxLimits(memory_mb=size)) as sandbox,
         ThreadPoolExecutor(6) as threads,
         killer(sandbox, mark),
     ):
@@ -128,7 +128,7 @@ def test_threads_whose_workers_are_killed_have_one_outcome_an_item_and_never_a_w
 
 def test_a_sandbox_closed_in_the_middle_of_a_script_says_so_and_leaves_nothing() -> None:
     size, mark = own_size(312)
-    sandbox = Sandbox(Limits(seconds=60, memory_mb=size))
+    sandbox = Sandbox(SandboxLimits(seconds=60, memory_mb=size))
     assert sandbox.level
     with ThreadPoolExecutor(3) as threads:
         jobs = [threads.submit(run, sandbox, "while True: pass") for _ in range(3)]
@@ -188,7 +188,7 @@ with Sandbox() as sandbox:
 """
 
 
-def test_a_server_without_a_free_descriptor_is_told_and_goes_on_when_there_is_one() -> None:
+def test_a_server_without_a_free_descriptor_is_reported_and_goes_on_when_there_is_one() -> None:
     command = [sys.executable, "-W", "error", "-c", CROWDED]
     done = subprocess.run(command, env=IMPORTS, capture_output=True, text=True, check=False, timeout=600)
     assert (done.stdout, done.stderr) == ("broken\n2\n", "")

@@ -18,7 +18,7 @@ from judging.core.statistics.agreement import (
     percent_agreement,
     quadratic_kappa,
 )
-from judging.core.statistics.resampling import Draws
+from judging.core.statistics.numeric import Draws
 from tests.judging.core.statistics.published import KRIPPENDORFF_2011, NO
 
 PUBLISHED: list[tuple[Level, float]] = [

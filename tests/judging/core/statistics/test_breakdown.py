@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judging.core.statistics.breakdown import MOST_VALUES, benjamini_hochberg, breakdown
 from judging.core.statistics.frame import Metric
+from judging.core.statistics.report import MOST_VALUES, benjamini_hochberg, breakdown
 from tests.judging.core.statistics.cast import compared, person, said, table
 
 METRIC = Metric("m", 1, 10)
@@ -98,3 +98,27 @@ def test_metrics_without_a_mean_have_cells_and_no_comparisons():
 def test_people_s_values_count_where_only_they_spoke():
     found = by_field([person(3), person(5, "Bob"), person(9, row=2)], {1: "art", 2: "maths"})
     assert found["values"]["art"]["alpha"]["m"]["mean"] == 4
+
+
+def test_a_judge_is_held_against_people_value_by_value():
+    judged = [said(5 + row % 3, row=row) for row in range(12)]
+    people = [person(5 + row % 3 if row % 2 else 9 - row % 3, row=row) for row in range(12)]
+    subjects = {row: "art" if row % 2 else "maths" for row in range(12)}
+    art, maths = by_field([*judged, *people], subjects)["judges"]
+    assert (art["value"], art["judge"], art["items"], art["exact"]) == ("art", "qwen", 6, 1)
+    assert (maths["value"], maths["items"]) == ("maths", 6)
+    assert maths["kappa_weighted"] < 0 < art["kappa_weighted"]
+
+
+def test_without_people_no_judge_is_held_against_them():
+    assert by_field(*two_subjects())["judges"] == []
+
+
+def test_comparisons_are_held_against_people_s_too():
+    verdicts = [
+        compared("A>B", row=row, **author)
+        for row in (1, 2)
+        for author in ({"by": "qwen"}, {"by": "Ann", "source": "rater"})
+    ]
+    (one,) = by_field(verdicts, {1: "art", 2: "art"}, Metric("m"))["judges"]
+    assert (one["value"], one["items"], one["exact"]) == ("art", 2, 1)

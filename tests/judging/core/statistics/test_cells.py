@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.rates import wilson
+from judging.core.statistics.means import wilson
 
 from .cast import cell
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judging.core.statistics.correlation import kendall, pearson, spearman
+from judging.core.statistics.agreement import kendall, pearson, spearman
 
 RNG = np.random.default_rng(4)
 A = RNG.integers(1, 6, 300).astype(float)

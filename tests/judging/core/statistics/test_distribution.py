@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from hypothesis.extra.numpy import arrays
 
-from judging.core.statistics.distribution import choose_bins, histogram, nice_step, nice_ticks
+from judging.core.statistics.numeric import choose_bins, histogram, nice_step, nice_ticks
 
 
 def counted(scores, low=None, high=None):

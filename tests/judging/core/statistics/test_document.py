@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from judging.core.statistics.breakdown import breakdown
+from judging.core.statistics.bias import answer_features
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.style import answer_features
+from judging.core.statistics.report import breakdown
 from tests.judging.core.statistics.cast import compared, document, person, said, table
 
 RNG = np.random.default_rng(3)

@@ -65,6 +65,18 @@ def test_a_judge_that_never_varies_has_no_correlation_and_no_kappa_interval_that
     found = against_people([said(7, row=row) for row in range(20)], raters(range(20)))
     assert found["spearman"] is found["pearson"] is found["kendall"] is None
     assert found["kappa_weighted"] == pytest.approx(0, abs=1e-9)
+    assert found["kappa_low"] is found["kappa_high"] is None
+
+
+def test_people_who_never_vary_leave_no_kappa_interval():
+    found = against_people(
+        scores(range(20)), [person(7, name, row=row) for row in range(20) for name in "AB"]
+    )
+    assert (found["kappa_low"], found["human"]["kappa_weighted"], found["human"]["alpha"]) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_one_item_has_no_interval():
@@ -171,6 +183,14 @@ def test_both_orders_of_imported_comparisons_are_found_by_what_stood_first():
     assert (found["pairs"], found["flips"], found["first_side"]["first"]) == (1, 1, 2)
 
 
+def test_both_orders_that_came_in_as_two_repeats_are_one_pair():
+    seen = [compared("A>B", shown_first=1, row=row, repeat=1) for row in (1, 2)] + [
+        compared(value, shown_first=2, row=row, repeat=2) for row, value in ((1, "B>A"), (2, "A>B"))
+    ]
+    (found,) = judged(seen, metric=Metric("m"))["order"]
+    assert (found["pairs"], found["flips"]) == (2, 1)
+
+
 def test_equal_judgements_in_another_order_give_equal_documents():
     verdicts = [*scores(), *scores(by="glm"), *raters()]
     shuffled = [verdicts[place] for place in np.random.default_rng(0).permutation(len(verdicts))]
@@ -179,6 +199,21 @@ def test_equal_judgements_in_another_order_give_equal_documents():
 
 def test_everything_is_strict_json():
     verdicts = [*scores(), *raters(), *(said(sign, row=100 + n) for n, sign in enumerate("?!-0"))]
-    json.dumps(judged(verdicts), allow_nan=False)
-    json.dumps(judged([]), allow_nan=False)
-    json.dumps(judged([person(5)]), allow_nan=False)
+    for given in (verdicts, [], [person(5)]):
+        assert "NaN" not in json.dumps(judged(given))
+
+
+def test_a_judge_that_favours_one_candidate_is_kinder_to_it_than_people_are():
+    rng = np.random.default_rng(3)
+    verdicts = []
+    for row in range(40):
+        for name in ("alpha", "beta"):
+            value = int(rng.integers(3, 8))
+            verdicts.append(person(value, candidate=name, row=row))
+            kinder = 2 if name == "alpha" else 0
+            verdicts.append(said(value + kinder + int(rng.integers(0, 2)), candidate=name, row=row))
+    (one,) = judged(verdicts)["judges"]
+    alpha, beta = one["by_candidate"]
+    assert (alpha["candidate"], alpha["items"]) == ("alpha", 40)
+    assert alpha["ci_low"] > 1.5 > 0 > beta["ci_high"]
+    assert alpha["difference"] == pytest.approx(alpha["bias"] - beta["bias"])

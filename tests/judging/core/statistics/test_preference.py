@@ -83,3 +83,16 @@ def test_ranks_overlap_where_ratings_are_not_surely_apart():
 def test_one_cluster_has_ratings_without_errors():
     found = bradley_terry(games(BASEBALL, clusters=1))
     assert np.isnan(found.covariance).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_errors_do_not_depend_on_the_order_of_the_candidates(seed):
+    rng = np.random.default_rng(seed)
+    pairs = np.array([(a, b) for a in range(5) for b in range(a + 1, 5)] * 80)
+    won, rows = rng.choice([0, 0.5, 1], len(pairs)), np.repeat(np.arange(80), 10)
+    first = bradley_terry(Comparisons(5, pairs[:, 0], pairs[:, 1], won, rows))
+    order = rng.permutation(5)
+    other = bradley_terry(Comparisons(5, order[pairs[:, 0]], order[pairs[:, 1]], won, rows))
+    errors = np.diag(first.covariance)
+    assert (errors > 0).all()
+    assert np.diag(other.covariance)[order] == pytest.approx(errors)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from judging.core.statistics.rates import estimate_rate, wilson
+from judging.core.statistics.means import estimate_rate, wilson
 
 from .cast import responses
 

@@ -4,7 +4,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from judging.core.statistics.repeats import (
+from judging.core.statistics.means import (
+    all_pass_at_k,
     best_at_k,
     pass_at_k,
     ranked,
@@ -88,3 +89,14 @@ def test_a_few_sizes_are_all_shown_and_many_by_powers_of_two():
     assert sizes_shown(4) == [1, 2, 3, 4]
     assert sizes_shown(100) == [1, 2, 4, 8, 16, 32, 64, 100]
     assert sizes_shown(16) == [1, 2, 4, 8, 16]
+
+
+def test_all_of_k_pass_as_often_as_draws_without_replacement_do():
+    values, rows = [1, 1, 0, 1, 0, 0, 1, 1, 1], [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    given = ranked(responses(values, rows))
+    draws = [
+        np.mean([all(pair) for pair in combinations(values[start : start + 3], 2)]) for start in (0, 3, 6)
+    ]
+    assert all_pass_at_k(given, 2) == (pytest.approx(np.mean(draws)), 3)
+    assert all_pass_at_k(given, 1)[0] == pytest.approx(6 / 9)
+    assert all_pass_at_k(given, 4) == (None, 0)

@@ -133,3 +133,10 @@ def test_a_part_of_a_table_gives_the_figures_of_that_part():
     part["candidate"] = part["candidate"].cat.remove_unused_categories()
     cells = report(part, METRICS, run="r", dataset="d")["candidates"]
     assert cells == {name: whole["candidates"][name] for name in "ab"}
+
+
+def test_a_reference_that_is_only_compared_with_has_no_cells():
+    compared_with = document([said(4), said(2, row=2)], Metric("m", 1, 5, compares=True))
+    assert "@reference" not in compared_with["candidates"]
+    assert "@reference" in compared_with["side_by_side"][0]["candidates"]
+    assert "@reference" in document([said(4, candidate="@reference")])["candidates"]

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from judging.core.statistics.sequences import mean_so_far
+from judging.core.statistics.numeric import mean_so_far
 
 LOOKS = (5, 10, 20, 40, 80, 160, 320)
 

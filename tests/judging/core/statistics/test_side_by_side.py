@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from judging.core.statistics.bias import answer_features, features_of
 from judging.core.statistics.frame import Metric
-from judging.core.statistics.style import answer_features, features_of
 from tests.judging.core.statistics.cast import compared, document, said
 
 PLAIN = Metric("m")
@@ -133,9 +133,29 @@ def test_verdicts_that_follow_length_show_it_in_the_style():
     assert style["length"]["coefficient"] > 4 * style["length"]["se"]
 
 
+def test_with_looks_held_equal_the_longer_candidate_leads_no_more():
+    rng = np.random.default_rng(9)
+    lengths = {
+        (name, row): int(rng.integers(50, 1000)) + (600 if name == "alpha" else 0)
+        for name in ("alpha", "beta")
+        for row in range(300)
+    }
+    verdicts = []
+    for row in range(300):
+        alpha, beta = lengths["alpha", row], lengths["beta", row]
+        longer = rng.random() < 1 / (1 + np.exp(-4 * (alpha - beta) / (alpha + beta)))
+        verdicts.append(compared("A>B" if longer else "B>A", row=row))
+    features = answer_features([(name, row, 1, "x" * long) for (name, row), long in lengths.items()])
+    found = beside(verdicts, features=features)["candidates"]
+    assert found["alpha"]["rating"] > 0.3
+    assert abs(found["alpha"]["style_rating"]) < found["alpha"]["rating"] / 2
+    assert found["alpha"]["style_rating"] == pytest.approx(-found["beta"]["style_rating"])
+
+
 def test_without_texts_there_is_no_style():
     verdicts, _ = looks(20)
     assert beside(verdicts)["style"] is None
+    assert beside(verdicts)["candidates"]["alpha"]["style_rating"] is None
 
 
 def test_scores_that_rise_with_length_within_the_row_show_it():

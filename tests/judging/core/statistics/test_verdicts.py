@@ -48,12 +48,14 @@ def test_a_verdict_that_could_not_be_read_does_not_count_as_zero():
     assert come_to(said(6), said("?", "glm")) == ("scored", 6)
 
 
-def test_labels_come_to_the_one_with_more_votes_than_any_other():
+def test_labels_come_to_their_majority():
     assert come_to(person("good"), person("bad", "Bob"), person("good", "Cem")) == ("scored", "good")
 
 
-def test_labels_that_tie_have_no_value_and_the_reason_tells_who_tied():
+def test_labels_without_a_majority_have_no_value_and_the_reason_tells_whose_they_are():
     assert come_to(person("good"), person("bad", "Bob")) == ("no_score", None)
+    votes = zip(("good", "good", "bad", "fair"), ("Ann", "Bob", "Cem", "Dee"), strict=True)
+    assert come_to(*(person(*one) for one in votes)) == ("no_score", None)
     assert come_to(said("good"), said("bad", "glm")) == ("unparsed", None)
 
 
@@ -63,6 +65,7 @@ def test_labels_that_tie_have_no_value_and_the_reason_tells_who_tied():
         ("A>B A>B B>A", "A>B"),
         ("A>B B>A", "A=B"),
         ("A>B A=B B>A", "A=B"),
+        ("A>B A>B A=B B>A", "A=B"),
         ("A>>B A>>B A>B B>A", "A>>B"),
         ("A>>B A>B", "A>B"),
         ("B>>A B>>A A=B", "B>>A"),
@@ -123,6 +126,12 @@ def test_an_answer_judged_in_both_orders_counts_once():
 )
 def test_the_level_follows_the_scale(values, metric, level):
     assert under([said(value, row=row) for row, value in enumerate(values)], metric).level == level
+
+
+def test_the_level_is_that_of_people_s_numbers_where_several_judges_are_combined():
+    given = [person(7), person(8, row=2), said(7.33, "combined", "combined"), said(7, main=False)]
+    assert under(given, Metric("m", 1, 10)).level == "ordinal"
+    assert under(given[2:], Metric("m", 1, 10)).level == "ordinal"
 
 
 def test_comparisons_are_ordinal():

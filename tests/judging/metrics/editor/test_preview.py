@@ -71,13 +71,13 @@ def test_an_undefined_name_is_named_with_its_line(typist: Typist) -> None:
 
 def test_a_name_without_a_value_is_named(typist: Typist) -> None:
     shown = typist.preview("{{ data.ref_answer }}", row_line="2")
-    assert "“None” stands in the prompt" in shown
+    assert "the prompt contains “None”" in shown
     assert "data-none" in shown
 
 
-def test_a_syntax_error_is_told_with_its_line(typist: Typist) -> None:
+def test_a_syntax_error_is_reported_with_its_line(typist: Typist) -> None:
     shown = typist.preview("fine\n{% if %}")
-    assert "The template gives no prompt" in shown
+    assert "The template renders an empty prompt" in shown
     assert "line 2" in shown
 
 
@@ -92,7 +92,7 @@ def test_a_syntax_error_is_told_with_its_line(typist: Typist) -> None:
     ],
 )
 def test_a_hostile_template_ends_with_an_error(template: str, typist: Typist) -> None:
-    assert "The template gives no prompt" in typist.preview(template)
+    assert "The template renders an empty prompt" in typist.preview(template)
 
 
 def test_after_a_hostile_template_the_next_one_is_shown(typist: Typist) -> None:
@@ -124,7 +124,7 @@ def test_a_row_where_a_name_is_missing_is_found(name: str, typist: Typist) -> No
 
 
 def test_that_no_row_lacks_a_name_is_said(typist: Typist) -> None:
-    assert "No row was found without “question”" in typist.preview("t", go="missing:question")
+    assert "No row without “question” found" in typist.preview("t", go="missing:question")
 
 
 def test_the_answer_is_chosen_and_its_candidate_kept_on_the_next_row(
@@ -149,7 +149,7 @@ def test_preprocess_runs_before_and_shows_what_it_did(typist: Typist) -> None:
     assert "seen" in shown
 
 
-def test_a_preprocess_that_fails_is_told(typist: Typist) -> None:
+def test_a_preprocess_that_fails_is_reported(typist: Typist) -> None:
     shown = typist.preview("t", preprocess="def preprocess(data, resp):\n    return 1 / 0\n")
     assert "preprocess failed on this row" in shown
     assert "ZeroDivisionError" in shown
@@ -226,7 +226,7 @@ def test_the_typed_parameters_are_sent(typist: Typist, server: ScriptedJudge) ->
 @pytest.mark.parametrize(
     "change", [{"judge-0-endpoint": ""}, {"judge-0-params": "{"}, {"judge-0-template": "{% if %}"}]
 )
-def test_what_cannot_be_asked_is_told_and_not_asked(
+def test_what_cannot_be_asked_is_reported_and_not_asked(
     change: dict[str, str], typist: Typist, server: ScriptedJudge
 ) -> None:
     (event,) = typist.tries(**change)

@@ -52,7 +52,7 @@ def test_what_preprocess_does_to_the_row_is_shown(
         ("def {kind}(**kwargs):\n    while True: pass\n", "timed out"),
     ],
 )
-def test_what_is_wrong_with_a_script_is_told_with_its_line(
+def test_what_is_wrong_with_a_script_is_reported_with_its_line(
     kind: str, script: str, says: str, client_of: ClientOf, alice: User, metric: Metric, version: Version
 ) -> None:
     page = shown(client_of, alice, metric, **{kind: script.replace("{kind}", kind)})
@@ -63,7 +63,9 @@ def test_what_is_wrong_with_a_script_is_told_with_its_line(
 def test_a_script_is_checked_where_there_is_no_row_to_run_it_on(
     client_of: ClientOf, alice: User, metric: Metric
 ) -> None:
-    assert "It loads." in shown(client_of, alice, metric, preprocess="def preprocess(data): return 1\n")
+    assert "The script loads." in shown(
+        client_of, alice, metric, preprocess="def preprocess(data): return 1\n"
+    )
     assert "line 1" in shown(client_of, alice, metric, postprocess="def postprocess(:\n")
 
 
@@ -77,7 +79,7 @@ def test_postprocess_runs_on_the_reply_that_is_typed(
 def test_else_on_an_example(client_of: ClientOf, alice: User, metric: Metric, version: Version) -> None:
     page = shown(client_of, alice, metric, postprocess=POSTPROCESS)
     assert '>"Score: [[10]]"</dd>' in page
-    assert "only an example" in page
+    assert "an example reply" in page
 
 
 def test_else_on_what_was_last_said_about_the_answer(
@@ -143,7 +145,7 @@ def test_it_is_inserted_among_rules_too(client_of: ClientOf, alice: User, versio
     assert page.context["form"]["rules"].value() == "# DSL"
 
 
-def test_doubled_backslashes_are_told_and_a_fix_is_offered(
+def test_doubled_backslashes_are_reported_and_a_fix_is_offered(
     client_of: ClientOf, alice: User, metric: Metric, version: Version
 ) -> None:
     page = shown(client_of, alice, metric, postprocess=DOUBLED)

@@ -63,7 +63,7 @@ def test_a_program_is_saved_as_a_metric_from_1_to_5(analyst: Client, project: Pr
     assert (definition.min_score, definition.max_score) == (1, 5)
 
 
-def test_a_program_with_errors_is_not_saved_and_each_is_told_with_its_place(analyst: Client) -> None:
+def test_a_program_with_errors_is_not_saved_and_each_is_reported_with_its_place(analyst: Client) -> None:
     page = analyst.post(f"{BASE}rules/new/", form("# DSL\n标签:精确匹佩\n主题:字数限制\n@格式限制:JSON"))
     text = page.content.decode()
     assert page.status_code == 422
@@ -85,7 +85,7 @@ def test_editing_makes_a_new_version(analyst: Client, rule_metric: Metric) -> No
     assert newest_version(rule_metric).number == 2
 
 
-def test_an_edit_of_an_old_version_is_told_of_and_kept(analyst: Client, rule_metric: Metric) -> None:
+def test_an_edit_of_an_old_version_is_reported_and_kept(analyst: Client, rule_metric: Metric) -> None:
     analyst.post(f"{BASE}{rule_metric.pk}/", form(PROGRAM.replace("min", "max"), seen=1, began=1))
     stale = analyst.post(f"{BASE}{rule_metric.pk}/", form(PROGRAM.replace("min", "mode"), seen=1, began=1))
     assert stale.status_code == 409
@@ -108,12 +108,12 @@ def test_the_sample_row_is_scored_line_by_line(analyst: Client, labels: Version)
 
 def test_how_often_a_line_gives_1_is_counted_over_the_rows(analyst: Client, labels: Version) -> None:
     text = preview_of(analyst, PROGRAM, row_version=labels.pk, row_line=1)
-    assert "1 of 4 answers lack the format" in text
+    assert "1 of 4 answers don't match the format" in text
     assert "2 of 3" in text
 
 
 def test_a_judged_line_is_left_to_the_run(analyst: Client, labels: Version) -> None:
-    assert "The judge model is asked in a run;" in preview_of(analyst, FUZZY, row_line=1)
+    assert "Judge models are only called in runs;" in preview_of(analyst, FUZZY, row_line=1)
 
 
 def test_an_answer_without_the_format_says_so(analyst: Client, labels: Version) -> None:
@@ -148,8 +148,8 @@ def test_a_block_that_fails_on_some_rows_is_counted_on_the_others(analyst: Clien
 
 
 def test_judged_lines_say_that_they_are_not_counted(analyst: Client, labels: Version) -> None:
-    assert "neither asked nor counted" in preview_of(analyst, FUZZY)
-    assert "neither asked nor counted" not in preview_of(analyst, PROGRAM)
+    assert "this preview makes no calls" in preview_of(analyst, FUZZY)
+    assert "this preview makes no calls" not in preview_of(analyst, PROGRAM)
 
 
 def test_preprocess_comes_before_the_rules(analyst: Client, labels: Version) -> None:
@@ -351,7 +351,7 @@ def test_a_reply_that_is_no_whole_number_is_no_score(
         ({"try": "1", "rules": "# DSL"}, "no prompt to send"),
     ],
 )
-def test_what_keeps_a_line_from_being_tried_is_told(
+def test_what_keeps_a_line_from_being_tried_is_reported(
     analyst: Client,
     labels: Version,
     live: Endpoint,
@@ -378,5 +378,5 @@ def test_a_line_is_tried_without_javascript_and_nothing_is_saved(
 ) -> None:
     typed = form(FUZZY, row_version=labels.pk, row_line=1, endpoint=live.pk)
     page = analyst.post(f"{BASE}rules/new/", {**typed, "try": "1"})
-    assert "A trial only: nothing was stored." in page.content.decode()
+    assert "Test only; nothing was saved." in page.content.decode()
     assert not Metric.objects.exists()

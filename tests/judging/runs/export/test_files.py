@@ -42,7 +42,7 @@ def test_a_record_has_all_keys_whatever_happened(project: Project) -> None:
     assert all(" ".join(record) == KEYS for record in records(run))
 
 
-def test_a_scored_record_tells_what_the_judge_was_asked_and_said(project: Project) -> None:
+def test_a_scored_record_shows_what_the_judge_was_asked_and_said(project: Project) -> None:
     record = next(records(a_judged_run(project, lambda _: said(7, reasoning="I compared."))))
     (judge,) = record["judges"]
     assert (record["value"], record["reason"], judge["verdict"], judge["name"]) == (7, None, 7, "judge")
@@ -63,7 +63,7 @@ def test_a_failed_record_says_why_and_has_no_value(project: Project) -> None:
     assert record["judges"][0]["reply"] is None
 
 
-def test_scripts_results_changes_prints_and_errors_are_told(project: Project) -> None:
+def test_scripts_results_changes_prints_and_errors_are_reported(project: Project) -> None:
     before = ScriptResult(result=1, changed={"data": {"extra": "seen"}}, printed="hello\n")
     after = ScriptResult(failure=Failure("script_exception", "KeyError: 'x' (line 3)"), line=3)
     record = next(records(a_judged_run(project, lambda _: said(7, preprocess=before, postprocess=after))))
@@ -76,8 +76,8 @@ def test_records_come_in_the_order_of_rows_also_after_a_retry(project: Project) 
     run = a_judged_run(project, lambda place: failed() if place == 1 else said(7))
     services.run_retry(run)
     again = judge(run, lambda _: said(8))
-    told = [(one["line"], one["model"], one["attempt"]) for one in records(again)]
-    assert told == [
+    found = [(one["line"], one["model"], one["attempt"]) for one in records(again)]
+    assert found == [
         (1, "alpha", 1),
         (1, "beta", 2),
         (2, "alpha", 1),
@@ -87,7 +87,7 @@ def test_records_come_in_the_order_of_rows_also_after_a_retry(project: Project) 
     ]
 
 
-def test_every_attempt_is_told_if_asked_for(project: Project) -> None:
+def test_every_attempt_is_reported_if_asked_for(project: Project) -> None:
     run = a_judged_run(project, lambda place: failed() if place == 1 else said(7))
     services.run_retry(run)
     again = judge(run, lambda _: said(8))
@@ -125,7 +125,7 @@ def test_the_number_of_queries_grows_by_batches_only(project: Project) -> None:
     run = a_judged_run(project, rows=20)
     with CaptureQueriesContext(connection) as queries:
         assert len(list(records(run))) == 40
-    assert len(queries) <= 7
+    assert len(queries) <= 8
 
 
 def test_a_file_is_written_whole_and_leaves_no_draft(project: Project, tmp_path: Path) -> None:
@@ -209,6 +209,6 @@ def test_the_command_says_if_there_is_no_such_run(db: None, tmp_path: Path) -> N
 def test_the_command_says_which_rows_the_file_does_not_hold(project: Project, tmp_path: Path) -> None:
     run = a_judged_run(project, lambda _: said(7))
     Run.objects.filter(pk=run.pk).update(bad_rows_left_out=3)
-    told = io.StringIO()
-    call_command("export", run.name, out=tmp_path / "out", stderr=told)
-    assert told.getvalue() == "Left out: 3 invalid rows.\n"
+    found = io.StringIO()
+    call_command("export", run.name, out=tmp_path / "out", stderr=found)
+    assert found.getvalue() == "Left out: 3 invalid rows.\n"

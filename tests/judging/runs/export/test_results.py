@@ -37,9 +37,9 @@ def read_back(
     run: Run, folder: Path, lines: Iterable[dict[str, Any] | str] = (), name: str = "r.jsonl"
 ) -> Run:
     file = results_file(folder, lines or lines_of(run), name)
-    told, status = imports(run.version, file, f"{run.name} again")
-    assert (status, told["refused"]) == (0, [])
-    return Run.objects.get(pk=told["run"])
+    result, status = imports(run.version, file, f"{run.name} again")
+    assert (status, result["refused"]) == (0, [])
+    return Run.objects.get(pk=result["run"])
 
 
 def figures(run: Run) -> dict[str, Any]:
@@ -52,10 +52,10 @@ def figures(run: Run) -> dict[str, Any]:
 
 def means(run: Run) -> dict[tuple[str, str], tuple[Any, ...]]:
     """What does not depend on a metric's scale, which ratings do not tell."""
-    told = ("mean", "ci_low", "ci_high", "items", "responses", "scored", "no_score")
+    result = ("mean", "ci_low", "ci_high", "items", "responses", "scored", "no_score")
     cells = figures(run)["people_candidates"]
     return {
-        (name, metric): tuple(cell[one] for one in told)
+        (name, metric): tuple(cell[one] for one in result)
         for name, found in cells.items()
         for metric, cell in found.items()
     }
@@ -217,5 +217,5 @@ def test_a_reference_that_people_rated_reads_back(project: Project, rita: User, 
     }
     assert figures(read_back(evaluation.run, tmp_path)) == figures(evaluation.run)
     ratings = b"".join(rating_export.jsonl_lines(evaluation)).decode()
-    told, _status = imports(version, results_file(tmp_path, [ratings]), "ratings")
-    assert (told["refused"], told["people"]) == ([], evaluation.run.judgements.count())
+    result, _status = imports(version, results_file(tmp_path, [ratings]), "ratings")
+    assert (result["refused"], result["people"]) == ([], evaluation.run.judgements.count())

@@ -16,7 +16,8 @@ from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create, metric_edit
 from judging.runs.filters import Filters
 from judging.runs.models import Judgement, JudgeReply, Run, RunState
-from judging.runs.rerun.rejudge import Selection, other_versions, run_rejudge
+from judging.runs.rerun.rejudge import other_versions, run_rejudge
+from judging.runs.rerun.selection import Selection
 from judging.runs.services import ChosenMetric, run_create, run_resume
 from tests.conftest import ClientOf
 from tests.judging.working import work
@@ -134,6 +135,41 @@ def test_the_page_says_what_it_takes_and_begins(run: Run, alice: User, client_of
     assert client.post(address + "?candidate=beta").status_code == 302
     assert run.judgements.filter(attempt=2).count() == 3
     assert AuditEntry.objects.filter(action="run.judged_again").count() == 1
+
+
+def test_of_one_item_the_reader_comes_back_to_it_and_sees_the_new_attempt_arrive(
+    run: Run, alice: User, client_of: ClientOf
+) -> None:
+    client, one = client_of(alice), run.judgements.get(position=4)
+    place = reverse("runs:judgement", args=(run.project.slug, run.pk, one.pk)) + "?candidate=beta"
+    sent = client.post(
+        reverse("runs:judge_again", args=(run.project.slug, run.pk)) + f"?candidate=beta&only={one.pk}"
+    )
+    assert sent["Location"] == place
+    assert "Newest attempt:" in client.get(place).text
+    asks = {"HX-Request": "true"}
+    assert client.get(place, headers=asks).status_code == 204
+    work(run)
+    assert client.get(place, headers=asks)["HX-Refresh"] == "true"
+
+
+def test_a_version_is_previewed_before_anything_is_asked(
+    run: Run, metric: Metric, judge: ScriptedJudge, alice: User, client_of: ClientOf
+) -> None:
+    stricter(metric, judge.url, alice)
+    client, address = client_of(alice), reverse("runs:judge_again", args=(run.project.slug, run.pk))
+    page = client.get(address, {"candidate": "beta", "version": "2"})
+    assert "STRICT" in page.text
+    assert (page.context["calls"], page.context["mean"], page.context["count"]) == (3, 6, 3)
+    assert run.judgements.count() == 6
+    client.post(address + "?candidate=beta", {"version": "2"})
+    assert scores(work(run))[("beta", 2, True)] == {9.0}
+
+
+def test_a_version_of_another_metric_is_refused(run: Run, alice: User, client_of: ClientOf) -> None:
+    address = reverse("runs:judge_again", args=(run.project.slug, run.pk))
+    assert "can&#x27;t be used here" in client_of(alice).post(address, {"version": "9"}).text
+    assert run.judgements.count() == 6
 
 
 def test_reviewers_and_raters_may_not(run: Run, bob: User, client_of: ClientOf) -> None:

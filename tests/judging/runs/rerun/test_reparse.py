@@ -7,6 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from msgspec import structs
 
@@ -23,7 +26,9 @@ from judging.runs.filters import Filters
 from judging.runs.models import JudgeReply, Run, RunMetric
 from judging.runs.overrides import override_add
 from judging.runs.rerun import reparse
-from judging.runs.rerun.rejudge import Selection, run_rejudge
+from judging.runs.rerun.preview import ReparsePreview
+from judging.runs.rerun.rejudge import run_rejudge
+from judging.runs.rerun.selection import Selection
 from judging.runs.services import ChosenMetric, run_create
 from judging.runs.worker import run_worker, store
 from tests.conftest import ClientOf
@@ -52,12 +57,12 @@ def work(run: Run) -> Run:
     return Run.objects.get(pk=run.pk)
 
 
-def a_run(metric: Metric, version: Version) -> Run:
+def a_run(metric: Metric, version: Version, name: str = "run") -> Run:
     """One that has just been made."""
     first = MetricVersion.objects.get(metric=metric)
     return run_create(
         project=metric.project,
-        name="run",
+        name=name,
         version=version,
         candidates=list(version.candidates.all()),
         metrics=[ChosenMetric(MetricDefinition.from_json(first.definition), first)],
@@ -95,14 +100,14 @@ def stopped(project: Project, metric: Metric, judge: ScriptedJudge) -> Run:
     planning.plan(run.pk)
     leased = store.lease(run.pk, "test:1:1")
     assert leased
-    told = [store.Judged(one, said(None, content=REPLY)) for one in store.load(leased, "judge_only")]
-    store.write(told, [leased.chunk], "test:1:1")
+    result = [store.Judged(one, said(None, content=REPLY)) for one in store.load(leased, "judge_only")]
+    store.write(result, [leased.chunk], "test:1:1")
     stopping.run_pause(run)
     return Run.objects.get(pk=run.pk)
 
 
 @pytest.mark.parametrize("stop", [stopping.run_pause, stopping.run_cancel])
-def test_what_a_stopped_run_was_told_is_read_anew_and_the_rest_is_not_asked(
+def test_what_a_stopped_run_received_is_read_anew_and_the_rest_is_not_asked(
     stopped: Run, judge: ScriptedJudge, stop: Callable[[Run], bool]
 ) -> None:
     stop(stopped)
@@ -245,9 +250,9 @@ def test_pages_and_downloads_read_the_replies_of_who_asked(
     assert now is not None
     page = client_of(alice).get(f"/p/physics/runs/{run.pk}/judgements/{now.pk}/", {"tab": "reply"})
     assert REPLY in page.text
-    told = [json.loads(line) for line in jsonl_lines(run)]
-    assert {(one["attempt"], one["judges"][0]["verdict"]) for one in told} == {(2, 8)}
-    assert {one["judges"][0]["reply"]["content"] for one in told} == {REPLY}
+    result = [json.loads(line) for line in jsonl_lines(run)]
+    assert {(one["attempt"], one["judges"][0]["verdict"]) for one in result} == {(2, 8)}
+    assert {one["judges"][0]["reply"]["content"] for one in result} == {REPLY}
 
 
 def test_the_report_uses_the_scale_by_which_the_replies_are_read(run: Run) -> None:
@@ -283,9 +288,89 @@ def test_a_version_is_chosen_on_the_page(run: Run, metric: Metric, alice: User, 
     metric_edit(metric=metric, definition=read_by(first, parse=BY_REGEX), based_on=1, user=None)
     client = client_of(alice)
     assert 'value="2"' in client.get(address(run)).text
-    page = client.post(address(run), {"version": "2"}, follow=True)
+    assert "Re-parse 6 items" in client.post(address(run), {"version": "2"}).text
+    assert run.judgements.count() == 6
+    page = client.post(address(run), {"version": "2", "begin": "1"}, follow=True)
     assert "Re-parsing 6 judgements" in page.text
     assert work(run).scored == 6
+
+
+def preview_of(run: Run, client: Client, query: str = "") -> ReparsePreview:
+    found: ReparsePreview = client.post(address(run) + query, {**SETTINGS, "try": "1"}).context["preview"]
+    return found
+
+
+def test_a_preview_shows_before_and_after_and_changes_nothing(
+    run: Run, judge: ScriptedJudge, alice: User, client_of: ClientOf
+) -> None:
+    preview = preview_of(run, client_of(alice))
+    assert (preview.read, preview.mean_before, preview.mean_after) == (6, None, 8)
+    assert [(str(name), count) for name, count in preview.counts] == [("Scored now", 6)]
+    assert [(one.before, one.after) for one in preview.changed] == [("unparsed", "8")] * 6
+    assert (run.judgements.count(), run.metrics.get().readings.count(), len(judge.requests)) == (6, 0, 6)
+
+
+def test_a_preview_is_what_comes_of_it(run: Run, alice: User, client_of: ClientOf) -> None:
+    client = client_of(alice)
+    preview = preview_of(run, client)
+    client.post(address(run), {**SETTINGS, "begin": "1"})
+    scores = work(run).judgements.filter(current=True).values_list("score", flat=True)
+    assert preview.mean_after == sum(scores) / len(scores)
+
+
+def test_an_override_stays_in_the_mean_after(run: Run, alice: User, bob: User, client_of: ClientOf) -> None:
+    override_add(judgement=run.judgements.order_by("position")[0], value=2, reason="so", by=bob)
+    preview = preview_of(run, client_of(alice))
+    assert (preview.mean_before, preview.mean_after) == (2, 7)
+
+
+def test_a_large_run_is_previewed_in_part(
+    run: Run, alice: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.runs.rerun.preview.MOST", 4)
+    page = client_of(alice).post(address(run), {**SETTINGS, "try": "1"})
+    assert "The preview reads 4 of 6 judgements." in page.text
+
+
+@pytest.mark.parametrize(("query", "count"), [("?candidate=alpha", 3), ("?q=alpha+says+2", 1)])
+def test_what_a_filter_means_is_read_anew_and_nothing_else(
+    run: Run, alice: User, client_of: ClientOf, query: str, count: int
+) -> None:
+    client = client_of(alice)
+    assert preview_of(run, client, query).read == count
+    client.post(address(run) + query, {**SETTINGS, "begin": "1"})
+    run = work(run)
+    assert (run.state, run.scored, run.unparsed) == ("finished", count, 6 - count)
+
+
+def test_one_item_is_read_anew_and_the_metric_stays_as_it_was(
+    run: Run, alice: User, client_of: ClientOf
+) -> None:
+    one = run.judgements.order_by("position")[0]
+    client_of(alice).post(f"{address(run)}?only={one.pk}", {**SETTINGS, "begin": "1"})
+    assert work(run).judgements.filter(attempt=2).get().value == "8"
+    assert reparse.definition_now(run_metric(run)).judges[0].parse == "score"
+
+
+def test_a_part_is_not_read_on_another_scale(run: Run, alice: User, client_of: ClientOf) -> None:
+    page = client_of(alice).post(
+        f"{address(run)}?candidate=alpha", {**SETTINGS, "max_score": "20", "begin": "1"}
+    )
+    assert (page.status_code, "Another scale can only be applied" in page.text) == (422, True)
+    assert run.judgements.count() == 6
+
+
+def test_a_preview_asks_the_database_no_more_for_more_judgements(
+    project: Project, metric: Metric, alice: User, client_of: ClientOf
+) -> None:
+    counts = []
+    for rows in (3, 30):
+        run = work(a_run(metric, a_version(project, rows=rows), name=f"of {rows}"))
+        client = client_of(alice)
+        with CaptureQueriesContext(connection) as queries:
+            preview_of(run, client)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
 
 
 SETTINGS = {"parse-0": "regex", "pattern-0": r"(\d+) points", "min_score": "1", "max_score": "10"}
@@ -327,7 +412,7 @@ def test_a_run_that_is_under_way_is_not_read_again(run: Run) -> None:
     assert reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None) == 0
 
 
-def test_overrides_that_stay_in_force_are_told_before(
+def test_overrides_that_stay_in_force_are_reported_before(
     run: Run, alice: User, bob: User, client_of: ClientOf
 ) -> None:
     address = reverse("runs:read_again", args=("physics", run.pk, run_metric(run).pk))

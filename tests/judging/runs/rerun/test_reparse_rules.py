@@ -17,6 +17,7 @@ from judging.runs.export.records import load, record
 from judging.runs.filter_form import rule_lines_of
 from judging.runs.models import Run, RunMetric
 from judging.runs.rerun import reparse
+from judging.runs.rerun.reparse import definitions_now
 from judging.runs.services import ChosenMetric, run_create
 from judging.runs.worker import run_worker
 from tests.conftest import ClientOf
@@ -98,7 +99,7 @@ def test_judged_lines_take_what_was_said_before_wherever_they_stand(
     assert len(judge.requests) == 1
 
 
-def test_the_page_of_such_a_judgement_still_names_the_field_that_was_asked_about(
+def test_the_page_of_a_reparsed_judgement_still_names_the_field_that_was_asked_about(
     project: Project, judge: ScriptedJudge, client_of: ClientOf, alice: User
 ) -> None:
     run = again(a_rule_run(project, FUZZY, judge.url), SHIFTED)
@@ -131,7 +132,7 @@ def test_a_program_that_asks_less_is_offered_and_can_be_taken_back(
 
 def test_the_filter_names_the_lines_of_the_program_that_is_applied_now(project: Project) -> None:
     run = again(a_rule_run(project, MECHANICAL), STRICTER)
-    assert rule_lines_of(run, "")[1] == ("3", "3 · 主题:字数限制:3")
+    assert rule_lines_of(definitions_now(run).values(), "")[1] == ("3", "3 · 主题:字数限制:3")
 
 
 def test_the_run_leads_there_and_the_page_says_what_it_takes(

@@ -118,7 +118,7 @@ def test_a_reference_may_come_first(version: Version, tmp_path: Path) -> None:
         (verdict(value="A>B", other_model="gamma"), "unknown_model"),
     ],
 )
-def test_a_line_that_names_nothing_is_told_and_left_out(
+def test_a_line_that_names_nothing_is_reported_and_left_out(
     version: Version, tmp_path: Path, line: dict[str, Any], code: str
 ) -> None:
     told = take(version, tmp_path, line, verdict(3, metric="other"))
@@ -226,7 +226,7 @@ def test_a_file_of_which_nothing_fits_makes_no_run(version: Version, tmp_path: P
     assert not Run.objects.exists()
 
 
-def test_a_file_that_holds_no_results_is_told_in_a_sentence(version: Version, tmp_path: Path) -> None:
+def test_a_file_that_holds_no_results_is_reported_in_a_sentence(version: Version, tmp_path: Path) -> None:
     path = results_file(tmp_path, ["question,answer"])
     with pytest.raises(CommandError, match=r"results\.jsonl: The header must name model") as error:
         call_command("import_results", version.dataset.name, path, name="x")

@@ -218,7 +218,7 @@ def test_a_version_never_changes_by_a_run() -> None:
     assert [one.name for one in candidates_of(version)] == ["alpha", "beta"]
     row = selectors.sample_rows(version)[0]
     assert {one.candidate.name for one in selectors.responses_of(row)} == {"alpha", "beta"}
-    assert {line.answers for line in row_browser.rows_page(version, row_browser.RowFilter()).rows} == {2}
+    assert {line.answers for line in row_browser.rows_page(version, row_browser.BrowserFilter()).rows} == {2}
 
 
 def test_a_run_that_is_paused_keeps_the_answers_that_were_under_way() -> None:
@@ -284,13 +284,13 @@ def threaded_as(run: Run, owner: str) -> None:
     connections.close_all()
 
 
-def test_the_pages_tell_how_an_answer_came_about_or_why_there_is_none(client: Client) -> None:
+def test_the_pages_show_how_an_answer_came_about_or_why_there_is_none(client: Client) -> None:
     failing = inferred(lambda asked: scripted.refusal(400, "maximum context length is 10 tokens"))
     olga = User.objects.create_user("olga", is_superuser=True)
     client.force_login(olga)
     address = f"/p/{failing.project.slug}/runs/{failing.pk}/"
     page = client.get(f"{address}judgements/{failing.judgements.all()[0].pk}/").content.decode()
-    assert "How the answer came about" in page
+    assert "How this answer was generated" in page
     assert "maximum context length" in page
     assert "Failed attempts" in client.get(address).content.decode()
     assert client.get(f"{address}judgements/").status_code == 200
@@ -342,7 +342,7 @@ def prompts(asked: Received) -> Answer:
     )
 
 
-def test_the_report_tells_what_answers_cost_apart_from_judging() -> None:
+def test_the_report_shows_what_answers_cost_apart_from_judging() -> None:
     cost = report_document(inferred(prompts))["cost"]
     assert cost["answers"] == {"gamma": {"requests": 3, "prompt_tokens": 21, "completion_tokens": 6}}
     assert cost["judges"] == {"requests": 3, "prompt_tokens": 300, "completion_tokens": 30}

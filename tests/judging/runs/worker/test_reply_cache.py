@@ -31,7 +31,7 @@ def test_a_second_run_asks_nothing_that_the_first_has_asked() -> None:
     assert (again.calls, again.prompt_tokens, again.completion_tokens) == (0, 0, 0)
 
 
-def test_a_copied_reply_tells_where_it_was_asked_first() -> None:
+def test_a_copied_reply_shows_where_it_was_asked_first() -> None:
     with ScriptedJudge("[[8]]") as judge:
         version, metric = a_version(a_project(), rows=1, models=("alpha",)), a_metric(judge.url, **COLD)
         work(a_run(version, metric, name="first", **REUSE))

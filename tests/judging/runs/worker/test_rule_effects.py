@@ -57,8 +57,8 @@ def test_a_thousand_answers_are_all_scored_once() -> None:
 
 def test_an_answer_without_the_format_scores_1_and_is_flagged() -> None:
     run = by_rules(MECHANICAL, "不是 JSON")
-    told = record(run)
-    assert (told["value"], told["rules"], told["flags"]) == (1, [], ["format_failed"])
+    found = record(run)
+    assert (found["value"], found["rules"], found["flags"]) == (1, [], ["format_failed"])
 
 
 EXACT = "# DSL\n价:精确匹配\n@格式限制:JSON\n"
@@ -183,12 +183,12 @@ HOSTILE = (
 
 @pytest.mark.parametrize("lines", ["标签:精确匹配\n主题:字数限制:4", "@all:contains", "标签:精确存在于:a"])
 @pytest.mark.parametrize("form", ["JSON", "XML"])
-def test_hostile_answers_are_scored_and_stored_and_told(lines: str, form: str) -> None:
+def test_hostile_answers_are_scored_and_stored_and_reported(lines: str, form: str) -> None:
     run = by_rules(f"# DSL\n{lines}\n@格式限制:{form}\n", *HOSTILE, reference='{"标签": "a", "主题": "b"}')
     assert run.scored + run.errors == len(HOSTILE)
     assert all(len(line) < 2 * 2**20 and json.loads(line) for line in jsonl_lines(run))
 
 
-def test_a_hostile_name_in_the_reference_can_be_told() -> None:
+def test_a_hostile_name_in_the_reference_can_be_reported() -> None:
     run = by_rules("# DSL\n@all:精确匹配\n@格式限制:JSON\n", "{}", reference={"a\0\ud800": 1})
     assert (run.scored, len(record(run)["rules"])) == (1, 1)

@@ -251,7 +251,7 @@ def test_a_comparison_in_both_orders_is_asked_twice_and_a_flip_is_flagged() -> N
     assert list(made.replies.order_by("swapped").values_list("swapped", flat=True)) == [False, True]
 
 
-def test_the_download_tells_each_order_s_verdict() -> None:
+def test_the_download_shows_each_order_s_verdict() -> None:
     run = judged_by(comparing, **COMPARISON)
     (line, *_) = (json.loads(one) for one in jsonl_lines(run))
     assert [(one["swapped"], one["verdict"]) for one in line["judges"]] == [(False, 2), (True, 4)]

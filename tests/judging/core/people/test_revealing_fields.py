@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.people.telltales import MOST_VALUES, is_named, telltales
+from judging.core.people.revealing_fields import MOST_VALUES, is_named, revealing_fields
 
 
 def found(*values: str, names: tuple[str, ...] = ()) -> list[tuple[str, tuple[str, ...]]]:
     rows = [{"system": value} if value else {} for value in values]
-    return [(one.name, one.values) for one in telltales(rows, names)]
+    return [(one.name, one.values) for one in revealing_fields(rows, names)]
 
 
 def test_few_short_values_are_found_the_most_frequent_first() -> None:
     assert found("b", "a", "b") == [("", ("b", "a"))]
 
 
-def test_a_field_that_only_some_rows_have_tells_them_apart() -> None:
+def test_a_field_that_only_some_rows_have_distinguishes_them() -> None:
     assert found("Be brief.", "", "Be brief.", "") == [("", ("Be brief.",))]
 
 

@@ -1,0 +1,59 @@
+"""Files as other tools write them, and what they become."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets.core.imports.model import Options, SourceFile
+from datasets.core.imports.registry import recognise
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of files: the source's name, rows, verdicts, how often each code left something out."""
+
+    source: str
+    rows: list[dict[str, Any]]
+    verdicts: list[dict[str, Any]]
+    left_out: Counter[str]
+
+    @property
+    def answers(self) -> dict[str, list[str]]:
+        """{model: its answers in the order of rows}."""
+        found: dict[str, list[str]] = {}
+        for output in (output for row in self.rows for output in row.get("model_outputs", [])):
+            found.setdefault(output["model_name"], []).extend(one["content"] for one in output["responses"])
+        return found
+
+    def said(self, *names: str) -> list[tuple[Any, ...]]:
+        """These fields of each verdict."""
+        return [tuple(one.get(name) for name in names) for one in self.verdicts]
+
+
+def lines(*records: Any) -> str:
+    return "".join(json.dumps(one) + "\n" for one in records)
+
+
+def files(folder: Path, **contents: str | bytes) -> list[SourceFile]:
+    """Files of these names (`__` stands for a dot)."""
+    made = []
+    for name, content in contents.items():
+        path = folder / name.replace("__", ".")
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        made.append(SourceFile.of(path))
+    return made
+
+
+def taken(folder: Path, **contents: str | bytes) -> Taken:
+    """What the source that recognises these files makes of them."""
+    given = files(folder, **contents)
+    source = recognise(given)
+    assert source is not None, "nothing recognised"
+    imported = source.read(given, Options())
+    rows = [row.data for row in imported.rows]
+    verdicts = list(imported.verdicts)
+    return Taken(source.name, rows, verdicts, Counter(imported.left_out_counts))

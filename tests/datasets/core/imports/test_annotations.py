@@ -1,0 +1,143 @@
+"""Exports of Label Studio and Argilla: what people said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets.core.imports import label_studio
+from datasets.core.imports.model import Options
+from tests.datasets.core.imports.reading import files, lines, taken
+
+
+def annotation(*results: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    given = {
+        **{"id": 1, "completed_by": {"email": "ann@example.org"}, "was_cancelled": False, "lead_time": 2.5},
+        **{"created_at": "2026-01-01T10:00:00Z", "result": list(results)},
+    }
+    return given | changes
+
+
+def chosen(kind: str, value: Any, name: str = "quality", to_name: str = "response") -> dict[str, Any]:
+    return {
+        **{"id": "x", "from_name": name, "to_name": to_name, "type": kind},
+        **{"value": value, "origin": "manual"},
+    }
+
+
+def task(*annotations: dict[str, Any], **data: str) -> dict[str, Any]:
+    given = data or {"prompt": "Why?", "response": "So.", "topic": "physics"}
+    counts = {"total_annotations": len(annotations), "cancelled_annotations": 0, "total_predictions": 0}
+    whole = {
+        "id": 7,
+        "annotations": list(annotations),
+        "file_upload": "x.json",
+        "drafts": [],
+        "predictions": [],
+    }
+    return whole | {"data": given, "meta": {}, "inner_id": 1, "project": 1, "updated_by": 1, **counts}
+
+
+def test_label_studio_s_task_is_a_row_and_its_annotations_are_people_s_verdicts(tmp_path: Path) -> None:
+    rating, choice = chosen("rating", {"rating": 4}), chosen("choices", {"choices": ["Good"]}, "label")
+    text = chosen("textarea", {"text": ["Short but right."]}, "comment")
+    found = taken(tmp_path, export__json=json.dumps([task(annotation(rating, choice, text))]))
+    assert found.source == "label_studio"
+    assert (found.rows[0]["id"], found.rows[0]["topic"], found.answers) == (7, "physics", {"model": ["So."]})
+    assert found.said("metric", "value", "rater", "reasoning", "seconds") == [
+        ("quality", 4, "ann@example.org", "Short but right.", 2.5),
+        ("label", "Good", "ann@example.org", "Short but right.", 2.5),
+    ]
+
+
+def test_the_notes_name_the_fields_of_the_tasks(tmp_path: Path) -> None:
+    (file,) = files(tmp_path, export__json=json.dumps([task()]))
+    notes = label_studio.SOURCE.read([file], Options()).notes
+    assert [(one.becomes, one.origin) for one in notes][:3] == [
+        ("question", "data.prompt"),
+        ("answer", "data.response"),
+        ("field", "data.topic"),
+    ]
+
+
+def test_label_studio_s_pairwise_choice_is_a_comparison(tmp_path: Path) -> None:
+    pick = chosen("pairwise", {"selected": "right"}, "pw", "answer1,answer2")
+    given = task(annotation(pick), prompt="Why?", answer1="So.", answer2="Because.")
+    found = taken(tmp_path, export__json=json.dumps([given]))
+    assert found.said("model", "other_model", "value") == [("answer1", "answer2", "B>A")]
+
+
+def test_of_two_answers_a_rating_is_about_the_one_that_it_names(tmp_path: Path) -> None:
+    named = chosen("rating", {"rating": 2}, "quality_b", "response_b")
+    lost = chosen("rating", {"rating": 3}, "overall", "prompt")
+    given = task(annotation(named, lost), prompt="Why?", response_a="So.", response_b="No.")
+    found = taken(tmp_path, export__json=json.dumps([given]))
+    assert found.said("model", "value") == [("response_b", 2)]
+    assert found.left_out == {"answer_not_known": 1}
+
+
+def test_cancelled_annotations_are_left_out_and_predictions_are_a_judge_s(tmp_path: Path) -> None:
+    given = task(annotation(chosen("rating", {"rating": 1}), was_cancelled=True))
+    given["predictions"] = [{"model_version": "gpt-x", "result": [chosen("rating", {"rating": 5})]}]
+    found = taken(tmp_path, export__json=json.dumps([given]))
+    assert found.said("judge", "rater", "value") == [("gpt-x", None, 5)]
+    assert found.left_out == {"cancelled": 1}
+
+
+def test_an_annotation_that_is_no_judgement_is_named(tmp_path: Path) -> None:
+    span = chosen("labels", {"start": 0, "end": 2, "labels": ["X"]})
+    found = taken(tmp_path, export__json=json.dumps([task(annotation(span))]))
+    assert (found.verdicts, found.left_out) == ([], {"no_value": 1})
+
+
+ARGILLA = {
+    **{"id": "r1", "fields": {"prompt": "Why?", "response": "So."}, "metadata": {"topic": "physics"}},
+    "suggestions": {"quality": {"value": 3, "score": 0.9, "agent": "gpt-x"}},
+    "responses": {
+        "quality": [{"value": 4, "user_id": "u1"}, {"value": 2, "user_id": "u2"}],
+        "comment": [{"value": "Fine.", "user_id": "u1"}],
+    },
+    **{"vectors": {}, "_server_id": "5f0b6f1e-0000-0000-0000-000000000000"},
+}
+
+
+def test_argilla_s_record_is_a_row_and_its_responses_are_people_s_verdicts(tmp_path: Path) -> None:
+    found = taken(tmp_path, records__json=json.dumps([ARGILLA]))
+    assert found.source == "argilla"
+    assert (found.rows[0]["topic"], found.answers) == ("physics", {"model": ["So."]})
+    assert found.said("metric", "value", "rater", "judge", "reasoning") == [
+        ("quality", 4, "u1", None, "Fine."),
+        ("quality", 2, "u2", None, None),
+        ("quality", 3, None, "gpt-x", None),
+    ]
+
+
+def test_argilla_s_older_records_are_read_without_drafts(tmp_path: Path) -> None:
+    responses = [
+        {"user_id": "u1", "status": "submitted", "values": {"label": {"value": "good"}}},
+        {"user_id": "u2", "status": "discarded", "values": {}},
+    ]
+    given = {"fields": {"instruction": "Why?", "output": "So."}, "responses": responses, "external_id": "e1"}
+    found = taken(tmp_path, records__jsonl=lines(given))
+    assert (found.rows[0]["id"], found.said("metric", "value", "rater")) == ("e1", [("label", "good", "u1")])
+    assert found.left_out == {"cancelled": 1}
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        ["response_b", "response_a"],
+        [{"value": "response_b", "rank": 1}, {"value": "response_a", "rank": 2}],
+    ],
+)
+def test_argilla_s_ranking_of_two_answers_is_a_comparison(tmp_path: Path, ranks: list[Any]) -> None:
+    given = ARGILLA | {
+        "fields": {"prompt": "Why?", "response_a": "So.", "response_b": "Because."},
+        "responses": {"better": [{"value": ranks, "user_id": "u1"}]},
+        "suggestions": {},
+    }
+    found = taken(tmp_path, records__json=json.dumps([given]))
+    assert found.said("model", "other_model", "value") == [("response_a", "response_b", "B>A")]

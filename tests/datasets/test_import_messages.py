@@ -1,0 +1,34 @@
+"""Every source and every code of the readers of other tools' files has its words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from datasets import import_messages
+from datasets.core import imports
+from datasets.core.imports.registry import SOURCES
+
+ROOT = Path(__file__).parents[2]
+CODE = "".join(path.read_text(encoding="utf-8") for path in Path(imports.__path__[0]).glob("*.py"))
+
+
+def test_every_reason_for_leaving_out_has_a_sentence() -> None:
+    codes = set(re.findall(r'leave_out\(\s*[^,]+(?:\([^)]*\))?,\s*"(\w+)"', CODE))
+    assert {"no_answer", "verdict_without_row", "too_deep"} <= codes <= set(import_messages.LEFT_OUT)
+
+
+def test_every_reason_why_files_cannot_be_read_has_a_sentence() -> None:
+    codes = set(re.findall(r'NotUsable\(\s*"(\w+)"', CODE))
+    assert {"archive_broken", "json_broken", "no_table"} <= codes
+    unknown = import_messages.not_usable_sentence("unknown", {})
+    assert [code for code in codes if import_messages.not_usable_sentence(code, {}) == unknown] == []
+
+
+@pytest.mark.parametrize("page", ["docs/results.md", "docs/results.zh.md"])
+def test_every_source_is_described(page: str) -> None:
+    described = (ROOT / page).read_text(encoding="utf-8")
+    assert [source.name for source in SOURCES if f"`{source.name}`" not in described] == []
+    assert {source.name for source in SOURCES} == set(import_messages.SOURCES)

@@ -1,0 +1,289 @@
+"""Importing files of other tools over HTTP: from the upload to the version, and what is left out on the way."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from datasets.importing.worker import import_version
+from datasets.models import Candidate, FileImport, SavedColumns, Version
+from datasets.versions import file_import
+from evalsite.accounts.models import Project, User
+from evalsite.storage import files
+from evalsite.tasks import workers
+from tests.conftest import ClientOf
+from tests.datasets.conftest import jsonl, question
+from tests.datasets.core.imports.tabular import xlsx
+
+pytestmark = pytest.mark.django_db
+UPLOAD = "/p/physics/datasets/upload/"
+TABLE = b"question;answer_a;answer_b;topic\nq1;x;y;t\nq2;;z;\n;1;2;u\n"
+SCORED = b"question,model,answer,score\nq1,a,x,4\nq1,b,y,2\nq2,a,z,oops\n"
+
+
+@pytest.fixture
+def as_alice(client_of: ClientOf, alice: User) -> Client:
+    return client_of(alice)
+
+
+def send(client: Client, *contents: bytes, name: str = "table.csv", **fields: Any) -> str:
+    """Where an upload leads."""
+    sent = [SimpleUploadedFile(name if n == 1 else f"{n}-{name}", one) for n, one in enumerate(contents, 1)]
+    return client.post(UPLOAD, {"file": sent, **fields}).headers["Location"]
+
+
+def shown(client: Client, address: str) -> str:
+    return client.get(address).content.decode()
+
+
+def chosen(*roles: str, **more: str) -> dict[str, str]:
+    """The form with these roles of the columns."""
+    return {f"becomes-{number}": role for number, role in enumerate(roles)} | more
+
+
+def done(client: Client, address: str, **fields: str) -> Version:
+    """The version that an import makes, read."""
+    client.post(address, {"do": "import", **fields})
+    version = Version.objects.get(origin="import")
+    import_version(version.pk, workers.owner())
+    version.refresh_from_db()
+    return version
+
+
+def test_an_upload_of_no_native_format_leads_to_its_columns_with_a_guess(as_alice: Client) -> None:
+    page = shown(as_alice, send(as_alice, TABLE))
+    assert '<option value="question" selected>' in page
+    assert 'name="name-1" id="name-1" value="a"' in page
+    assert "q1" in page
+    assert "no_question" in page
+
+
+def test_an_upload_of_a_native_format_leads_to_its_version(as_alice: Client) -> None:
+    assert send(as_alice, jsonl(question("Why?")), name="a.jsonl").endswith("/v1/")
+
+
+def test_the_upload_itself_is_read_as_before(as_alice: Client) -> None:
+    send(as_alice, TABLE)
+    version = Version.objects.get()
+    import_version(version.pk, workers.owner())
+    version.refresh_from_db()
+    assert version.counts == {"file.unknown_format": 1}
+    assert version.path.read_bytes() == TABLE
+
+
+def test_a_confirmed_import_is_a_further_version_with_answers_and_fields(as_alice: Client) -> None:
+    version = done(as_alice, send(as_alice, TABLE))
+    assert (version.number, version.parent.number, version.format) == (2, 1, "judge_only")  # type: ignore[union-attr]
+    assert (version.rows, version.valid_rows, version.fields_found) == (2, 2, {"topic": 1})
+    assert set(Candidate.objects.values_list("name", "responses")) == {("a", 1), ("b", 2)}
+
+
+def test_what_was_left_out_stands_on_the_versions_page(as_alice: Client) -> None:
+    version = done(as_alice, send(as_alice, TABLE))
+    page = shown(as_alice, f"/p/physics/datasets/{version.dataset_id}/v2/")
+    assert "no_question" in page
+    assert "table.csv, row 4" in page
+
+
+def test_a_changed_column_shows_at_once_and_is_kept(as_alice: Client) -> None:
+    address = send(as_alice, TABLE)
+    form = chosen("question", "left_out", "answer", "reference", **{"name-2": "Bee"})
+    part = as_alice.post(address, form, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in part
+    assert "<strong>Bee</strong>" in part
+    assert 'value="Bee"' in shown(as_alice, address)
+
+
+def test_a_draft_can_be_found_again_on_the_versions_and_the_upload_page(as_alice: Client) -> None:
+    address = send(as_alice, TABLE)
+    version = Version.objects.get()
+    import_version(version.pk, workers.owner())
+    assert address in shown(as_alice, f"/p/physics/datasets/{version.dataset_id}/v1/")
+    assert address in shown(as_alice, UPLOAD)
+
+
+def test_a_discarded_draft_leaves_the_upload(as_alice: Client) -> None:
+    as_alice.post(send(as_alice, TABLE), {"do": "discard"})
+    assert not FileImport.objects.exists()
+    assert Version.objects.get().path.exists()
+
+
+def test_a_mapping_is_taken_again_for_the_next_table_with_the_same_columns(as_alice: Client) -> None:
+    form = chosen("question", "left_out", "answer", "reference", **{"name-2": "Bee"})
+    as_alice.post(send(as_alice, TABLE), {"do": "import", **form})
+    assert SavedColumns.objects.count() == 1
+    assert 'value="Bee"' in shown(as_alice, send(as_alice, TABLE, name="other.csv"))
+
+
+def test_a_mapping_is_not_taken_over_from_another_project(
+    as_alice: Client, client_of: ClientOf, charlie: User
+) -> None:
+    other = Project.objects.exclude(slug="physics").get()
+    form = chosen("question", "answer", "left_out", "left_out", **{"name-1": "Secret"})
+    as_alice.post(send(as_alice, TABLE), {"do": "import", **form})
+    client = client_of(charlie)
+    address = client.post(f"/p/{other.slug}/datasets/upload/", {"file": SimpleUploadedFile("t.csv", TABLE)})
+    assert "Secret" not in shown(client, address.headers["Location"])
+
+
+def test_without_a_question_the_page_says_so_and_imports_nothing(as_alice: Client) -> None:
+    address = send(as_alice, b"a,b\n1,2\n")
+    answer = as_alice.post(address, {"do": "import"})
+    assert answer.status_code == 422
+    assert "No column is chosen for the question" in answer.content.decode()
+    assert not Version.objects.filter(origin="import").exists()
+
+
+def test_another_sheet_has_its_own_columns(as_alice: Client) -> None:
+    book = xlsx([["question", "answer"], ["q", "a"]], [["Frage", "prompt"], ["r", "s"]])
+    address = send(as_alice, book, name="book.xlsx")
+    part = as_alice.post(address, {"sheet": "Sheet2", **chosen("question", "answer")}).content.decode()
+    assert "<option selected>Sheet2</option>" in part
+    assert "Frage" in part
+
+
+def test_columns_of_the_sheet_that_was_guessed_can_be_chosen(as_alice: Client) -> None:
+    address = send(as_alice, xlsx([["Read me"]], [["question", "robin"], ["q", "a"]]), name="book.xlsx")
+    part = as_alice.post(address, {"sheet": "Sheet2", **chosen("question", "answer")}).content.decode()
+    assert "<strong>robin</strong>" in part
+
+
+def test_two_who_confirm_at_once_make_one_version(as_alice: Client, alice: User) -> None:
+    send(as_alice, TABLE)
+    draft = FileImport.objects.get()
+    made = {file_import.import_commit(draft=draft, user=alice).pk for _time in range(2)}
+    assert len(made) == 1
+
+
+def test_scores_are_kept_as_a_results_file_and_handed_over(
+    as_alice: Client, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
+    taken: list[FileImport] = []
+    monkeypatch.setattr(file_import, "take_verdicts", [lambda given, _user: taken.append(given)])
+    form = chosen("question", "model", "answer", "verdict", **{"name-3": "quality"})
+    version = done(as_alice, send(as_alice, SCORED), **form)
+    (given,) = taken
+    lines = (Path(settings.DATA_DIR) / given.verdicts_as).read_text().splitlines()
+    assert given.made == version
+    said = [(one["line"], one["model"], one["metric"], one["value"]) for one in map(json.loads, lines)]
+    assert said == [(1, "a", "quality", 4), (1, "b", "quality", 2)]
+    assert given.left_out_counts == {"score_not_number": 1}
+
+
+def test_an_import_whose_file_is_gone_says_so_and_can_be_tried_again(as_alice: Client) -> None:
+    send(as_alice, TABLE)
+    upload = Version.objects.get()
+    made = file_import.import_commit(draft=FileImport.objects.get(), user=None)
+    upload.path.unlink()
+    import_version(made.pk, workers.owner())
+    page = shown(as_alice, f"/p/physics/datasets/{upload.dataset_id}/v2/")
+    assert "“table.csv” is missing on the server" in page
+    upload.path.write_bytes(TABLE)
+    as_alice.post(f"/p/physics/datasets/{upload.dataset_id}/v2/again/")
+    import_version(made.pk, workers.owner())
+    made.refresh_from_db()
+    assert made.valid_rows == 2
+
+
+def test_parts_of_one_table_are_imported_together_and_can_be_downloaded(as_alice: Client) -> None:
+    address = send(
+        as_alice, TABLE, TABLE.replace(b"q", b"r").replace(b"ruestion", b"question"), together="parts"
+    )
+    version = done(as_alice, address)
+    page = shown(as_alice, f"/p/physics/datasets/{version.dataset_id}/v1/")
+    first = as_alice.get(f"/p/physics/datasets/{version.dataset_id}/v1/original/1/")
+    assert version.valid_rows == 4
+    assert "Made from 2 files" in page
+    assert b"r1" in b"".join(first.streaming_content)  # type: ignore[arg-type]
+
+
+def test_files_that_nobody_decides_on_are_forgotten_in_time_but_no_upload_is(as_alice: Client) -> None:
+    send(as_alice, TABLE)
+    send(as_alice, TABLE, TABLE.replace(b"q1", b"r1"), together="parts")
+    alone, several = FileImport.objects.order_by("pk")
+    kept = [files.local(one["stored_as"]) for one in several.files]
+    file_import.reconcile()
+    assert all(path.exists() for path in kept)
+    FileImport.objects.update(created_at=timezone.now() - file_import.KEPT_FOR - timedelta(days=1))
+    file_import.reconcile()
+    assert list(FileImport.objects.all()) == [alone]
+    assert alone.version is not None
+    assert alone.version.path.exists()
+    assert not any(path.exists() for path in kept)
+
+
+BOOK = xlsx([["question", "answer"], ["q1", "a"], [None, None], ["q1", "a"]])
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "place"),
+    [
+        (b"question,answer\n,skipped\nq1,a\nq1,a\n", "table.csv", "table.csv, line 4"),
+        (BOOK, "book.xlsx", "book.xlsx · Sheet1, line 4"),
+    ],
+)
+def test_findings_of_an_imported_version_name_the_line_of_the_source_file(
+    as_alice: Client, body: bytes, name: str, place: str
+) -> None:
+    version = done(as_alice, send(as_alice, body, name=name))
+    page = shown(as_alice, f"/p/physics/datasets/{version.dataset_id}/v2/findings/row.duplicate/")
+    assert place in page
+
+
+def test_several_tables_show_rows_of_each(as_alice: Client) -> None:
+    first = b"question,answer\n" + b"".join(b"first %d,a\n" % number for number in range(300))
+    page = shown(as_alice, send(as_alice, first, b"question,answer\nsecond,b\n", together="parts"))
+    assert "first 0" in page
+    assert "second" in page
+    assert "2-table.csv" in page
+
+
+def test_requests_of_a_batch_and_their_answers_are_shown_together_before_anything_is_made(
+    as_alice: Client,
+) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "Why?"}]}
+    reply = {"model": "m-1", "choices": [{"message": {"role": "assistant", "content": "So."}}]}
+    asked = jsonl({"custom_id": "r-1", "method": "POST", "url": "/v1/chat/completions", "body": body})
+    told = jsonl(
+        {"id": "b", "custom_id": "r-1", "response": {"status_code": 200, "body": reply}, "error": None}
+    )
+    address = send(as_alice, asked, told, name="batch.jsonl", together="each")
+    page = shown(as_alice, address)
+    assert "Why?" in page
+    assert "<strong>m-1</strong> So." in page
+    assert not Version.objects.exists()
+    version = done(as_alice, address)
+    assert (version.valid_rows, version.models_found) == (1, {"m-1": {"rows": 1, "responses": 1}})
+
+
+def test_separate_tables_stay_separate(as_alice: Client) -> None:
+    send(as_alice, TABLE, TABLE, together="each")
+    assert Version.objects.count() == 2
+    assert not FileImport.objects.exists()
+
+
+def test_an_upload_may_be_called_a_table_by_hand(as_alice: Client) -> None:
+    send(as_alice, jsonl({**question("Why?"), "extra": "x"}), name="a.jsonl")
+    version = Version.objects.get()
+    begin = f"/p/physics/datasets/{version.dataset_id}/v1/import/"
+    assert "Messages" in shown(as_alice, as_alice.post(begin, {"source": "table"}).headers["Location"])
+
+
+def test_a_page_about_many_columns_and_rows_asks_the_database_no_more(
+    as_alice: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    header = ",".join(["question", *(f"c{n}" for n in range(300))])
+    rows = "\n".join(",".join([f"q{n}", *["x"] * 300]) for n in range(50))
+    address = send(as_alice, f"{header}\n{rows}\n".encode())
+    shown(as_alice, address)
+    with django_assert_max_num_queries(12):
+        assert "201 further columns" in shown(as_alice, address)
