@@ -263,12 +263,18 @@ class _Look:
         groups = list(enumerate(groups_of(self.run, self.filters)))
         long = self.filters.looks_inside and self.run.total > MOST_LOOKED_AT
         by_position = "-position" if self.filters.falling else "position"
+        end = 0 if self.falling else LAST_POSITION  # of a group
         for key, group in reversed(groups) if self.falling else groups:
             beside = self.beside
             if beside is not None and key != beside.key:
                 if (key > beside.key) == self.falling:
                     continue
                 beside = None
+            if beside is not None:
+                if beside.position == end:
+                    continue
+                # Inside a group the list is sorted by position.
+                beside = Place(beside.position, beside.position)
             inside = replace(self.filters.replaced(self.name, group), sort=by_position)
             look = nearest(self.run, inside, beside, self.limit - len(found), back=self.back)
             found += [(pk, key, position) for pk, _, position in look.found]
@@ -277,7 +283,7 @@ class _Look:
             if len(found) == self.limit:
                 break
             if long and group != groups[0 if self.falling else -1][1]:
-                return Nearest(found, stopped=Place(key, 0 if self.falling else LAST_POSITION))
+                return Nearest(found, stopped=Place(key, end))
         return Nearest(found)
 
     def by_keys(self) -> list[Found]:

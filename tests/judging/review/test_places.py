@@ -229,7 +229,7 @@ def test_an_index_holds_what_comes_next_in_order(
     assert not any("TEMP B-TREE" in plan or "Sort" in plan for plan in looks)
 
 
-@pytest.mark.parametrize("after", [None, Place(2.5, 40)])
+@pytest.mark.parametrize("after", [None, Place(0, 40)])
 @pytest.mark.parametrize("sort", ORDERS)
 def test_the_grid_finds_the_judgements_of_its_rows_by_their_answers(
     run: Run, sort: str, after: Place | None
