@@ -56,7 +56,7 @@ for start in range(1, rows + 1, 5000):
         for n in lines)
     Response.objects.bulk_create(
         Response(row=row, candidate=candidate, number=1, raw='{"content": "answer %d"}' % row.line) for row in made)
-from judging.metrics.models import Endpoint
+from judging.endpoints.models import Endpoint
 endpoint = Endpoint.objects.create(project=project, name=dataset.name, url=url, model="m", concurrency=concurrency)
 judge = JudgeModel(name="j", url=url, model="m", template="{{ data.question }} {{ response.content }}",
                    endpoint=endpoint.pk)

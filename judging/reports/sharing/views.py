@@ -34,7 +34,7 @@ from judging.reports.sharing.services import (
 from judging.runs.access import get_run
 from judging.runs.models import Run
 
-SHEETS = ("tokens", "layout", "components", "charts")
+SHEETS = ("tokens", "site", "charts")
 
 
 class LinkForm(forms.Form):

@@ -12,6 +12,7 @@ from django.conf import LazySettings
 from django.test import Client
 
 from datasets.core.reader import KEPT_PER_CODE
+from datasets.core.search_index import SearchFrom
 from datasets.models import Version
 from datasets.views import row_browser
 from datasets.views.row_browser import BrowserFilter, rows_page
@@ -42,7 +43,7 @@ def as_alice(client_of: ClientOf, alice: User) -> Client:
 
 def all_lines(version: Version, code: str) -> list[int]:
     lines, after = [], 0
-    while page := row_browser.find(version, BrowserFilter(finding=code), row_browser.Place(after), 500).lines:
+    while page := row_browser.find(version, BrowserFilter(finding=code), SearchFrom(after), 500).lines:
         lines += page
         after = page[-1]
     return lines

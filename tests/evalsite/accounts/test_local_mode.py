@@ -83,7 +83,7 @@ def test_no_other_site_may_load_a_page_or_a_file(client: Client, path: str) -> N
 
 
 def test_the_start_says_who_gets_in_and_how_to_ask_for_a_password(settings: LazySettings) -> None:
-    assert "Everyone with an account on this machine" in who_gets_in()
+    assert "Anyone with an account on this machine" in who_gets_in()
     assert "REQUIRE_SIGN_IN=1" in who_gets_in()
     settings.LOCAL_MODE = False
     assert who_gets_in() == ""

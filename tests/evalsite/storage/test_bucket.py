@@ -131,7 +131,7 @@ def test_a_backup_says_that_uploads_are_elsewhere(machines: list[Path], tmp_path
     result = StringIO()
     call_command("backup", tmp_path / "backup", stdout=result)
     assert not (tmp_path / "backup" / "uploads").exists()
-    assert "let that store copy its bucket" in result.getvalue()
+    assert "Back up that bucket separately" in result.getvalue()
 
 
 @pytest.mark.parametrize(

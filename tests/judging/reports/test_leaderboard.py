@@ -123,7 +123,8 @@ def test_what_is_unscored_is_counted() -> None:
 
 
 def test_agreement_stands_beside_that_of_people() -> None:
-    judge = {"metric": "m", "against": "people", "kappa_weighted": 0.714, "items": 120}
+    judge = {"metric": "m", "against": "people", "kappa": 0.6, "kappa_weighted": 0.714, "items": 120}
+    judge["confusion"] = [[60, 0], [0, 60]]
     human = {"judges": [{**judge, "human": {"kappa_weighted": 0.69}}]}
     assert agreement_sentence(human, "m").endswith("κ 0.71; people agree with each other at 0.69.")
     assert agreement_sentence({"judges": [judge]}, "m").endswith("κ 0.71 on 120 answers.")

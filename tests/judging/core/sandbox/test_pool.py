@@ -131,10 +131,10 @@ def test_a_killed_server_leaves_no_process_behind_even_in_the_middle_of_a_script
     size, mark = own_size(303)
     source = f"""
 import threading
-from judging.core.sandbox.job import Limits
+from judging.core.sandbox.job import SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.sandbox.scripting import run
-sandbox = Sandbox(Limits(seconds=600, memory_mb={size}), without={WITHOUT[wall]!r})
+sandbox = Sandbox(SandboxLimits(seconds=600, memory_mb={size}), without={WITHOUT[wall]!r})
 sandbox.level
 threading.Thread(target=run, args=(sandbox, "while True: pass")).start()
 print("started", flush=True)

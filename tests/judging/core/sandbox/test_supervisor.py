@@ -22,11 +22,11 @@ from tests.judging.core.sandbox.scripting import own_size, result_of, run, scrip
 
 FORKED = """
 import os, sys, threading
-from judging.core.sandbox.job import Limits
+from judging.core.sandbox.job import SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.sandbox.scripting import result_of
 
-sandbox = Sandbox(Limits(memory_mb=int(sys.argv[1])))
+sandbox = Sandbox(SandboxLimits(memory_mb=int(sys.argv[1])))
 stop = threading.Event()
 
 def busy():
@@ -48,9 +48,9 @@ sandbox.close()
 """
 LEFT = """
 import os, sys, time
-from judging.core.sandbox.job import Limits
+from judging.core.sandbox.job import SandboxLimits
 from judging.core.sandbox.pool import Sandbox
-sandbox = Sandbox(Limits(memory_mb=int(sys.argv[1])))
+sandbox = Sandbox(SandboxLimits(memory_mb=int(sys.argv[1])))
 sandbox.level
 if os.fork() == 0:
     os.close(1)

@@ -118,4 +118,4 @@ def test_the_judgements_page_says_where_the_reply_comes_from(olga: User, client_
         work(a_run(version, metric, name="the first", **REUSE))
         again = work(a_run(version, metric, **REUSE))
     address = f"/p/{project.slug}/runs/{again.pk}/judgements/{again.judgements.get().pk}/?tab=reply"
-    assert "asked first in “the first”" in client_of(olga).get(address).text
+    assert "first sent in “the first”" in client_of(olga).get(address).text
