@@ -117,7 +117,7 @@ def test_a_small_run_of_another_project_does_not_wait_for_many_large_ones() -> N
 
 def test_programs_that_ask_nobody_take_turns_between_projects() -> None:
     rules = MetricDefinition(name="rules", rules="# DSL\n主题:精确匹配\n@格式限制:JSON\n")
-    large = [a_run(a_version(a_project(), rows=3000), rules) for _ in range(2)]
+    large = [a_run(a_version(a_project(), rows=1500), rules) for _ in range(2)]
     small = a_run(a_version(a_project("other"), rows=100, models=("small",)), rules)
     at_work_on_all().join(PATIENCE)
     ended = [Run.objects.get(pk=run.pk).finished_at for run in (small, *large)]
