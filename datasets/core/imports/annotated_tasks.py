@@ -1,6 +1,7 @@
 """What tools for annotation have in common: a task's data becomes a row and its answers, its annotations verdicts."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,10 @@ _OF_ANSWERS = ("answer", "response", "output", "completion", "reply", "generatio
 UNNAMED = "model"
 LONGEST_LABEL = 80
 """A longer text is a comment and no label."""
+_COMMENTS = (
+    *("comment", "comments", "feedback", "reason", "rationale", "explanation"),
+    *("notes", "note", "correction"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,8 @@ def _paired(sides: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
-    """What becomes of the data of tasks, whose name in the file is `prefix`."""
-    columns = columns_of(tasks)
+    """What becomes of the data of tasks, whose name in the file is `prefix`; '' where they have none."""
+    columns, prefix = columns_of(tasks), f"{prefix}." if prefix else ""
     single: tuple[tuple[Becomes, str], ...] = (
         *(("question", name) for name in columns.question),
         *(("messages", columns.messages), ("system", columns.system), ("reference", columns.reference)),
@@ -63,8 +68,8 @@ def task_notes(prefix: str, tasks: Sequence[Mapping[str, Any]]) -> list[Note]:
         *(("answer", name) for _model, name in columns.answers),
     )
     rest = dict.fromkeys(name for task in tasks for name in task if name not in columns.used)
-    named = [Note(becomes, f"{prefix}.{name}") for becomes, name in single if name]
-    return named + [Note("field", f"{prefix}.{name}") for name in rest]
+    named = [Note(becomes, f"{prefix}{name}") for becomes, name in single if name]
+    return named + [Note("field", f"{prefix}{name}") for name in rest]
 
 
 def take_task(
@@ -90,8 +95,10 @@ def take_task(
 def _answers(
     found: Gathering, place: Place, key: object, data: Mapping[str, Any], columns: Columns
 ) -> dict[str, tuple[str, int]]:
+    """Tools repeat a task for each of its annotators: an answer that is there already is not another one."""
     alone = ((str(data.get(columns.model) or UNNAMED), columns.answer),) if columns.answer else ()
-    answers = {}
+    answers: dict[str, tuple[str, int]] = {}
+    taken: dict[str, set[int]] = defaultdict(set)
     for given, field in (*columns.answers, *alone):
         if data.get(field) is None:
             found.leave_out(place, "no_answer", field)
@@ -99,8 +106,15 @@ def _answers(
         side = _SIDE.fullmatch(field)
         named = [data.get(f"{one}{side[2]}") for one in ("model_", "model", "model_name_")] if side else []
         model = str(next((one for one in named if isinstance(one, str) and one), given))
-        answers[field] = (model, found.answer(key, model, answer(data[field])[0], place))
+        number = found.same_answer(key, model, answer(data[field])[0], place, taken[model])
+        taken[model].add(number)
+        answers[field] = (model, number)
     return answers
+
+
+def is_comment(name: str, value: Any) -> bool:
+    """Whether a text says something about the verdicts beside it, rather than being one."""
+    return isinstance(value, str) and (name.lower() in _COMMENTS or len(value) > LONGEST_LABEL)
 
 
 def value_said(value: Any) -> str | float | bool | None:
