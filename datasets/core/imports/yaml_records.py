@@ -86,7 +86,8 @@ class _Reader:
 
     def _next(self) -> Event:
         event = next(self._events)
-        self.line = event.start_mark.line + 1
+        if event.start_mark:
+            self.line = event.start_mark.line + 1
         return event
 
     def elements(self, key: str) -> Iterator[tuple[int, Any]]:
