@@ -30,6 +30,7 @@ BECOMES: dict[str, str | Promise] = {
     "model": gettext_lazy("Model name"),
     "answer": gettext_lazy("Answer"),
     "verdict": gettext_lazy("Score"),
+    "comment": gettext_lazy("Comment on the scores"),
     "field": gettext_lazy("Custom field"),
     "left_out": gettext_lazy("Not imported"),
 }

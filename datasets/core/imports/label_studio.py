@@ -62,8 +62,7 @@ def read(files: Sequence[SourceFile], options: Options) -> Imported:
     first = [one for file in files for one in first_records(file) if _is_either(one)]
     minimal = _MinimalExport(first)
     tasks = [minimal.task(one) for one in first]
-    said = [Note("verdict", name) for name in minimal.names] + [Note("left_out", "annotation_id, updated_at")]
-    notes = said if minimal.names else list(_NOTES)
+    notes = minimal.notes() if minimal.names else list(_NOTES)
     prefix = "data" if any(map(_is_task, first)) else ""
     return gathered(files, options, _gather, [*task_notes(prefix, [one["data"] for one in tasks]), *notes])
 
@@ -109,6 +108,10 @@ class _MinimalExport:
         self._comments = {
             name for name, values in held.items() if any(is_comment(name, value) for value in values)
         }
+
+    def notes(self) -> list[Note]:
+        said = [Note("comment" if name in self._comments else "verdict", name) for name in self.names]
+        return [*said, Note("left_out", "annotation_id, updated_at")]
 
     def task(self, record: dict[str, Any]) -> dict[str, Any]:
         """The record itself where it is a task."""

@@ -17,7 +17,7 @@ from datasets.core.imports.documents import beginning, decoded, document, is_dee
 from datasets.core.imports.gathering import Gathering, fields, gathered, records
 from datasets.core.imports.json_records import BrokenJson, first_record
 from datasets.core.imports.model import Imported, Note, NotUsable, Options, Place, Source, SourceFile
-from datasets.core.imports.promptfoo_table import is_table, results
+from datasets.core.imports.promptfoo_table import is_table, notes, results
 from datasets.core.imports.tables import BrokenRecord
 from datasets.core.imports.yaml_records import yaml_records
 
@@ -36,14 +36,6 @@ _NOTES = (
     Note("field", "vars"),
     Note("verdict", "gradingResult.score"),
     Note("left_out", "pass, namedScores, cost, latencyMs, tokenUsage, metadata"),
-)
-
-_TABLE_NOTES = (
-    Note("messages", "[provider] prompt"),
-    Note("model", "[provider]"),
-    Note("answer", "[provider] prompt"),
-    Note("verdict", "Score"),
-    Note("left_out", "Status, Named Scores"),
 )
 
 
@@ -88,7 +80,7 @@ def read(files: Sequence[SourceFile], options: Options) -> Imported:
     report = next((file for file in files if _is_report(file)), None)
     if report is not None:
         raise NotUsable("promptfoo_report", file=report.name)
-    return gathered(files, options, _gather, _TABLE_NOTES if all(map(is_table, files)) else _NOTES)
+    return gathered(files, options, _gather, notes(files[0]) if is_table(files[0]) else _NOTES)
 
 
 def _gather(files: Sequence[SourceFile], options: Options, found: Gathering) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets.core.imports.chat import chat
-from datasets.core.imports.model import NotUsable, Options, Place, SourceFile
+from datasets.core.imports.model import Note, NotUsable, Options, Place, SourceFile
 from datasets.core.imports.tables import BrokenRecord, csv_table, first_header
 
 _HEAD = re.compile(r"\[([^\]\n]+)\] (.*)", re.DOTALL)
@@ -68,6 +68,24 @@ def results(file: SourceFile, options: Options) -> Iterator[tuple[Place, dict[st
         described = given.pop("Description", "")
         for output in outputs:
             yield place, _result(output, record, given, described)
+
+
+def notes(file: SourceFile) -> list[Note]:
+    """What the columns become."""
+    table = csv_table(file, Options().limits)
+    outputs = _outputs(first_header(file), table.columns)
+    named = {name for one in outputs for name in (one.column, *one.verdict.values())}
+    fields = [Note("field", name) for name in table.columns if name not in named]
+    judged = any(one.verdict for one in outputs)
+    return [
+        Note("messages", "[provider] prompt"),
+        Note("model", "[provider]"),
+        *fields,
+        Note("answer", "[provider] prompt"),
+        Note("verdict", "Score" if judged else "[PASS] (1.00)"),
+        Note("comment", "Grader Reason, Named Scores, Comment" if judged else "Pass Reason, Fail Reason"),
+        *([Note("left_out", "Status, Metric: …")] if judged else []),
+    ]
 
 
 def _outputs(header: Sequence[str], columns: Sequence[str]) -> list[_Output]:

@@ -201,13 +201,15 @@ def test_json_min_s_tasks_that_nobody_annotated_are_rows(tmp_path: Path) -> None
 
 
 def test_the_notes_of_json_min_name_what_was_said(tmp_path: Path) -> None:
-    (file,) = files(tmp_path, min__json=json.dumps([minimal(quality=[{"rating": 4}])]))
+    said = {"quality": [{"rating": 4}], "comment": "Fine."}
+    (file,) = files(tmp_path, min__json=json.dumps([minimal(**said)]))
     notes = label_studio.SOURCE.read([file], Options()).notes
-    assert [(one.becomes, one.origin) for one in notes][:4] == [
+    assert [(one.becomes, one.origin) for one in notes][:5] == [
         ("question", "prompt"),
         ("answer", "response"),
         ("field", "topic"),
         ("verdict", "quality"),
+        ("comment", "comment"),
     ]
 
 

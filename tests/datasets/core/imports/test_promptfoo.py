@@ -223,3 +223,9 @@ def test_a_report_for_reading_says_which_export_to_use(tmp_path: Path, text: str
 def test_a_page_that_is_no_report_is_not_taken_for_one(tmp_path: Path) -> None:
     (file,) = files(tmp_path, page__html="<html><body>About promptfoo</body></html>")
     assert recognise([file]) is None
+
+
+def test_the_notes_of_csv_name_its_variables(tmp_path: Path) -> None:
+    (file,) = files(tmp_path, out__csv=CSV_HEAD)
+    notes = promptfoo.SOURCE.read([file], Options()).notes
+    assert [one.origin for one in notes if one.becomes == "field"] == ["Description", "riddle", "n"]
