@@ -12,7 +12,10 @@ from datasets.core.imports.gathering import Gathering, fields
 from datasets.core.imports.model import Becomes, Note, Place
 
 _SIDE = re.compile(r"(.*?)[ _-]?([1-9a-h])", re.IGNORECASE | re.DOTALL)
-_OF_ANSWERS = ("answer", "response", "output", "completion", "reply", "generation", "text", "model_output")
+_ANSWER = re.compile(
+    r"(?:model[ _-]?)?(?:answer|response|output|completion|reply|generation|text)s?", re.IGNORECASE
+)
+_OF_SIDE = re.compile(r".*[^\W\d_](?:[ _-]([1-9a-h])|([1-9]))", re.IGNORECASE | re.DOTALL)
 UNNAMED = "model"
 LONGEST_LABEL = 80
 """A longer text is a comment and no label."""
@@ -36,15 +39,22 @@ class Task:
         for name in names:
             known = [one for one in self.answers if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", name)]
             known = known or [one for one in self.answers if name.endswith(one)]
+            known = known or [one for one in self.answers if _side(one) and _side(one) == _side(name)]
             if len(known) == 1:
                 return self.answers[known[0]]
         return None
 
 
+def _side(name: str) -> str:
+    """The number or letter at the end of a name: `rating_a` is about `response_a`; '' where there is none."""
+    found = _OF_SIDE.fullmatch(name)
+    return (found[1] or found[2]).lower() if found else ""
+
+
 def columns_of(tasks: Sequence[Mapping[str, Any]]) -> Columns:
     """What a project's fields are, from the data of its first tasks; answers that stand side by side are by side."""
     names = list(dict.fromkeys(name for task in tasks for name in task))
-    sides = [name for name in names if (found := _SIDE.fullmatch(name)) and found[1].lower() in _OF_ANSWERS]
+    sides = [name for name in names if (found := _SIDE.fullmatch(name)) and _ANSWER.fullmatch(found[1])]
     rest = [name for name in names if len(sides) < 2 or name not in sides]
     columns = guess(rest, [dict(task) for task in tasks])
     if len(sides) < 2:
@@ -114,7 +124,8 @@ def _answers(
 
 def is_comment(name: str, value: Any) -> bool:
     """Whether a text says something about the verdicts beside it, rather than being one."""
-    return isinstance(value, str) and (name.lower() in _COMMENTS or len(value) > LONGEST_LABEL)
+    named = re.split(r"[\W_]+", name.lower())[-1] in _COMMENTS
+    return isinstance(value, str) and (named or len(value) > LONGEST_LABEL)
 
 
 def value_said(value: Any) -> str | float | bool | None:

@@ -7,7 +7,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 from typing import Any
 
 from datasets.core.imports.annotated_tasks import (
@@ -181,31 +181,30 @@ def _verdicts(found: Gathering, place: Place, task: Task, given: Sequence[Said])
     for who, question, value in given:
         if is_comment(question, value):
             continue
-        about, said = _about(task, question, value)
-        if not about:
+        found_about = list(_about(task, question, value))
+        if not found_about:
             found.leave_out(place, "answer_not_known", question)
-        elif said is None:
-            found.leave_out(place, "no_value", question)
-        else:
-            record = who | about | {"metric": question, "value": said, "reasoning": words.get(str(who))}
-            found.verdict(task.key, record, place)
+        for about, said in found_about:
+            if said is None:
+                found.leave_out(place, "no_value", question)
+            else:
+                record = who | about | {"metric": question, "value": said, "reasoning": words.get(str(who))}
+                found.verdict(task.key, record, place)
     spoken = {str(who) for who, question, value in given if not is_comment(question, value)}
     for _who in words.keys() - spoken:
         found.leave_out(place, "no_value", "comment")
 
 
-def _about(task: Task, question: str, value: Any) -> tuple[dict[str, Any], Any]:
-    """Which answers a value is about, none where that is not known, and the value; a ranking of two is a comparison."""
+def _about(task: Task, question: str, value: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+    """(which answers a value is about, the value); a ranking compares each two of its answers."""
     ranks = _ranks(value, task)
-    if ranks:
-        sides = [(answer, ranks.get(field)) for field, answer in task.answers.items()]
-        if len(sides) != 2 or None in (sides[0][1], sides[1][1]):
-            return {}, None
-        ((model, number), first), ((other, second_number), second) = sides
-        pair = {"model": model, "response": number, "other_model": other, "other_response": second_number}
-        return pair, "A=B" if first == second else "A>B" if (first or 0) < (second or 0) else "B>A"
+    sides = [(answer, ranks[field]) for field, answer in task.answers.items() if field in ranks]
+    for ((model, number), first), ((other, other_number), second) in combinations(sides, 2):
+        pair = {"model": model, "response": number, "other_model": other, "other_response": other_number}
+        yield pair, "A=B" if first == second else "A>B" if first < second else "B>A"
     about = task.about(question)
-    return ({"model": about[0], "response": about[1]} if about else {}), value_said(value)
+    if about and not ranks:
+        yield {"model": about[0], "response": about[1]}, value_said(value)
 
 
 def _ranks(value: Any, task: Task) -> dict[str, int]:

@@ -109,8 +109,8 @@ def _values(file: SourceFile, options: Options) -> Iterator[tuple[Place, Any]]:
     if is_table(file):
         yield from results(file, options)
     elif _is_yaml(file):
-        for line, value in yaml_records(file, options.limits, "results"):
-            yield Place(file.name, line), value
+        for number, value in enumerate(yaml_records(file, options.limits, "results"), 1):
+            yield Place(file.name, number), value
     else:
         for number, raw in enumerate(_results(file, options), 1):
             yield Place(file.name, number), value_of(raw)

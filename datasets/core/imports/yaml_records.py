@@ -44,11 +44,11 @@ class _TooMuch(Exception):
     """A value is larger or nested deeper than a row may be."""
 
 
-def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[tuple[int, Any]]:
-    """(line, value) of each element of the list at `key`, or at `key` within the mapping at `key`.
+def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[Any]:
+    """Each element of the list at `key`, or at `key` within the mapping at `key`.
 
-    What is too large comes as (line, BrokenJson), and so does the place where the file stops being YAML. Raises
-    NotUsable where it cannot be decoded or is too large as a whole.
+    What is too large comes as BrokenJson, and so does what follows where the file stops being YAML. Raises NotUsable
+    where it cannot be decoded or is too large as a whole.
     """
     with closing(file.upload(limits)) as upload:
         text = _Text(utf8_chunks(upload, encoding_of(upload)), file)
@@ -56,7 +56,7 @@ def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[tuple[i
         try:
             yield from reader.elements(key)
         except yaml.YAMLError:
-            yield reader.line, BrokenJson("yaml_broken")
+            yield BrokenJson("yaml_broken")
         except Unreadable as trouble:
             raise NotUsable("unreadable", finding=trouble.found.code, file=file.name) from None
 
@@ -82,28 +82,20 @@ class _Reader:
         self._events, self._limits = events, limits
         self._anchors: dict[str, tuple[Any, int, int]] = {}
         self._values = self._size = 0
-        self.line = 1
 
-    def _next(self) -> Event:
-        event = next(self._events)
-        if event.start_mark:
-            self.line = event.start_mark.line + 1
-        return event
-
-    def elements(self, key: str) -> Iterator[tuple[int, Any]]:
+    def elements(self, key: str) -> Iterator[Any]:
         event: Event | None = next((one for one in self._events if isinstance(one, _STARTS)), None)
         for _within in range(2):
             event = self._at(key) if isinstance(event, MappingStartEvent) else event
         if isinstance(event, SequenceStartEvent):
-            while not isinstance(event := self._next(), SequenceEndEvent):
-                line = self.line
-                yield line, self._bounded(event)
+            while not isinstance(event := next(self._events), SequenceEndEvent):
+                yield self._bounded(event)
 
     def _at(self, key: str) -> Event | None:
         """The event with which a mapping's value at `key` begins; those before it are read, as they name things."""
-        while not isinstance(event := self._next(), MappingEndEvent | DocumentEndEvent):
+        while not isinstance(event := next(self._events), MappingEndEvent | DocumentEndEvent):
             found = self._bounded(event)
-            event = self._next()
+            event = next(self._events)
             if found == key:
                 return event
             self._bounded(event)
@@ -121,7 +113,7 @@ class _Reader:
     def _skip(self, level: int) -> None:
         """The rest of a value of which so many lists and mappings are open."""
         while level:
-            event = self._next()
+            event = next(self._events)
             level += isinstance(event, _STARTS) - isinstance(event, _ENDS)
 
     def _value(self, event: Event, level: list[int]) -> Any:
@@ -147,14 +139,14 @@ class _Reader:
 
     def _mapping(self, level: list[int]) -> dict[str, Any]:
         made: dict[str, Any] = {}
-        while not isinstance(event := self._next(), MappingEndEvent):
+        while not isinstance(event := next(self._events), MappingEndEvent):
             name = self._value(event, level)
-            made[name if isinstance(name, str) else str(name)] = self._value(self._next(), level)
+            made[name if isinstance(name, str) else str(name)] = self._value(next(self._events), level)
         return made
 
     def _list(self, level: list[int]) -> list[Any]:
         made: list[Any] = []
-        while not isinstance(event := self._next(), SequenceEndEvent):
+        while not isinstance(event := next(self._events), SequenceEndEvent):
             made.append(self._value(event, level))
         return made
 

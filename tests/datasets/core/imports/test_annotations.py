@@ -260,3 +260,38 @@ def test_what_argilla_s_annotators_marked_in_a_text_is_named(tmp_path: Path) -> 
     given = ARGILLA | {"responses": {}, "suggestions": {"spans": {"value": spans, "agent": None}}}
     found = taken(tmp_path, records__json=json.dumps([given]))
     assert (found.verdicts, found.left_out) == ([], {"no_value": 1})
+
+
+def test_argilla_s_rating_is_about_the_answer_of_its_number(tmp_path: Path) -> None:
+    fields = {"input": "Why?", "generations-1": "So.", "generations-2": "No."}
+    given = {
+        **{"fields": fields, "metadata": {}, "responses": [], "external_id": None},
+        "suggestions": [
+            {"question_name": "generations-1-rating", "value": 9},
+            {"question_name": "rating_2", "value": 3},
+            {"question_name": "ratings-rationale", "value": "The second is curt."},
+        ],
+    }
+    found = taken(tmp_path, records__jsonl=lines(given))
+    assert found.answers == {"generations-1": ["So."], "generations-2": ["No."]}
+    assert found.said("model", "metric", "value", "reasoning") == [
+        ("generations-1", "generations-1-rating", 9, "The second is curt."),
+        ("generations-2", "rating_2", 3, "The second is curt."),
+    ]
+
+
+def test_argilla_s_ranking_of_three_answers_compares_each_two(tmp_path: Path) -> None:
+    ranks = [
+        {"value": "response-1", "rank": 2},
+        {"value": "response-2", "rank": 1},
+        {"value": "response-3", "rank": 2},
+    ]
+    fields = {"prompt": "Why?", "response-1": "So.", "response-2": "No.", "response-3": "Hm."}
+    responses = {"best": [{"value": ranks, "user_id": "u1"}]}
+    given = ARGILLA | {"fields": fields, "responses": responses, "suggestions": {}}
+    found = taken(tmp_path, records__json=json.dumps([given]))
+    assert found.said("model", "other_model", "value") == [
+        ("response-1", "response-2", "B>A"),
+        ("response-1", "response-3", "A=B"),
+        ("response-2", "response-3", "A>B"),
+    ]
