@@ -29,7 +29,7 @@ _UNREADABLE = (*BROKEN, LookupError, ArithmeticError, ExpatError)
 """What is raised of broken files."""
 
 SHEETS_SHOWN = 50
-_COUNTED = 200
+_COUNTED = 1_000
 """Rows of a sheet that are counted where it does not say how many it has."""
 _FIRST = 3
 
@@ -102,7 +102,7 @@ def xlsx_table(file: SourceFile, limits: Limits, sheet: str = "") -> Table:
         chosen = sheet or first or next(iter(names), "")
         header_row, header = _header(rows(chosen)) if chosen else (0, [])
     if not header:
-        raise NotUsable("no_rows", file=file.name)
+        raise NotUsable("no_rows", file=f"{file.name} · {sheet}" if sheet else file.name)
     columns = unique_names(header)
 
     def records() -> Iterator[tuple[int, Record | BrokenRecord]]:
