@@ -40,8 +40,16 @@ _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?
 _STARTS, _ENDS = (MappingStartEvent, SequenceStartEvent), (MappingEndEvent, SequenceEndEvent)
 
 
+_DEEPEST = 1_000
+"""Beyond so many open lists and mappings nothing more is read: the time that libyaml takes grows with their square."""
+
+
 class _TooMuch(Exception):
     """A value is larger or nested deeper than a row may be."""
+
+
+class _TooDeep(Exception):
+    """A value is nested so deeply that what follows it is not read either."""
 
 
 def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[Any]:
@@ -57,6 +65,8 @@ def yaml_records(file: SourceFile, limits: Limits, key: str) -> Iterator[Any]:
             yield from reader.elements(key)
         except yaml.YAMLError:
             yield BrokenJson("yaml_broken")
+        except _TooDeep:
+            yield BrokenJson("too_deep")
         except Unreadable as trouble:
             raise NotUsable("unreadable", finding=trouble.found.code, file=file.name) from None
 
@@ -113,6 +123,8 @@ class _Reader:
     def _skip(self, level: int) -> None:
         """The rest of a value of which so many lists and mappings are open."""
         while level:
+            if level > _DEEPEST:
+                raise _TooDeep
             event = next(self._events)
             level += isinstance(event, _STARTS) - isinstance(event, _ENDS)
 

@@ -229,3 +229,9 @@ def test_the_notes_of_csv_name_its_variables(tmp_path: Path) -> None:
     (file,) = files(tmp_path, out__csv=CSV_HEAD)
     notes = promptfoo.SOURCE.read([file], Options()).notes
     assert [one.origin for one in notes if one.becomes == "field"] == ["Description", "riddle", "n"]
+
+
+def test_yaml_that_is_nested_without_end_is_given_up_early(tmp_path: Path) -> None:
+    text = "results:\n  results:\n  - {prompt: y, response: {output: z}}\n  - vars: " + "[" * 50_000
+    found = taken(tmp_path, out__yaml=text)
+    assert (len(found.rows), found.left_out["too_deep"]) == (1, 1)
